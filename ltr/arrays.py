@@ -1,0 +1,125 @@
+"""Columns with offsets: the shapes the numbers travel in, and the checks at their door.
+
+A group is a slice of rows: group g owns rows offsets[g]:offsets[g + 1], at least one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.errors import ArrayError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+LARGEST = 1e300  # beyond it, differences inside a group overflow
+
+
+def as_offsets(offsets: npt.ArrayLike, rows: int) -> IntArray:
+    """The offsets as int64, starting at 0, rising by at least one, ending at the number of rows.
+
+    >>> as_offsets([0, 2, 3], 3)
+    array([0, 2, 3])
+    """
+    given: npt.NDArray[Any] = np.asarray(offsets)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        raise ArrayError("offsets", "", f"one axis of integers is needed, found shape {given.shape} of {given.dtype}")
+    checked = given.astype(np.int64)
+    if checked[0] != 0:
+        raise ArrayError("offsets", "[0]", f"{checked[0]}; the first group starts at row 0")
+    empty = np.flatnonzero(np.diff(checked) < 1)
+    if empty.size:
+        group = int(empty[0])
+        raise ArrayError("offsets", "", f"group {group} is empty: {checked[group]} to {checked[group + 1]}")
+    if checked[-1] != rows:
+        raise ArrayError("offsets", "[-1]", f"{checked[-1]}; there are {rows} rows")
+    return checked
+
+
+def as_matrix(argument: str, values: npt.ArrayLike, offsets: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Rows by features in C order, every number finite, at least one feature; and the offsets that fit them."""
+    matrix = as_floats(argument, values)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ArrayError(argument, "", f"rows x features is needed, at least one feature, found shape {matrix.shape}")
+    fitting = as_offsets(offsets, len(matrix))
+    refuse(argument, matrix, ~(np.abs(matrix) <= LARGEST), fitting, f"must be finite and at most {LARGEST:g}")
+    return matrix, fitting
+
+
+def as_column(argument: str, values: npt.ArrayLike, offsets: IntArray, *, least: float = -np.inf) -> FloatArray:
+    """One finite number a row, none below `least`."""
+    column = as_floats(argument, values)
+    if column.shape != (offsets[-1],):
+        raise ArrayError(argument, "", f"one number a row is needed ({offsets[-1]},), found shape {column.shape}")
+    limit = f"must be finite and at least {least:g}" if np.isfinite(least) else "must be finite"
+    refuse(argument, column, ~(np.isfinite(column) & (column >= least)), offsets, limit)
+    return column
+
+
+def as_weights(weights: npt.ArrayLike | None, groups: int) -> FloatArray:
+    """One finite weight above 0 a group; all 1 without any."""
+    if weights is None:
+        return np.ones(groups)
+    checked = as_floats("weights", weights)
+    if checked.shape != (groups,):
+        raise ArrayError("weights", "", f"one number a group is needed ({groups},), found shape {checked.shape}")
+    bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
+    if bad.size:
+        raise ArrayError("weights", f"[{bad[0]}] (group {bad[0]})", f"{checked[bad[0]]} must be finite and above 0")
+    return checked
+
+
+def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
+    """The values as float64 in C order; anything that is not a number is refused."""
+    given: npt.NDArray[Any] = np.asarray(values)
+    if given.dtype.kind not in "fiu":
+        raise ArrayError(argument, "", f"numbers are needed, found {given.dtype}")
+    return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(np.float64)
+
+
+def refuse(argument: str, values: FloatArray, bad: BoolArray, offsets: IntArray, limit: str) -> None:
+    """Raise for the first bad value, naming its group and its row inside the group."""
+    if not bad.any():
+        return
+    index = np.unravel_index(int(np.argmax(bad)), values.shape)
+    row = int(index[0])
+    group = int(np.searchsorted(offsets, row, side="right")) - 1
+    place = f"[{', '.join(str(int(i)) for i in index)}] (group {group}, row {row - offsets[group]})"
+    raise ArrayError(argument, place, f"{values[index]} {limit}")
+
+
+def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Sum of each group's rows.
+
+    >>> group_sums(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3]))
+    array([3., 3.])
+    """
+    return np.add.reduceat(values, offsets[:-1], dtype=np.float64)
+
+
+def blocks(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive runs of whole groups, first:last, of about `rows` rows: one pass that stays in the cache.
+
+    >>> list(blocks(np.array([0, 2, 4, 6, 8]), rows=4))
+    [(0, 2), (2, 4)]
+    """
+    first, last = 0, len(offsets) - 1
+    while first < last:
+        stop = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
+        stop = max(stop, first + 1)
+        yield first, stop
+        first = stop
+
+
+def ragged(lengths: IntArray) -> tuple[IntArray, IntArray]:
+    """For each length n the pairs (its index, 0), ..., (its index, n - 1), as two flat arrays.
+
+    >>> ragged(np.array([2, 0, 1]))
+    (array([0, 0, 2]), array([0, 1, 0]))
+    """
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    starts = np.cumsum(lengths) - lengths
+    return owner, np.arange(len(owner)) - starts[owner]
