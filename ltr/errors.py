@@ -7,7 +7,7 @@ class LtrError(Exception):
     """The family: catch this to catch every mistake the package can name."""
 
 
-class UsageError(LtrError):
+class UsageError(LtrError, ValueError):
     """A request that contradicts itself or names something that does not exist."""
 
 
