@@ -133,19 +133,20 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     """
     features = groups.phi.shape[1]
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
-    for first, last in _passes(groups):
-        part = _block_derivatives(groups, first, last, w * scale, scale)
+    for block in _passes(groups):
+        part = _block_derivatives(groups, block, w * scale, scale)
         loss, gradient, hessian = loss + part.loss, gradient + part.gradient, hessian + part.hessian
     return Derivatives(loss, gradient, hessian)
 
 
 def _block_derivatives(
-    groups: Trainable, first: int, last: int, scaled_w: FloatArray, scale: FloatArray
+    groups: Trainable, block: tuple[int, int], scaled_w: FloatArray, scale: FloatArray
 ) -> Derivatives:
+    first, last = block
     offsets = groups.offsets[first : last + 1]
     starts, sizes = offsets[:-1] - offsets[0], np.diff(offsets)
     shares, weights = groups.shares[offsets[0] : offsets[-1]], groups.weights[first:last]
-    x = centred_columns(groups, first, last, scale)
+    x = centred_columns(groups, block, scale)
     shifted = scaled_w @ x
     shifted -= np.repeat(np.maximum.reduceat(shifted, starts), sizes)
     p = np.exp(shifted)
@@ -160,9 +161,9 @@ def _block_derivatives(
     )
 
 
-def centred_columns(groups: Trainable, first: int, last: int, scale: FloatArray) -> FloatArray:
+def centred_columns(groups: Trainable, block: tuple[int, int], scale: FloatArray) -> FloatArray:
     """Columns of the groups first:last as (features, rows), less each group's first row, over the scale."""
-    offsets = groups.offsets[first : last + 1]
+    offsets = groups.offsets[block[0] : block[1] + 1]
     columns = np.array(groups.phi[offsets[0] : offsets[-1]].T, order="C")
     columns -= np.repeat(columns[:, offsets[:-1] - offsets[0]], np.diff(offsets), axis=1)
     columns /= scale[:, np.newaxis]
@@ -179,7 +180,7 @@ def deviations(groups: Trainable) -> FloatArray:
     units = _units(groups)
     squares = np.zeros(len(units))
     for first, last in _passes(groups):
-        x = centred_columns(groups, first, last, units)
+        x = centred_columns(groups, (first, last), units)
         starts, sizes = groups.offsets[first:last] - groups.offsets[first], np.diff(groups.offsets[first : last + 1])
         x -= np.repeat(np.add.reduceat(x, starts, axis=1) / sizes, sizes, axis=1)
         squares += (x * x).sum(axis=1)

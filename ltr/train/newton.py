@@ -131,7 +131,7 @@ def _escapes(problem: Problem, direction: FloatArray) -> bool:
     tolerance = MARGIN * float(np.abs(direction) @ problem.geometry.scale)
     for first, last in blocks(groups.offsets, BLOCK_NUMBERS):
         offsets = groups.offsets[first : last + 1]
-        along = direction @ centred_columns(groups, first, last, np.ones(len(direction)))
+        along = direction @ centred_columns(groups, (first, last), np.ones(len(direction)))
         positive = groups.shares[offsets[0] : offsets[-1]] > 0
         starts = offsets[:-1] - offsets[0]
         top, bottom = np.maximum.reduceat(along, starts), np.minimum.reduceat(along, starts)
