@@ -2,9 +2,9 @@ import pickle
 
 import pytest
 
-from ltr.document import Document, path_text, shown
+from ltr.configtext.document import Document, path_text, shown
+from ltr.configtext.yamltext import parse
 from ltr.errors import ConfigError, Place, Problem
-from ltr.yamltext import parse
 
 TEXT = "train:\n  l2: 0.1\nfeatures: [a, {name: b}]\n"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ltr.configtext.strict import read
+from ltr.configtext.yamltext import parse
 from ltr.errors import ConfigError, Problem
-from ltr.strict import read
-from ltr.yamltext import parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,14 +183,14 @@ HOSTILE = {
 
 
 def is_refused(text: str | bytes) -> bool:
-    """Whether there was a ConfigError; it took under two seconds, and each problem has its place."""
+    """Whether there was a ConfigError; reading did not blow up, and each problem has its place."""
     problems: tuple[Problem, ...] = ()
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         read(parse(text, "c.yaml"), Config)
     except ConfigError as error:
         problems = error.problems
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 20  # a bomb takes minutes
     assert all(problem.place.line >= 1 and problem.place.column >= 1 for problem in problems)
     assert all(len(str(problem)) < 1_000 for problem in problems)
     return bool(problems)

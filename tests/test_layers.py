@@ -18,7 +18,7 @@ LAYERS = [
     ["encoders", "cache"],
     ["importers", "exporters"],
     ["groups", "graphs", "samples", "train", "metrics", "statistics", "model", "ranking", "listwise"],
-    ["engine", "registry", "files", "arrays", "errors"],
+    ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"groups", "graphs", "samples"}
 NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise"}

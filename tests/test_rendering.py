@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from ltr.rendering import render, schema
-from ltr.strict import read
-from ltr.yamltext import parse
+from ltr.configtext.rendering import render, schema
+from ltr.configtext.strict import read
+from ltr.configtext.yamltext import parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +189,7 @@ def test_a_flat_type_has_a_schema_without_definitions():
 
 
 def test_importing_the_readers_loads_neither_yaml_nor_pydantic():
-    code = "import sys, ltr.strict, ltr.rendering; print({'yaml', 'pydantic', 'numpy'} & set(sys.modules))"
+    readers = "ltr.configtext.strict, ltr.configtext.rendering"
+    code = f"import sys, {readers}; print({{'yaml', 'pydantic', 'numpy'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import pytest
 
+from ltr.configtext.strict import adapter, read
+from ltr.configtext.yamltext import apply_override, parse
 from ltr.errors import ConfigError
-from ltr.strict import adapter, read
-from ltr.yamltext import apply_override, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

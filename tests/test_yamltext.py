@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from ltr.configtext.yamltext import apply_override, parse, parse_value
 from ltr.errors import ConfigError
-from ltr.yamltext import apply_override, parse, parse_value
 
 
 def refusal(text):
@@ -191,9 +191,7 @@ def test_an_override_is_as_strict_as_a_file(override, message):
     assert str(error.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    "text", ["a: 1\na: 2", "a: !x 1", "a: &x [*x]", "a: b: c", 'a: "\\UFFFFFFFF"', "a:\n\tb: 1"]
-)
+@pytest.mark.parametrize("text", ["a: 1\na: 2", "a: !x 1", "a: &x [*x]", "a: b: c", 'a: "\\UFFFFFFFF"', "a:\n\tb: 1"])
 def test_the_slow_parser_of_pyyaml_refuses_the_same(text, monkeypatch):
     with_c = refusal(text)
     monkeypatch.delattr("yaml.CSafeLoader", raising=False)

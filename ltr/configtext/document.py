@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from ltr.errors import ConfigError, Place, Problem
 
@@ -39,8 +39,7 @@ class Document:
         kept = {old: place for old, place in self.places.items() if old[: len(keys)] != keys}
         made = {keys[:length]: Place(source) for length in range(1, len(keys) + 1)}
         changed = _replaced(self.value, keys, value)
-        assert isinstance(changed, dict)  # a path has at least one key, and the document is a mapping
-        return Document(self.source, changed, made | kept)
+        return Document(self.source, cast(dict[str, Value], changed), made | kept)
 
 
 def path_text(path: Path) -> str:

@@ -6,9 +6,9 @@ from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ltr.document import Value, shown
+from ltr.configtext.document import Value, shown
+from ltr.configtext.yamltext import scalar
 from ltr.errors import suggestion
-from ltr.yamltext import scalar
 
 NAMES = {str: "text", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
 SWITCHES: dict[str, bool] = {"yes": True, "on": True, "no": False, "off": False}

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ltr.document import Document, Path, Value, path_text, shown
+from ltr.configtext.document import Document, Path, Value, path_text, shown
+from ltr.configtext.events import MOST_CHARACTERS, NOT_YAML, character_name, events, refuse
 from ltr.errors import ConfigError, Place, Problem
-from ltr.yamlevents import MOST_CHARACTERS, NOT_YAML, character_name, events, refuse
 
 MOST_NODES = 100_000
 DEEPEST = 64
@@ -23,9 +23,7 @@ WORDS: dict[str, Value] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-FLOAT = re.compile(
-    r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
-)
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 BASES = {"0o": 8, "0x": 16}
 
 
@@ -144,9 +142,7 @@ class _Composer:
         if _name(event) == "MappingStart":
             return self.mapping(path)
         if _name(event) == "SequenceStart":
-            return [
-                self.value(entry, (*path, index)) for index, entry in enumerate(self.until("SequenceEnd"))
-            ]
+            return [self.value(entry, (*path, index)) for index, entry in enumerate(self.until("SequenceEnd"))]
         return self.scalar(event, path, place)
 
     def mapping(self, path: Path) -> Value:
@@ -156,9 +152,7 @@ class _Composer:
             place = self.place(event)
             key = self.key(event, path, place)
             if key in first:
-                self.note(
-                    place, (*path, key), f"written twice; first at {first[key].line}:{first[key].column}"
-                )
+                self.note(place, (*path, key), f"written twice; first at {first[key].line}:{first[key].column}")
             first.setdefault(key, place)
             value[key] = self.value(next(self.events), (*path, key), place)
         return value

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ltr.strict import adapter
-from ltr.yamltext import is_text
+from ltr.configtext.strict import adapter
+from ltr.configtext.yamltext import is_text
 
 if TYPE_CHECKING:
     import yaml

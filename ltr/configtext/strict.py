@@ -13,9 +13,9 @@ from functools import cache
 from types import GenericAlias, NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from ltr.document import Document, Path, Value, path_text, shown
+from ltr.configtext.document import Document, Path, Value, path_text, shown
+from ltr.configtext.wording import complaint, expected, is_container, members
 from ltr.errors import ConfigError, Problem, suggestion
-from ltr.wording import complaint, expected, is_container, members
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
