@@ -3,13 +3,13 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from ltr.errors import FieldError, SampleError
-from ltr.files import AnyPath, read_lines, shown
+from ltr.files import AnyPath, shown
 
 Record = TypeVar("Record")
 
@@ -23,13 +23,15 @@ MISSING = re.compile(r"Object missing required field `([^`]+)`")
 STEP = re.compile(r"[^.\[\]]+")
 
 
-def records(path: AnyPath, kind: type[Record], needed: Mapping[str, str]) -> Iterator[tuple[int, Record]]:
+def records(
+    path: AnyPath, lines: Iterable[tuple[int, bytes]], kind: type[Record], needed: Mapping[str, str]
+) -> Iterator[tuple[int, Record]]:
     """Line numbers and decoded lines; blank lines are skipped. `needed` says for each field what is right.
 
     The plain way; the reader of samples has a loop of its own, because it reads millions.
     """
     decode = msgspec.json.Decoder(kind).decode
-    for number, line in read_lines(path):
+    for number, line in lines:
         if not line.strip():
             continue
         try:
