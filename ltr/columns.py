@@ -57,9 +57,13 @@ class Codes(dict[Any, int]):
 class NameCodes(Codes):
     """Codes of candidate names; what has no name cannot be a candidate."""
 
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self.field = field
+
     def __missing__(self, key: str) -> int:
         if not key.strip():
-            raise FieldError("", f"found {excerpt(key)}; a name is needed")
+            raise FieldError(self.field, f"found {excerpt(key)}; a name is needed")
         return super().__missing__(key)
 
 
@@ -132,7 +136,7 @@ class RowColumns:
         self.labels_required = labels_required
         self.kind: Kind | None = None
         self.width: int | None = None
-        self.name_codes = NameCodes()
+        self.tool_codes, self.id_codes = NameCodes("tool"), NameCodes("candidate_id")
         self.description_codes, self.type_codes, self.tree_codes = (Codes() for _ in range(3))
         self.lines, self.groups, self.names = (array("q") for _ in range(3))
         self.descriptions, self.types, self.trees = (array("q") for _ in range(3))
@@ -164,25 +168,16 @@ class RowColumns:
         if tool is None:
             self._add_graph(candidate)
         else:
-            self._add_tool(tool, candidate.tool_description)
+            self.names.append(self.tool_codes[tool])
+            self.descriptions.append(self.description_codes[candidate.tool_description or ""])
         if features is not None:
             self.features.fromlist(features)
         self.labels.append(label)
         self.groups.append(group)
         self.lines.append(line)
 
-    def _add_tool(self, tool: str, description: str | None) -> None:
-        try:
-            self.names.append(self.name_codes[tool])
-        except FieldError as cause:
-            raise FieldError("tool", cause.args[1]) from cause
-        self.descriptions.append(self.description_codes[description or ""])
-
     def _add_graph(self, candidate: Candidate) -> None:
-        try:
-            self.names.append(self.name_codes[str(candidate.candidate_id)])
-        except FieldError as cause:
-            raise FieldError("candidate_id", cause.args[1]) from cause
+        self.names.append(self.id_codes[str(candidate.candidate_id)])
         self.types.append(self.type_codes[candidate.candidate_type or ""])
         self.trees.append(self.tree_codes[bytes(candidate.tree)])
 

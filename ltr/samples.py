@@ -101,7 +101,7 @@ def _samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: Ro
         lines=_integers(rows.lines),
         groups=_integers(rows.groups),
         names=_integers(rows.names),
-        name_texts=tuple(rows.name_codes),
+        name_texts=tuple(rows.tool_codes or rows.id_codes),
         labels=_floats(rows.labels),
         features=_floats(rows.features).reshape(len(rows.labels), -1) if rows.features else None,
         descriptions=_integers(rows.descriptions),
