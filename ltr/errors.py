@@ -99,6 +99,48 @@ class ArrayError(DataError):
         return f"{argument}{place}: {problem}"
 
 
+class FileError(DataError):
+    """A file that cannot be read: which, and why."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+
+    def __str__(self) -> str:
+        return "{}: {}".format(*self.args)
+
+
+class FieldError(DataError):
+    """A field that cannot be used, for readers that know the place to turn into a SampleError."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field, problem)
+
+    def __str__(self) -> str:
+        field, problem = self.args
+        return f"{field}: {problem}" if field else str(problem)
+
+
+class SampleError(DataError):
+    """A line that cannot be used: file, line, field, what was found and what would be right."""
+
+    def __init__(self, path: str, line: int, field: str, problem: str) -> None:
+        super().__init__(path, line, field, problem)
+
+    def __str__(self) -> str:
+        path, line, field, problem = self.args
+        return f"{path}:{line}: {field}: {problem}" if field else f"{path}:{line}: {problem}"
+
+
+class DiskError(RunError):
+    """A file that could not be written: which, and why."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+
+    def __str__(self) -> str:
+        return "{}: {}".format(*self.args)
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """A '; did you mean X?' to append to a message, or nothing when no known name is near.
 

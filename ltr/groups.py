@@ -1,0 +1,193 @@
+"""Groups: what there is to rank, query by query, as columns with offsets."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.catalogues import GraphCatalogue, ToolCatalogue, ToolText, graph_columns, tool_columns
+from ltr.columns import SourceFile, place, recoded
+from ltr.errors import SampleError
+from ltr.files import AnyPath, expand
+from ltr.graphs import Graph
+from ltr.jsonlines import excerpt
+from ltr.samples import Samples, read_samples
+from ltr.schema import Kind
+
+Value = TypeVar("Value")
+Rows = IntArray | slice
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Candidates:
+    """What is known at ranking time, one row a candidate; no labels.
+
+    A code is an index into the table named beside it. A table holds each value once, and only what is used.
+    """
+
+    kind: Kind
+    offsets: IntArray  # (groups + 1,): group g owns rows offsets[g]:offsets[g + 1], at least one
+    traces: IntArray  # (groups,) codes into trace_ids
+    trace_ids: tuple[str, ...]
+    node_ids: tuple[str, ...]  # one a group
+    queries: IntArray  # (groups,) codes into query_texts
+    query_texts: tuple[str, ...]
+    names: IntArray  # (rows,) codes into name_texts: tool names or candidate ids
+    name_texts: tuple[str, ...]
+    texts: IntArray  # (rows,) codes into tool_texts; empty for graphs
+    tool_texts: tuple[ToolText, ...]
+    types: IntArray  # (rows,) codes into type_texts; empty for tools; a graph without a type has ""
+    type_texts: tuple[str, ...]
+    graphs: IntArray  # (rows,) codes into distinct_graphs; empty for tools
+    distinct_graphs: tuple[Graph, ...]
+    features: FloatArray | None  # (rows, n) ready numbers
+    feature_names: tuple[str, ...]
+    lines: IntArray  # (rows,) line numbers counted through all files, for `place`
+    files: tuple[SourceFile, ...]
+
+    def place(self, row: int) -> tuple[str, int]:
+        """File and line that the row comes from."""
+        return place(self.files, int(self.lines[row]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Candidates and what was right about them."""
+
+    candidates: Candidates
+    labels: FloatArray  # (rows,) at least 0; NaN where a line has none, if that was allowed
+    offsets: IntArray  # those of the candidates
+    weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None: none has one
+    times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; as above
+
+
+def read_groups(
+    paths: AnyPath | Iterable[AnyPath],
+    *,
+    tools: ToolCatalogue | None = None,
+    graphs: GraphCatalogue | None = None,
+    labels_required: bool = True,
+) -> Groups:
+    """The groups of samples files and globs, in order of first appearance, rows inside a group in file order.
+
+    A candidate has the text, or the tree and type, that its catalogue gives, else its own.
+    """
+    samples = read_samples(expand(paths), labels_required=labels_required)
+    refuse_duplicates(samples)
+    return group_samples(samples, tools=tools or {}, graphs=graphs or {})
+
+
+def refuse_duplicates(samples: Samples) -> None:
+    """Raise for the first row whose name its group has already, naming both lines."""
+    keys = samples.groups * len(samples.name_texts) + samples.names
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
+    position = again[np.argmin(order[again])]
+    path, line = place(samples.files, int(samples.lines[order[position]]))
+    first_path, first_line = place(samples.files, int(samples.lines[order[position - 1]]))
+    name = excerpt(samples.name_texts[samples.names[order[position]]])
+    field = "tool" if samples.kind == "tool" else "candidate_id"
+    problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
+    raise SampleError(path, line, field, problem)
+
+
+def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:
+    """The rows of the samples, each group's together, and the texts they stand for."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(samples.groups))])
+    is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
+    rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
+    features = None if samples.features is None else samples.features[rows]
+    texts, tool_texts = tool_columns(samples, tools)
+    types, type_texts, trees, distinct_graphs = graph_columns(samples, graphs)
+    candidates = Candidates(
+        kind=samples.kind,
+        offsets=offsets,
+        traces=samples.traces,
+        trace_ids=samples.trace_ids,
+        node_ids=tuple(samples.node_ids[node] for node in samples.nodes.tolist()),
+        queries=samples.queries,
+        query_texts=samples.query_texts,
+        names=samples.names[rows],
+        name_texts=samples.name_texts,
+        texts=_taken(texts, rows),
+        tool_texts=tool_texts,
+        types=_taken(types, rows),
+        type_texts=type_texts,
+        graphs=_taken(trees, rows),
+        distinct_graphs=distinct_graphs,
+        features=features,
+        feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
+        lines=samples.lines[rows],
+        files=samples.files,
+    )
+    return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
+
+
+def _taken(codes: IntArray, rows: Rows) -> IntArray:
+    return codes[rows] if codes.size else codes
+
+
+def select(groups: Groups, indices: IntArray) -> Groups:
+    """The groups at the indices, in that order, with the tables cut to what they use.
+
+    A text of a group that is left out, of the test set for one, is not there to be learned from.
+    """
+    candidates = groups.candidates
+    owner, within = ragged(np.diff(groups.offsets)[indices])
+    rows = groups.offsets[indices][owner] + within
+    offsets = np.concatenate([[0], np.cumsum(np.diff(groups.offsets)[indices])])
+    traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
+    queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
+    names, name_texts = _cut(candidates.names[rows], candidates.name_texts)
+    texts, tool_texts = _cut(_taken(candidates.texts, rows), candidates.tool_texts)
+    types, type_texts = _cut(_taken(candidates.types, rows), candidates.type_texts)
+    graphs, distinct_graphs = _cut(_taken(candidates.graphs, rows), candidates.distinct_graphs)
+    selected = replace(
+        candidates,
+        offsets=offsets,
+        traces=traces,
+        trace_ids=trace_ids,
+        node_ids=tuple(candidates.node_ids[group] for group in indices.tolist()),
+        queries=queries,
+        query_texts=query_texts,
+        names=names,
+        name_texts=name_texts,
+        texts=texts,
+        tool_texts=tool_texts,
+        types=types,
+        type_texts=type_texts,
+        graphs=graphs,
+        distinct_graphs=distinct_graphs,
+        features=None if candidates.features is None else candidates.features[rows],
+        lines=candidates.lines[rows],
+    )
+    return Groups(
+        selected,
+        groups.labels[rows],
+        offsets,
+        None if groups.weights is None else groups.weights[indices],
+        None if groups.times is None else groups.times[indices],
+    )
+
+
+def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
+    """The codes and the table without what no code names, in order of first appearance.
+
+    >>> _cut(np.array([2, 0, 2]), ("a", "b", "c"))
+    (array([0, 1, 0]), ('c', 'a'))
+    """
+    renumbered, distinct = recoded(codes)
+    return renumbered, tuple(table[code] for code in distinct.tolist())
+
+
+def key_order(candidates: Candidates) -> IntArray:
+    """For each row the rank of its name among all names, in byte order: what breaks a tie by id."""
+    texts = candidates.name_texts  # UTF-8 keeps the order of code points, and so does Python's comparison
+    ranks = np.empty(len(texts), dtype=np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[candidates.names]

@@ -1,0 +1,134 @@
+"""Typed JSON from files, line by line; when a line does not fit, which field it was and why."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from ltr.errors import FieldError, SampleError
+from ltr.files import AnyPath, shown
+
+Record = TypeVar("Record")
+
+FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+OBJECT = "a JSON object is needed"
+LONGEST_EXCERPT = 60
+
+PLACE = re.compile(r" - at `\$\.?(.*)`$")
+MISSING = re.compile(r"Object missing required field `([^`]+)`")
+STEP = re.compile(r"[^.\[\]]+")
+
+
+def records(
+    path: AnyPath, lines: Iterable[tuple[int, bytes]], kind: type[Record], needed: Mapping[str, str]
+) -> Iterator[tuple[int, Record]]:
+    """Line numbers and decoded lines; blank lines are skipped. `needed` says for each field what is right.
+
+    The plain way; the reader of samples has a loop of its own, because it reads millions.
+    """
+    decode = msgspec.json.Decoder(kind).decode
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            yield number, decode(line)
+        except FAILURES as failure:
+            cause = explained(line, failure, needed)
+            raise SampleError(shown(path), number, *cause.args) from failure
+
+
+def explained(line: bytes, failure: Exception, needed: Mapping[str, str]) -> FieldError:
+    """The field of the line that made the decoder fail, what stands there and what is needed.
+
+    >>> line = b'{"label": "1"}'
+    >>> explained(line, ValueError("Expected `float`, got `str` - at `$.label`"), {"label": "a number"})
+    FieldError('label', "found '1'; a number")
+    """
+    if isinstance(failure, RecursionError):
+        return FieldError("", f"nested too deep; {needed.get('', OBJECT)}")
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return FieldError("", f"byte {error.start + 1} is not UTF-8")
+    if isinstance(failure, msgspec.DecodeError) and not isinstance(failure, msgspec.ValidationError):
+        return _malformed(line, str(failure), needed)
+    return _misfit(line, str(failure), needed)
+
+
+def _misfit(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
+    """JSON as it should be, a value that is not: the decoder names the path, the value is looked up."""
+    place = PLACE.search(message)
+    path = place[1] if place else ""
+    missing = MISSING.match(message)
+    if missing:
+        path = f"{path}.{missing[1]}".lstrip(".")
+        return FieldError(path, f"missing; {_right(path, needed)}")
+    return FieldError(path, f"found {_found(line, path)}; {_right(path, needed)}")
+
+
+def _right(path: str, needed: Mapping[str, str]) -> str:
+    names = [step for step in STEP.findall(path) if not step.isdecimal()]
+    return needed.get(names[-1] if names else "", OBJECT)
+
+
+def _found(line: bytes, path: str) -> str:
+    try:
+        value = json.loads(line.decode())
+        for step in STEP.findall(path):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return "a value that cannot be used"  # such as an integer of 5,000 digits
+    return excerpt(value)
+
+
+def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
+    """Not JSON, or one of the things other writers take for JSON: NaN, Infinity, half a surrogate pair."""
+    try:
+        value = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        problem = message.removeprefix("JSON is malformed: ").replace(
+            "Input data was truncated", "it ends too soon"
+        )
+        return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
+    for path, leaf in _leaves(value, ""):
+        if isinstance(leaf, float) and not math.isfinite(leaf):
+            return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
+        if isinstance(leaf, str) and not _is_unicode(leaf):
+            return FieldError(
+                path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed"
+            )
+    return FieldError("", f"not JSON: {message}; {needed.get('', OBJECT)}")
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield path, key
+            yield from _leaves(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{index}]")
+    else:
+        yield path, value
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def excerpt(value: object) -> str:
+    """A value as a message shows it: one line, printable, short.
+
+    >>> excerpt("two\\nlines"), excerpt(True), excerpt([1.0, float("nan")])
+    ("'two\\\\nlines'", 'true', '[1.0, NaN]')
+    """
+    text = repr(value) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 3]}..."
