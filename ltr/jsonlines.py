@@ -90,17 +90,13 @@ def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldErr
     try:
         value = json.loads(line.decode())
     except (ValueError, RecursionError):
-        problem = message.removeprefix("JSON is malformed: ").replace(
-            "Input data was truncated", "it ends too soon"
-        )
+        problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
         return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
     for path, leaf in _leaves(value, ""):
         if isinstance(leaf, float) and not math.isfinite(leaf):
             return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
         if isinstance(leaf, str) and not _is_unicode(leaf):
-            return FieldError(
-                path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed"
-            )
+            return FieldError(path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed")
     return FieldError("", f"not JSON: {message}; {needed.get('', OBJECT)}")
 
 

@@ -7,7 +7,7 @@ wrong, each starting with the field it is about.
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import GenericAlias, NoneType
@@ -175,11 +175,14 @@ def _at(value: Value, path: Path) -> Value:
 
 
 def _placed(document: Document, mistakes: list[Mistake]) -> tuple[Problem, ...]:
-    """The mistakes in the order of the file, those of flags last."""
+    return in_order(document, [Problem(document.place(path), path_text(path), why) for path, why in mistakes])
+
+
+def in_order(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems in the order of the file, those of flags last."""
 
     def position(problem: Problem) -> tuple[bool, int, int, str]:
         place = problem.place
         return place.source != document.source, place.line, place.column, problem.path
 
-    placed = [Problem(document.place(path), path_text(path), message) for path, message in mistakes]
-    return tuple(sorted(placed, key=position))
+    return tuple(sorted(problems, key=position))

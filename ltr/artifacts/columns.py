@@ -1,0 +1,143 @@
+"""Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
+from ltr.artifacts.model import LARGEST_ARRAYS, LARGEST_DOCUMENT
+from ltr.artifacts.state import features_document, features_from
+from ltr.columns import SourceFile
+from ltr.errors import DataError, FileError, LtrError, UsageError
+from ltr.features import FittedFeatures
+from ltr.files import STDIN, AnyPath, digest, read_bytes, read_lines, shown, write_bytes, write_lines
+from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
+from ltr.groups import Candidates, Groups
+
+FORMAT = "ltr-features/1"
+TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
+CODES = ("offsets", "traces", "queries", "names")
+OPTIONAL = ("weights", "times")
+LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
+
+
+def save_columns(path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures) -> None:
+    """The groups with their phi, and the fitted features, in one .npz."""
+    arrays: dict[str, Array] = {}
+    document = {"format": FORMAT, **features_document(features, arrays)}
+    candidates = groups.candidates
+    columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(document), dtype=np.uint8), "phi": phi}
+    columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
+    columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
+    for name in TABLES:
+        columns[name], columns[f"{name}.ends"] = packed(getattr(candidates, name))
+    write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
+
+
+def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
+    """Groups that bear their phi, and the features that made it."""
+    arrays = read_arrays(path, limit=LARGEST_COLUMNS)
+    try:
+        document = msgspec.json.decode(arrays["state"].tobytes())
+        features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
+        return _groups(str(path), arrays, features), features
+    except (KeyError, ValueError, TypeError, LtrError) as error:
+        raise FileError(str(path), f"not a file of featurised samples: {error}") from error
+
+
+def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Groups:
+    phi = as_floats("phi", arrays["phi"])
+    offsets = as_offsets(arrays["offsets"], len(phi))
+    if phi.shape != (len(phi), len(features.names)):
+        raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
+    refuse_outside("phi", phi, offsets, least=-LARGEST)
+    tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in TABLES}
+    if len(tables["node_ids"]) != len(offsets) - 1:
+        raise DataError(f"{len(tables['node_ids'])} node ids do not fit {len(offsets) - 1} groups")
+    nothing, content = np.empty(0, dtype=np.int64), digest(path)
+    candidates = Candidates(
+        kind=features.kind,
+        offsets=offsets,
+        traces=_codes(arrays["traces"], len(offsets) - 1, tables["trace_ids"]),
+        queries=_codes(arrays["queries"], len(offsets) - 1, tables["query_texts"]),
+        names=_codes(arrays["names"], len(phi), tables["name_texts"]),
+        **tables,
+        texts=nothing,
+        tool_texts=(),
+        types=nothing,
+        type_texts=(),
+        graphs=nothing,
+        distinct_graphs=(),
+        features=phi,
+        feature_names=features.names,
+        lines=np.ones(len(phi), dtype=np.int64),
+        files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+    )
+    labels = _numbers(arrays["labels"], len(phi))
+    per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
+    return Groups(candidates, labels, offsets, *per_group)
+
+
+def _codes(codes: Array, length: int, table: tuple[str, ...]) -> IntArray:
+    if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
+        raise DataError(f"{length} places in a table of {len(table)} are needed")
+    return codes.astype(np.int64)
+
+
+def _numbers(column: Array, length: int) -> FloatArray:
+    if column.shape != (length,):
+        raise DataError(f"{length} numbers are needed, found shape {column.shape}")
+    return as_floats("numbers", column)
+
+
+def write_featurized(path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures) -> None:
+    """Each sample's line with its features added, in file order, and the fitted features beside it."""
+    candidates = groups.candidates
+    if any(source.path == shown(STDIN) for source in candidates.files):
+        raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
+    state, arrays = sidecar(path), dict[str, Array]()
+    document = {"format": FORMAT, **features_document(features, arrays)}
+    in_file = np.argsort(candidates.lines, kind="stable")
+    write_lines(path, _with_features(candidates, phi[in_file]))
+    write_arrays(state.with_suffix(".npz"), arrays)
+    write_bytes(state, msgspec.json.encode(document))
+
+
+def _with_features(candidates: Candidates, phi: FloatArray) -> Iterator[bytes]:
+    rows = iter(phi.tolist())
+    for source in candidates.files:
+        for _, line in read_lines(source.path):
+            if line and not line.isspace():
+                yield _line_with_features(line, rows)
+
+
+def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
+    sample = msgspec.json.decode(line)
+    held = sample.get("candidates")
+    for candidate in (sample,) if held is None else held:
+        candidate["features"] = next(rows)
+    return msgspec.json.encode(sample)
+
+
+def sidecar(path: AnyPath) -> Path:
+    """Where the fitted features of a featurised JSONL lie.
+
+    >>> sidecar("out/train.jsonl.gz").name
+    'train.features.json'
+    """
+    plain = Path(path)
+    while plain.suffix in (".gz", ".zst", ".jsonl"):
+        plain = plain.with_suffix("")
+    return plain.with_name(f"{plain.name}.features.json")
+
+
+def load_features(path: AnyPath) -> FittedFeatures:
+    """The fitted features of a sidecar."""
+    file = Path(path)
+    try:
+        document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
+        return features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
+    except (msgspec.DecodeError, KeyError, ValueError, TypeError, LtrError) as error:
+        raise FileError(str(file), f"not a state of features: {error}") from error

@@ -1,0 +1,138 @@
+"""A trained model on disk: model.json, and model.npz beside it when something learned is an array."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import FloatArray
+from ltr.artifacts.state import features_document, features_from
+from ltr.errors import DataError, FileError, LtrError
+from ltr.features import FittedFeatures
+from ltr.files import AnyPath, read_bytes, write_bytes
+from ltr.files.npz import Array, read_arrays, write_arrays
+from ltr.groups import Candidates
+from ltr.listwise import scores
+
+FORMAT = "ltr-model/1"
+LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
+MODEL, ARRAYS = "model.json", "model.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """All it takes to rank new candidates: the features and their weights."""
+
+    kind: str
+    names: tuple[str, ...]
+    w: FloatArray
+    features: FittedFeatures | None  # None: trained on ready numbers alone
+    trainer: dict[str, Any]  # the settings w was learned with
+    training: dict[str, Any]  # what is known about it
+
+    def phi(self, candidates: Candidates) -> FloatArray:
+        """The features of the candidates: their ready numbers, or computed from their texts."""
+        if candidates.kind != self.kind:
+            raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
+        if candidates.features is None:
+            if self.features is None:
+                raise DataError("the model was trained on ready numbers; it ranks featurised samples only")
+            return self.features(candidates)
+        refuse_other_columns(self.names, candidates)
+        return candidates.features
+
+    def scores(self, phi: FloatArray) -> FloatArray:
+        """Score of each row."""
+        return scores(phi, self.w)
+
+
+def refuse_other_columns(names: tuple[str, ...], candidates: Candidates) -> None:
+    """Raise unless ready numbers are the columns the model knows; nameless ones need only be as many."""
+    found = candidates.feature_names
+    is_nameless = found == nameless(len(found)) or names == nameless(len(names))
+    if found != names and not (is_nameless and len(found) == len(names)):
+        raise DataError(f"the samples bear the features {', '.join(found)}; the model has {', '.join(names)}")
+
+
+def nameless(count: int) -> tuple[str, ...]:
+    """The names of ready numbers nobody named.
+
+    >>> nameless(2)
+    ('x1', 'x2')
+    """
+    return tuple(f"x{number}" for number in range(1, count + 1))
+
+
+def save_router(directory: AnyPath, router: Router) -> None:
+    """Write model.json, after the arrays it refers to."""
+    arrays: dict[str, Array] = {}
+    described: dict[str, Any] = {
+        "features": [{"name": name, "options": {}, "state": None} for name in router.names],
+        "encoder": None,
+    }
+    if router.features:
+        described = features_document(router.features, arrays)
+    document = {
+        "format": FORMAT,
+        "kind": router.kind,
+        "features": described["features"],
+        "weights": router.w.tolist(),
+        "encoder": described["encoder"],
+        "trainer": router.trainer,
+        "training": router.training,
+        "arrays": None,
+    }
+    if arrays:
+        write_arrays(Path(directory, ARRAYS), arrays)
+        document["arrays"] = _digest(read_bytes(Path(directory, ARRAYS), limit=LARGEST_ARRAYS))
+    document["checksum"] = _digest(msgspec.json.encode(document))
+    lines = [f"{msgspec.json.encode(key).decode()}: {msgspec.json.encode(document[key]).decode()}" for key in document]
+    write_bytes(Path(directory, MODEL), ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def load_router(path: AnyPath) -> Router:
+    """The model of a model.json or of a run directory, checked against its checksums."""
+    given = Path(path)
+    file = given / MODEL if given.is_dir() else given
+    document = _read(file)
+    try:
+        arrays = _arrays(file.with_name(ARRAYS), document["arrays"])
+        w, entries = np.array(document["weights"], dtype=np.float64), document["features"]
+        names = tuple(str(entry["name"]) for entry in entries)
+        if len(names) != len(w) or not np.isfinite(w).all():
+            raise DataError(f"{len(names)} features do not fit {len(w)} finite weights")
+        features = features_from(document, arrays) if document["encoder"] else None
+        return Router(document["kind"], names, w, features, document["trainer"], document["training"])
+    except (KeyError, TypeError, ValueError, LtrError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(str(file), f"not a usable model: {error}") from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    content = read_bytes(file, limit=LARGEST_DOCUMENT)
+    try:
+        document = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise FileError(str(file), f"not JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FileError(str(file), f"not a model of the format {FORMAT}")
+    checksum = document.pop("checksum", None)
+    if checksum != _digest(msgspec.json.encode(document)):
+        raise FileError(str(file), "its checksum does not fit its content: it was changed or damaged")
+    return document
+
+
+def _arrays(file: Path, digest: str | None) -> dict[str, Array]:
+    if digest is None:
+        return {}
+    if _digest(read_bytes(file, limit=LARGEST_ARRAYS)) != digest:
+        raise FileError(str(file), "its checksum is not the one in model.json: it was changed or damaged")
+    return read_arrays(file, limit=LARGEST_ARRAYS)
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"

@@ -1,0 +1,81 @@
+"""What a trained w must beat: random order, the best single feature, w = 1; and what nothing can beat."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.listwise import scores
+from ltr.metrics import MRR, TOP1, Evaluation, evaluate
+from ltr.ranking import Ranking, Ties, rank
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is measured, and by which rules."""
+
+    metrics: tuple[str, ...]
+    ties: str
+    rel_threshold: float
+    no_relevant: str
+
+
+@dataclass(frozen=True, slots=True)
+class BestFeature:
+    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
+
+    name: str
+    sign: int
+
+
+def measure(
+    values: FloatArray, labels: FloatArray, offsets: IntArray, keys: IntArray, rules: Rules
+) -> tuple[Ranking, Evaluation]:
+    """The ranking by the values, and its metrics by the rules."""
+    ranking = rank(values, offsets, keys=keys)
+    result = evaluate(
+        ranking,
+        labels,
+        rules.metrics,
+        ties=rules.ties,
+        rel_threshold=rules.rel_threshold,
+        no_relevant=rules.no_relevant,
+    )
+    return ranking, result
+
+
+def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray) -> BestFeature:
+    """The column and sign with the greatest MRR on these groups, then the greatest Top-1; the first of equals.
+
+    >>> best_feature(["a", "b"], np.array([[0.0, 1.0], [0.0, 3.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    BestFeature(name='b', sign=-1)
+    """
+
+    def quality(choice: tuple[int, int]) -> tuple[float, float]:
+        column, sign = choice
+        means = evaluate(rank(sign * phi[:, column], offsets), labels > 0).means
+        return means[MRR] or 0.0, means[TOP1] or 0.0
+
+    column, sign = max(((column, sign) for column in range(len(names)) for sign in (1, -1)), key=quality)
+    return BestFeature(names[column], sign)
+
+
+def baselines(
+    phi: FloatArray,
+    labels: FloatArray,
+    offsets: IntArray,
+    keys: IntArray,
+    rules: Rules,
+    best: BestFeature,
+    names: Sequence[str],
+) -> dict[str, Evaluation]:
+    """The same metrics of random order (exactly, as one great tie), the best feature, w = 1, and the labels."""
+    random = Rules(rules.metrics, Ties.EXPECTED, rules.rel_threshold, rules.no_relevant)
+    each = {
+        "random": (np.zeros(len(labels)), random),
+        "best_feature": (best.sign * phi[:, list(names).index(best.name)], rules),
+        "untrained": (scores(phi, np.ones(len(names))), rules),
+        "oracle": (labels, rules),
+    }
+    return {name: measure(values, labels, offsets, keys, by)[1] for name, (values, by) in each.items()}

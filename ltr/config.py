@@ -1,0 +1,195 @@
+"""What a run is asked to do: every key, its default, and what it means."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ltr.configtext import rendering, strict, yamltext
+from ltr.configtext.document import Document, Value, path_text
+from ltr.configtext.document import Path as Address
+from ltr.encoders import ENCODERS
+from ltr.errors import ConfigError, LtrError, Problem, UsageError
+from ltr.features import SPECIFICATION, FeatureConfig
+from ltr.files import STDIN, AnyPath, read_bytes, shown
+from ltr.metrics import named
+from ltr.schema import Kind
+from ltr.train import TRAINERS, TrainConfig
+
+AUTO = "auto"
+LARGEST_CONFIG = 1 << 20
+PATHS = ("train", "test", "tools", "graphs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Where the samples are. Paths are relative to the config file."""
+
+    train: str | tuple[str, ...] = ()
+    """Samples to learn from: files or globs."""
+    test: str | tuple[str, ...] | float | None = None
+    """Samples to measure on: files, globs, or a share of the training traces, drawn by the seed."""
+    tools: str | None = None
+    """A catalogue that gives the texts of tools."""
+    graphs: str | None = None
+    """A catalogue that gives the trees of graphs."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.test, float) and not 0 < self.test < 1:
+            raise ValueError(f"test {self.test} is not a share between 0 and 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    """What is measured, and by which rules."""
+
+    metrics: tuple[str, ...] = ()
+    """More metrics, after top1_accuracy, top3_accuracy and mrr."""
+    ties: Literal["expected", "file", "worst", "best", "trec"] = "expected"
+    """How equal scores are placed."""
+    no_relevant: Literal["skip", "zero", "error"] = "skip"
+    """What a query without a right candidate counts."""
+    rel_threshold: float = 1.0
+    """The label from which a candidate counts as right."""
+    baselines: bool = True
+    """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+
+    def __post_init__(self) -> None:
+        if not self.rel_threshold > 0:
+            raise ValueError(f"rel_threshold {self.rel_threshold} is not above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One run: data, features, trainer, evaluation."""
+
+    name: str = "run"
+    """Names the directory of the run."""
+    seed: int = 0
+    """Every random choice follows from it."""
+    kind: Kind | None = None
+    """tool or graph; without it, that of the samples."""
+    data: DataConfig = field(default_factory=DataConfig)
+    features: tuple[str | dict[str, Any], ...] = ()
+    """Names, or mappings of a name and options; without any, the specification's four of the kind."""
+    encoder: str = "auto"
+    """What makes vectors of texts; auto is the best that is installed."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+
+def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a file (`-` is stdin), or the defaults, with what `--set PATH=VALUE` asks for.
+
+    Every mistake is told at once. Paths are resolved: those of the file against its directory.
+    """
+    document = read_document(path)
+    for override in overrides:
+        document = yamltext.apply_override(document, override)
+    return checked(document, path)
+
+
+def read_document(path: AnyPath | None) -> Document:
+    """The config as it is written; an empty one without a path."""
+    if path is None:
+        return Document("defaults", {}, {})
+    return yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+
+
+def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
+    """The document as a config, or a ConfigError that names every mistake in it."""
+    problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
+    try:
+        config = strict.read(document, RunConfig)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(strict.in_order(document, problems))
+    base = Path() if path is None or str(path) == STDIN else Path(path).parent
+    return replace(config, data=_resolved(config.data, document, base))
+
+
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+    """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
+    train, evaluate = value.get("train"), value.get("evaluate")
+    lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
+        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or ENCODERS[name]),
+        (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
+    ]
+    metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
+    lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
+    lookups += [
+        (("features", place), entry, feature_config) for place, entry in enumerate(_listed(value.get("features")))
+    ]
+    for address, name, look_up in lookups:
+        try:
+            if isinstance(name, str | dict):
+                look_up(name)
+        except LtrError as error:
+            yield address, str(error)
+
+
+def _listed(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []
+
+
+def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
+    """A feature as a config names it: NAME, or {name: NAME, option: value}.
+
+    >>> feature_config({"name": "tool.hist", "strength": 5})
+    FeatureConfig(name='tool.hist', options={'strength': 5})
+    """
+    if isinstance(entry, str):
+        return FeatureConfig(entry)
+    options = dict(entry)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError("a feature is a name, or a mapping with the key name")
+    return FeatureConfig(name, options)
+
+
+def feature_configs(config: RunConfig, kind: Kind) -> tuple[FeatureConfig, ...]:
+    """The features of a run: those it names, or the specification's of the kind."""
+    return tuple(feature_config(entry) for entry in config.features or SPECIFICATION[kind])
+
+
+def _resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:
+    """The data with the paths that stand in the file put against its directory; flags mean the current one."""
+    changes: dict[str, Any] = {}
+    for key in PATHS:
+        value, place = getattr(data, key), document.place(("data", key))
+        if place.source != document.source or value is None or isinstance(value, float):
+            continue
+        names = (value,) if isinstance(value, str) else value
+        joined = tuple(name if name == STDIN else str(base / name) for name in names)
+        changes[key] = joined[0] if isinstance(value, str) else joined
+    return replace(data, **changes)
+
+
+def relocated(config: RunConfig, directory: Path) -> RunConfig:
+    """The config as it stands in a file of another directory: it names the same data from there."""
+    changes: dict[str, Any] = {}
+    for key in PATHS:
+        value = getattr(config.data, key)
+        if isinstance(value, str):
+            changes[key] = _from(value, directory)
+        elif isinstance(value, tuple):
+            changes[key] = tuple(_from(name, directory) for name in value)
+    return replace(config, data=replace(config.data, **changes))
+
+
+def _from(name: str, directory: Path) -> str:
+    if name == STDIN:
+        return name
+    return Path(os.path.relpath(Path(name).absolute(), directory.absolute())).as_posix()
+
+
+def render(config: RunConfig) -> str:
+    """The config as YAML, every default written out."""
+    return rendering.render(config)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a config, for editors."""
+    return rendering.schema(RunConfig)

@@ -1,0 +1,137 @@
+"""The encoder of the base install: hashed character n-gram TF-IDF, numpy only."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.encoders.vectors import Sparse
+from ltr.errors import DataError
+
+BUCKETS_LOG2 = 14
+BUCKETS = 1 << BUCKETS_LOG2
+SIZES = (3, 4, 5)
+SIZES_CJK = (1, 2)  # a Chinese word is one or two characters long
+CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+CHARACTERS = 1 << 18  # of the texts hashed at once
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+Codes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often each bucket occurs in each text, texts in order, buckets rising."""
+
+    texts: IntArray
+    buckets: IntArray
+    times: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class HashEncoder:
+    """Rows of (1 + ln tf)(1 + ln((1 + N) / (1 + df))) over hashed character n-grams, of length 1.
+
+    N and df are counted once, on the training texts; they are the state.
+    """
+
+    name: ClassVar[str] = "hash"
+    documents: int  # N
+    frequencies: IntArray = field(repr=False)  # (BUCKETS,): df
+
+    @classmethod
+    def fitted(cls, texts: Sequence[str]) -> Self:
+        """The encoder that has counted in how many of the distinct texts each bucket occurs."""
+        distinct = list(dict.fromkeys(texts))
+        frequencies = np.zeros(BUCKETS, dtype=np.int64)
+        for part in _parts(distinct):
+            frequencies += np.bincount(counts(part).buckets, minlength=BUCKETS)
+        return cls(len(distinct), frequencies)
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """The encoder with those counts."""
+        documents, frequencies = state.get("documents"), np.asarray(state.get("frequencies"))
+        is_counted = frequencies.shape == (BUCKETS,) and frequencies.dtype.kind == "i"
+        if not (isinstance(documents, int) and is_counted and 0 <= frequencies.min() <= frequencies.max() <= documents):
+            raise DataError(f"the state of the encoder hash is not N and {BUCKETS} counts from 0 to N")
+        return cls(documents, frequencies.astype(np.int64))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """N and df."""
+        return {"documents": self.documents, "frequencies": self.frequencies}
+
+    @property
+    def revision(self) -> str:
+        """A digest of N and df."""
+        counted = self.documents.to_bytes(8, "little") + self.frequencies.astype("<i8").tobytes()
+        return hashlib.blake2b(counted, digest_size=16).hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> Sparse:
+        """One sparse row of length 1 a text; an empty text gives an empty row."""
+        parts = [counts(part) for part in _parts(texts)]
+        if not parts:
+            return Sparse(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), BUCKETS)
+        shifts = np.cumsum([0, *(len(part) for part in _parts(texts))])[:-1]
+        owners = np.concatenate([part.texts + shift for part, shift in zip(parts, shifts, strict=True)])
+        buckets = np.concatenate([part.buckets for part in parts])
+        times = np.concatenate([part.times for part in parts])
+        numbers = (1 + np.log(times)) * self.weights[buckets]
+        lengths = np.sqrt(np.bincount(owners, weights=numbers * numbers, minlength=len(texts)))
+        starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=len(texts)))))
+        return Sparse(starts, buckets, numbers / lengths[owners], BUCKETS)
+
+    @property
+    def weights(self) -> FloatArray:
+        """1 + ln((1 + N) / (1 + df)) of each bucket."""
+        return 1 + np.log((1 + self.documents) / (1 + self.frequencies))
+
+
+def counts(texts: Sequence[str]) -> Counts:
+    """The hashed n-grams of each text: lower-cased, white space as one blank, a blank before and after.
+
+    >>> counted = counts(["aaa", ""])
+    >>> counted.texts, counted.times  # ' aa', 'aaa', 'aa ', ' aaa', 'aaa ', ' aaa '
+    (array([0, 0, 0, 0, 0, 0]), array([1, 1, 1, 1, 1, 1]))
+    """
+    padded = [f" {' '.join(text.lower().split())} " if text.strip() else "" for text in texts]
+    codes = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    owner = np.repeat(np.arange(len(texts)), [len(text) for text in padded])
+    is_cjk = np.zeros(len(codes), dtype=bool)
+    for first, last in CJK:
+        is_cjk |= (codes >= first) & (codes <= last)
+    found = [_grams(codes, owner, np.ones_like(is_cjk), size) for size in SIZES]
+    if is_cjk.any():
+        found += [_grams(codes, owner, is_cjk, size) for size in SIZES_CJK]
+    keys, times = np.unique(np.concatenate(found), return_counts=True)
+    return Counts(keys >> BUCKETS_LOG2, keys & (BUCKETS - 1), times)
+
+
+def _grams(codes: Codes, owner: IntArray, allowed: npt.NDArray[np.bool_], size: int) -> IntArray:
+    """text * BUCKETS + bucket of every n-gram of that size that lies inside one text, of allowed characters."""
+    places = len(codes) - size + 1
+    if places <= 0:
+        return np.empty(0, dtype=np.int64)
+    hashed, whole = np.full(places, size, dtype=np.uint64), owner[:places] == owner[size - 1 :]
+    for step in range(size):
+        hashed = (hashed ^ codes[step : step + places]) * MULTIPLIER  # wraps: a hash
+        hashed ^= hashed >> np.uint64(29)
+        whole &= allowed[step : step + places]
+    buckets = (hashed * MULTIPLIER) >> np.uint64(64 - BUCKETS_LOG2)
+    return owner[:places][whole] * BUCKETS + buckets[whole].astype(np.int64)
+
+
+def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
+    """Runs of texts of about CHARACTERS characters."""
+    parts, first, size = [], 0, 0
+    for index, text in enumerate(texts):
+        size += len(text)
+        if size >= CHARACTERS:
+            parts.append(texts[first : index + 1])
+            first, size = index + 1, 0
+    return [*parts, texts[first:]] if first < len(texts) else parts

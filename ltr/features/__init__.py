@@ -1,0 +1,18 @@
+"""Samples become the columns of phi: four questions, each asked by one or more registered features."""
+
+from ltr.features import graphs, tools
+from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
+from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
+
+__all__ = [
+    "FEATURES",
+    "SPECIFICATION",
+    "Context",
+    "Feature",
+    "FeatureConfig",
+    "FittedFeatures",
+    "feature",
+    "fit_features",
+    "graphs",
+    "tools",
+]

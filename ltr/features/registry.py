@@ -1,0 +1,118 @@
+"""The features by name: two plain functions each, and what they may know."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.encoders import Encoder
+from ltr.errors import UsageError, suggestion
+from ltr.groups import Candidates, Groups
+from ltr.registry import Registry
+
+Family = Literal["rel", "hist", "coop", "struct"]
+State = dict[str, Any] | None
+Fit = Callable[..., dict[str, Any]]
+Column = Callable[..., FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a feature may use besides the candidates; never labels."""
+
+    encoder: Encoder
+    remembered: dict[str, tuple[Candidates, FloatArray]] = field(default_factory=dict)
+
+    def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
+        """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
+        queries = self.encoder.encode(candidates.query_texts)
+        rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
+        return queries.dots(rows, self.encoder.encode(texts), codes)
+
+    def once(self, name: str, candidates: Candidates, compute: Callable[[], FloatArray]) -> FloatArray:
+        """A column that several features need, computed for the first of them."""
+        known = self.remembered.get(name)
+        if known is None or known[0] is not candidates:
+            known = self.remembered[name] = (candidates, compute())
+        return known[1].copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column of phi. `fit` learns a state from groups; `column` never sees a label."""
+
+    name: str
+    family: Family
+    column: Column
+    fit: Fit | None
+
+    @property
+    def kind(self) -> str:
+        """tool or graph: what stands before the dot."""
+        return self.name.partition(".")[0]
+
+    @property
+    def summary(self) -> str:
+        """What the column holds, in one line."""
+        return (inspect.getdoc(self.column) or "").partition("\n")[0]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options and their defaults: the keyword-only parameters of the two functions."""
+        both = [self.column, *([self.fit] if self.fit else [])]
+        return {
+            name: parameter.default
+            for function in both
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+
+
+FEATURES: Registry[Feature] = Registry("feature")
+
+
+def feature(name: str, family: Family, *, fit: Fit | None = None) -> Callable[[Column], Column]:
+    """Register a column function under a name, with the function that fits its state, if it has one."""
+
+    def keep(column: Column) -> Column:
+        FEATURES.add(name, Feature(name, family, column, fit))
+        return column
+
+    return keep
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureConfig:
+    """A feature by name, and its options where they are not the defaults."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = FEATURES[self.name].options
+        for option, value in self.options.items():
+            if option not in known:
+                hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
+                raise UsageError(f"feature {self.name} has no option {option!r}{hint}")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (is_number and np.isfinite(value)):
+                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
+
+
+def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
+    """The state of a feature that learns, fitted on the groups; None for one that does not."""
+    function = FEATURES[config.name].fit
+    return function(groups, context, **_accepted(function, config.options)) if function else None
+
+
+def column(config: FeatureConfig, candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """The feature's value of each row."""
+    function = FEATURES[config.name].column
+    return function(candidates, state, context, **_accepted(function, config.options))
+
+
+def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name in inspect.signature(function).parameters}

@@ -1,0 +1,218 @@
+"""The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
+from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+from ltr.catalogues import read_graphs, read_tools
+from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
+from ltr.errors import DataError, UsageError
+from ltr.features import FittedFeatures, fit_features
+from ltr.files import expand
+from ltr.groups import Groups, key_order, read_groups, select
+from ltr.metrics import Evaluation
+from ltr.model import Model, direction_text
+from ltr.ranking import Ranking
+from ltr.train import Epoch, fit
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Groups with their phi, and the features that made it; None for ready numbers without a state."""
+
+    groups: Groups
+    phi: FloatArray
+    features: FittedFeatures | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of phi."""
+        return self.features.names if self.features else nameless(self.phi.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A ranking of labelled groups, its metrics, and those of what it is compared with."""
+
+    split: str  # test, or train where there is no test data
+    groups: Groups
+    phi: FloatArray
+    ranking: Ranking
+    evaluation: Evaluation
+    baselines: dict[str, Evaluation]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to."""
+
+    config: RunConfig  # with everything decided: kind, features, encoder
+    router: Router
+    model: Model
+    train: Groups
+    measured: Measured
+    warnings: tuple[str, ...]
+
+
+Watch = Callable[[Epoch], None]
+
+
+def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult:
+    """Learn from the training samples, rank the test samples, measure."""
+    train, test, warnings = load(config)
+    prepared = prepare(config, *train)
+    model = fit(
+        prepared.phi,
+        prepared.groups.labels,
+        prepared.groups.offsets,
+        config.train,
+        weights=prepared.groups.weights,
+        on_epoch=on_epoch,
+    )
+    best = best_feature(prepared.names, prepared.phi, prepared.groups.labels, prepared.groups.offsets)
+    router = new_router(config, prepared, model, best)
+    measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
+    measured = replace(measured, split="test" if test else "train")
+    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings)
+
+
+def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
+    """Training groups with the state they bear, test groups, and what is odd about the two."""
+    data = config.data
+    if not data.train:
+        raise UsageError("no training samples: name files, or set data.train in the config")
+    train, state = read(data.train, data)
+    if config.kind and config.kind != train.candidates.kind:
+        raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
+    if isinstance(data.test, float):
+        if state is not None and any(each is not None for each in state.states):
+            raise UsageError(
+                "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
+            )
+        return *_split((train, state), data.test, config.seed), ()
+    test = None if data.test is None else read(data.test, data)[0]
+    return (train, state), test, () if test is None else tuple(_overlaps(train, test))
+
+
+def read(
+    paths: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+) -> tuple[Groups, FittedFeatures | None]:
+    """The groups of samples or featurised files, and the fitted features they bear, if any."""
+    files = expand(paths)
+    packed = [name for name in files if name.endswith(".npz")]
+    if packed and len(files) > 1:
+        raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
+    if packed:
+        return load_columns(packed[0])
+    tools = read_tools(data.tools) if data.tools else None
+    graphs = read_graphs(data.graphs) if data.graphs else None
+    groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    if groups.candidates.features is None:
+        return groups, None
+    return _with_state(groups, files)
+
+
+def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeatures | None]:
+    """Ready numbers with the state that lies beside their file, and the names it gives them."""
+    if len(files) > 1 or not sidecar(files[0]).exists():
+        return groups, None
+    state, ready = load_features(sidecar(files[0])), groups.candidates
+    if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
+        raise DataError(f"{sidecar(files[0])}: its {len(state.names)} {state.kind} features do not fit {files[0]}")
+    return replace(groups, candidates=replace(ready, feature_names=state.names)), state
+
+
+def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:
+    """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
+    ready = groups.candidates.features
+    if ready is None:
+        features, phi = fit_features(feature_configs(config, groups.candidates.kind), groups, encoder_name(config))
+        return Prepared(groups, phi, features)
+    asked = tuple(each.name for each in feature_configs(config, groups.candidates.kind)) if config.features else ()
+    if asked and asked != groups.candidates.feature_names:
+        bears = ", ".join(groups.candidates.feature_names)
+        raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(asked)}")
+    return Prepared(groups, ready, state)
+
+
+def encoder_name(config: RunConfig) -> str:
+    """The encoder of a run: the named one, or the best that is installed."""
+    return "hash" if config.encoder == AUTO else config.encoder
+
+
+def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFeature) -> Router:
+    """What is kept of a training: weights, features, and what is known about them."""
+    known, names = model.training, prepared.names
+    training = {
+        "groups": known.groups,
+        "groups_one_candidate": known.skipped.one_candidate,
+        "groups_no_positive": known.skipped.no_positive,
+        "epochs": known.epochs,
+        "objective": known.objective,
+        "gradient_norm": known.gradient_norm,
+        "gap_bound": known.gap_bound,
+        "optimum": known.optimum.value,
+        "escape": None if known.escape is None else direction_text(known.escape, names),
+        "not_identified": [direction_text(direction, names) for direction in known.not_identified],
+        "best_feature": asdict(best),
+    }
+    kind = prepared.groups.candidates.kind
+    return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
+
+
+def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
+    """The groups ranked by the router and measured, beside the baselines."""
+    phi = router.phi(groups.candidates) if phi is None else phi
+    asked = config.evaluate
+    rules = Rules(asked.metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
+    keys = key_order(groups.candidates)
+    ranking, evaluation = measure(router.scores(phi), groups.labels, groups.offsets, keys, rules)
+    beside: dict[str, Evaluation] = {}
+    if asked.baselines:
+        best = BestFeature(**router.training["best_feature"])
+        beside = baselines(phi, groups.labels, groups.offsets, keys, rules, best, router.names)
+    return Measured("test", groups, phi, ranking, evaluation, beside)
+
+
+def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
+    """The config with what the data and the machine decided, so that it says all that was done."""
+    kind = prepared.groups.candidates.kind
+    if prepared.features is None:
+        return replace(config, kind=kind)
+    features = tuple(
+        {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
+    )
+    return replace(config, kind=kind, features=features, encoder=prepared.features.encoder.name)
+
+
+def _split(
+    train: tuple[Groups, FittedFeatures | None], share: float, seed: int
+) -> tuple[tuple[Groups, FittedFeatures | None], Groups]:
+    """The groups of a share of the traces taken out: those whose ids hash lowest with the seed."""
+    groups, state = train
+    trace_ids = groups.candidates.trace_ids
+    drawn = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
+    count = round(share * len(trace_ids))
+    if not 0 < count < len(trace_ids):
+        raise UsageError(f"test {share}: a share of {len(trace_ids)} traces leaves one side empty")
+    limit = sorted(drawn)[count]
+    is_test = np.array([mark < limit for mark in drawn])[groups.candidates.traces]
+    kept: IntArray = np.flatnonzero(~is_test)
+    return (select(groups, kept), state), select(groups, np.flatnonzero(is_test))
+
+
+def _overlaps(train: Groups, test: Groups) -> list[str]:
+    """What train and test share that would flatter the result."""
+    warnings = []
+    files = {source.sha256 for source in train.candidates.files} & {source.sha256 for source in test.candidates.files}
+    if files:
+        warnings.append("training and test data share a file: the metrics describe what was learned, not what is new")
+    traces = set(train.candidates.trace_ids) & set(test.candidates.trace_ids)
+    if traces and not files:
+        warnings.append(f"{len(traces)} traces stand in both training and test data, such as {min(traces)!r}")
+    return warnings
