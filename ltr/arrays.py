@@ -45,17 +45,16 @@ def as_matrix(argument: str, values: npt.ArrayLike, offsets: npt.ArrayLike) -> t
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ArrayError(argument, "", f"rows x features is needed, at least one feature, found shape {matrix.shape}")
     fitting = as_offsets(offsets, len(matrix))
-    refuse(argument, matrix, ~(np.abs(matrix) <= LARGEST), fitting, f"must be finite and at most {LARGEST:g}")
+    refuse_outside(argument, matrix, fitting, least=-LARGEST)
     return matrix, fitting
 
 
-def as_column(argument: str, values: npt.ArrayLike, offsets: IntArray, *, least: float = -np.inf) -> FloatArray:
+def as_column(argument: str, values: npt.ArrayLike, offsets: IntArray, *, least: float = -LARGEST) -> FloatArray:
     """One finite number a row, none below `least`."""
     column = as_floats(argument, values)
     if column.shape != (offsets[-1],):
         raise ArrayError(argument, "", f"one number a row is needed ({offsets[-1]},), found shape {column.shape}")
-    limit = f"must be finite and at least {least:g}" if np.isfinite(least) else "must be finite"
-    refuse(argument, column, ~(np.isfinite(column) & (column >= least)), offsets, limit)
+    refuse_outside(argument, column, offsets, least=least)
     return column
 
 
@@ -80,15 +79,15 @@ def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
     return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(np.float64)
 
 
-def refuse(argument: str, values: FloatArray, bad: BoolArray, offsets: IntArray, limit: str) -> None:
-    """Raise for the first bad value, naming its group and its row inside the group."""
-    if not bad.any():
+def refuse_outside(argument: str, values: FloatArray, offsets: IntArray, *, least: float) -> None:
+    """Raise for the first value that is not finite or lies outside least..LARGEST, naming its group and row."""
+    if values.size == 0 or (values.min() >= least and values.max() <= LARGEST):  # NaN fails both
         return
-    index = np.unravel_index(int(np.argmax(bad)), values.shape)
+    index = np.unravel_index(int(np.argmin((values >= least) & (values <= LARGEST))), values.shape)
     row = int(index[0])
     group = int(np.searchsorted(offsets, row, side="right")) - 1
     place = f"[{', '.join(str(int(i)) for i in index)}] (group {group}, row {row - offsets[group]})"
-    raise ArrayError(argument, place, f"{values[index]} {limit}")
+    raise ArrayError(argument, place, f"{values[index]}; it must be finite, from {least:g} to {LARGEST:g}")
 
 
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
@@ -98,6 +97,15 @@ def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
     array([3., 3.])
     """
     return np.add.reduceat(values, offsets[:-1], dtype=np.float64)
+
+
+def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
+    """Sum of the values that bear each code 0 .. length - 1, added in the order given.
+
+    >>> code_sums(np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0]), 3)
+    array([2., 4., 0.])
+    """
+    return np.bincount(codes, weights=values, minlength=length).astype(np.float64, copy=False)
 
 
 def blocks(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:

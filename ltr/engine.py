@@ -8,9 +8,7 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 
 
-def ordered_map(
-    call: Callable[[Shard], Result], shards: Iterable[Shard], *, workers: int = 1
-) -> Iterator[Result]:
+def ordered_map(call: Callable[[Shard], Result], shards: Iterable[Shard], *, workers: int = 1) -> Iterator[Result]:
     """call(shard) for each shard, in the order of the shards, whatever the number of workers.
 
     The caller cuts the shards: their number never follows from the number of workers, so that sums
@@ -26,9 +24,7 @@ def ordered_map(
     yield from _process_map(call, shards, workers)
 
 
-def _process_map(
-    call: Callable[[Shard], Result], shards: Iterable[Shard], workers: int
-) -> Iterator[Result]:
+def _process_map(call: Callable[[Shard], Result], shards: Iterable[Shard], workers: int) -> Iterator[Result]:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing import get_context
 

@@ -1,13 +1,16 @@
 """Everything that can go wrong for a reason the user can mend. Any other exception is a bug of ours."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST_PROBLEMS_SHOWN = 50
 
 
 class LtrError(Exception):
     """The family: catch this to catch every mistake the package can name."""
 
 
-class UsageError(LtrError):
+class UsageError(LtrError, ValueError):
     """A request that contradicts itself or names something that does not exist."""
 
 
@@ -29,6 +32,60 @@ class UnknownNameError(UsageError):
         kind, name, known = self.args
         hint = suggestion(name, known)
         return f"unknown {kind} {name!r}{hint}; known: {', '.join(known) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value was written: a line and column of a file counted from 1, or (line 0) a flag.
+
+    >>> str(Place("tools.yaml", 4, 3)), str(Place("--set train.l2"))
+    ('tools.yaml:4:3', '--set train.l2')
+    """
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake: where it was written, which key it is about ("" for the text as a whole), what is wrong.
+
+    >>> str(Problem(Place("tools.yaml", 4, 3), "train.l2", "'abc' is not a number"))
+    "tools.yaml:4:3: train.l2: 'abc' is not a number"
+    """
+
+    place: Place
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        is_named = self.place.source.endswith(f" {self.path}")  # --set train.l2 has said it already
+        return (
+            f"{self.place}: {self.message}"
+            if is_named or not self.path
+            else f"{self.place}: {self.path}: {self.message}"
+        )
+
+
+class ConfigError(UsageError):
+    """A config that cannot be used, with everything that is wrong with it, in the order it was written."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Each mistake, for whoever shows them another way."""
+        return tuple(self.args[0])
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.problems[:MOST_PROBLEMS_SHOWN]]
+        unseen = len(self.problems) - len(lines)
+        return "\n".join([*lines, *([f"and {unseen} more"] if unseen else [])])
 
 
 class ArrayError(DataError):

@@ -1,0 +1,5 @@
+"""python -m ltr"""
+
+from ltr.cli import main
+
+main()

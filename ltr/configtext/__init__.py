@@ -1,0 +1,1 @@
+"""Config files as text: strict YAML with places, into frozen dataclasses and back."""

@@ -1,0 +1,200 @@
+"""The objective: the mean over groups of -sum t * log softmax(phi w), and its derivatives.
+
+Groups of one candidate, and groups without a positive, cannot move w: they do not train, and are counted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import (
+    FloatArray,
+    IntArray,
+    as_column,
+    as_matrix,
+    as_offsets,
+    as_weights,
+    blocks,
+    group_sums,
+)
+from ltr.errors import DataError
+
+BLOCK_NUMBERS = 1 << 16  # numbers of phi in one block of a pass: its temporaries stay in the cache
+
+
+def scores(phi: FloatArray, w: FloatArray) -> FloatArray:
+    """Score of each candidate: s_i = sum_j w_j * phi_ij.
+
+    Not phi @ w: a BLAS kernel may round a row by its place in the matrix, and equal rows must tie.
+
+    >>> scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """
+    summed: FloatArray = np.einsum("ij,j->i", phi, w)
+    return summed
+
+
+def log_softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
+    """Log probability of each candidate in its group: log p_i = s_i - m - log sum_j exp(s_j - m), m = max_j s_j.
+
+    >>> np.exp(log_softmax(np.array([0.0, np.log(3.0), 5.0]), np.array([0, 2, 3]))).round(12)
+    array([0.25, 0.75, 1.  ])
+    """
+    sizes = np.diff(offsets)
+    shifted = scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)
+    return shifted - np.repeat(np.log(group_sums(np.exp(shifted), offsets)), sizes)
+
+
+def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
+    """Probability of each candidate in its group: p_i = exp(s_i) / sum_j exp(s_j)."""
+    return np.exp(log_softmax(scores, offsets))
+
+
+def targets(labels: FloatArray, offsets: IntArray) -> FloatArray:
+    """Each group's labels shared out to sum 1: t_i = y_i / sum_j y_j; every group needs a positive.
+
+    >>> targets(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0, 3, 4]))
+    array([0. , 0.5, 0.5, 1. ])
+    """
+    largest = np.repeat(np.maximum.reduceat(labels, offsets[:-1]), np.diff(offsets))
+    shares = labels / largest  # a sum of labels near the largest float would overflow
+    return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Groups that do not train. A lone candidate counts as one, whatever its label."""
+
+    one_candidate: int
+    no_positive: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trainable:
+    """The groups that train: what every trainer reads."""
+
+    phi: FloatArray  # (rows, features)
+    offsets: IntArray  # (groups + 1,)
+    weights: FloatArray  # (groups,), sum 1
+    shares: FloatArray  # (rows,): targets times the group's weight
+    skipped: Skipped
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that train."""
+        return len(self.offsets) - 1
+
+
+def trainable(
+    phi: npt.ArrayLike, labels: npt.ArrayLike, offsets: npt.ArrayLike, *, weights: npt.ArrayLike | None = None
+) -> Trainable:
+    """The checked groups that can train, in their order; nothing is copied when all of them can."""
+    phi, offsets = as_matrix("phi", phi, offsets)
+    labels = as_column("labels", labels, offsets, least=0)
+    masses = as_weights(weights, len(offsets) - 1)
+    alone = np.diff(offsets) < 2
+    positive = np.maximum.reduceat(labels, offsets[:-1]) > 0
+    skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
+    trains = positive & ~alone
+    if not trains.any():
+        found = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
+        raise DataError(f"no group can train: {found}; a group needs two candidates and a label above 0")
+    if not trains.all():
+        sizes = np.diff(offsets)
+        rows = np.repeat(trains, sizes)
+        phi, labels, masses = phi[rows], labels[rows], masses[trains]
+        offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
+    masses = masses / masses.max()
+    masses /= masses.sum()
+    return Trainable(phi, offsets, masses, targets(labels, offsets) * np.repeat(masses, np.diff(offsets)), skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """The mean cross-entropy at one w, without the penalty, by columns divided by a scale."""
+
+    loss: float
+    gradient: FloatArray  # (features,)
+    hessian: FloatArray  # (features, features)
+
+
+def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
+    """Loss, gradient and Hessian of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
+
+    gradient = X'(p - t) and hessian = sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, of each group,
+    X = phi less its group's first row, over the scale: a group's shift moves no probability.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
+    >>> round(at_zero.loss, 6), at_zero.gradient, at_zero.hessian
+    (0.693147, array([-0.5]), array([[0.25]]))
+    """
+    features = groups.phi.shape[1]
+    loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
+    for block in _passes(groups):
+        part = _block_derivatives(groups, block, w * scale, scale)
+        loss, gradient, hessian = loss + part.loss, gradient + part.gradient, hessian + part.hessian
+    return Derivatives(loss, gradient, hessian)
+
+
+def _block_derivatives(
+    groups: Trainable, block: tuple[int, int], scaled_w: FloatArray, scale: FloatArray
+) -> Derivatives:
+    first, last = block
+    offsets = groups.offsets[first : last + 1]
+    starts, sizes = offsets[:-1] - offsets[0], np.diff(offsets)
+    shares, weights = groups.shares[offsets[0] : offsets[-1]], groups.weights[first:last]
+    x = centred_columns(groups, block, scale)
+    shifted = scaled_w @ x
+    shifted -= np.repeat(np.maximum.reduceat(shifted, starts), sizes)
+    p = np.exp(shifted)
+    z = np.add.reduceat(p, starts)
+    p *= np.repeat(weights / z, sizes)  # weighted: the sum of a group is its weight
+    px = x * p
+    means = np.add.reduceat(px, starts, axis=1)
+    return Derivatives(
+        loss=float(weights @ np.log(z) - shares @ shifted),
+        gradient=x @ (p - shares),
+        hessian=px @ x.T - (means / weights) @ means.T,
+    )
+
+
+def centred_columns(groups: Trainable, block: tuple[int, int], scale: FloatArray) -> FloatArray:
+    """Columns of the groups first:last as (features, rows), less each group's first row, over the scale."""
+    offsets = groups.offsets[block[0] : block[1] + 1]
+    columns = np.array(groups.phi[offsets[0] : offsets[-1]].T, order="C")
+    columns -= np.repeat(columns[:, offsets[:-1] - offsets[0]], np.diff(offsets), axis=1)
+    columns /= scale[:, np.newaxis]
+    return columns
+
+
+def deviations(groups: Trainable) -> FloatArray:
+    """Deviation of each column inside the groups: sqrt(mean over rows of (phi - its group's mean)^2); 0 if constant.
+
+    >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 9.0], [7.0, 9.0]])
+    >>> deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4])))
+    array([1., 0.])
+    """
+    units = _units(groups)
+    squares = np.zeros(len(units))
+    for first, last in _passes(groups):
+        x = centred_columns(groups, (first, last), units)
+        starts, sizes = groups.offsets[first:last] - groups.offsets[first], np.diff(groups.offsets[first : last + 1])
+        x -= np.repeat(np.add.reduceat(x, starts, axis=1) / sizes, sizes, axis=1)
+        squares += (x * x).sum(axis=1)
+    return units * np.sqrt(squares / len(groups.phi))
+
+
+def _units(groups: Trainable) -> FloatArray:
+    """A power of two above each column's largest number: divided by it, exactly, squares stay in range."""
+    largest = np.full(groups.phi.shape[1], np.finfo(float).tiny)
+    for first, last in _passes(groups):
+        rows = groups.phi[groups.offsets[first] : groups.offsets[last]]
+        largest = np.maximum(largest, np.abs(rows).T.copy().max(axis=1))
+    return np.ldexp(1.0, np.frexp(largest)[1])
+
+
+def _passes(groups: Trainable) -> Iterator[tuple[int, int]]:
+    return blocks(groups.offsets, max(BLOCK_NUMBERS // groups.phi.shape[1], 1))

@@ -1,0 +1,143 @@
+"""The measures of a ranking, each one function from judged queries to one value a query.
+
+Every formula is the exact expectation over the orders of each tie block: a candidates before it, m places,
+r relevant candidates, b relevant candidates before it, R relevant candidates of the query in all.
+"""
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, code_sums
+from ltr.errors import DataError
+from ltr.metrics.judged import Blocks, Judged
+from ltr.metrics.registry import measure
+
+LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
+
+
+@measure("hit@k", "share of queries with a relevant candidate among the first k")
+def hit(judged: Judged, k: int) -> FloatArray:
+    """Chance of a relevant candidate among the first k: 1 - C(m - j, r) / C(m, r), j = k - a places of the block."""
+    first = judged.first
+    a, m, r = judged.blocks.above[first], judged.blocks.span[first], judged.blocks.relevant[first]
+    return judged.per_query(judged.blocks.query[first], 1 - chance_of_none(m, r, np.clip(k - a, 0, m)))
+
+
+@measure("mrr", "mean of 1 / rank of the first relevant candidate", k=None)
+@measure("mrr@k", "mean of 1 / rank of the first relevant candidate, 0 below rank k")
+def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
+    """sum_j P(the block's first relevant is its j-th) / (a + j), P = C(m - j, r - 1) / C(m, r), for a + j <= k."""
+    blocks, is_first = judged.blocks, np.zeros(len(judged.blocks.query), dtype=bool)
+    is_first[judged.first] = True
+    spots = np.flatnonzero(is_first[blocks.owner] & (blocks.place <= k))
+    owner, j = blocks.owner[spots], blocks.step[spots]
+    m, r = blocks.span[owner], blocks.relevant[owner]
+    chance = chance_of_none(m, r, j) * r / (m - j)
+    return judged.per_query(blocks.query[owner], chance / blocks.place[spots])
+
+
+@measure("precision@k", "relevant candidates among the first k / k, also where the list is shorter")
+def precision(judged: Judged, k: int) -> FloatArray:
+    """sum over blocks of r * (share of its places within k) / k."""
+    return _hits(judged, k) / k
+
+
+@measure("recall@k", "relevant candidates among the first k / all relevant candidates")
+def recall(judged: Judged, k: int) -> FloatArray:
+    """sum over blocks of r * (share of its places within k) / R."""
+    return _hits(judged, k) / np.maximum(judged.relevant, 1)
+
+
+@measure("map", "mean over queries of sum of precision at each relevant rank / all relevant candidates", k=None)
+@measure("map@k", "as map, only ranks up to k; still / all relevant candidates")
+def average_precision(judged: Judged, k: int) -> FloatArray:
+    """sum over places a + j <= k of r/m * (b + 1 + (j - 1)(r - 1)/(m - 1)) / (a + j), over R; 0/0 in it is 0."""
+    blocks = judged.blocks
+    spots = np.flatnonzero(blocks.place <= k)
+    owner, j = blocks.owner[spots], blocks.step[spots]
+    m, r = blocks.span[owner], blocks.relevant[owner]
+    in_block = j * (r - 1) / np.maximum(m - 1, 1)
+    parts = r / m * (blocks.before[owner] + 1 + in_block) / blocks.place[spots]
+    return judged.per_query(blocks.query[owner], parts) / np.maximum(judged.relevant, 1)
+
+
+@measure("dcg@k", "sum of label / log2(rank + 1) over the first k")
+def dcg(judged: Judged, k: int) -> FloatArray:
+    """sum over labels of label * mean over its block's places p <= k of 1 / log2(p + 1)."""
+    return _dcg(judged, judged.labels, k)
+
+
+@measure("dcg_exp@k", "sum of (2^label - 1) / log2(rank + 1) over the first k")
+def dcg_exponential(judged: Judged, k: int) -> FloatArray:
+    """As dcg, with the gain 2^label - 1."""
+    return _dcg(judged, exponential_gains(judged.labels), k)
+
+
+@measure("ndcg", "ndcg@k over the whole list", k=None)
+@measure("ndcg@k", "dcg@k / dcg@k of the order by label; gain = label")
+def ndcg(judged: Judged, k: int) -> FloatArray:
+    """DCG / ideal DCG, the ideal from all labels of the query."""
+    return _ndcg(judged, judged.labels, k)
+
+
+@measure("ndcg_exp@k", "dcg_exp@k / dcg_exp@k of the order by label; gain = 2^label - 1")
+def ndcg_exponential(judged: Judged, k: int) -> FloatArray:
+    """As ndcg, with the gain 2^label - 1."""
+    return _ndcg(judged, exponential_gains(judged.labels), k)
+
+
+def chance_of_none(m: IntArray, r: IntArray, j: IntArray) -> FloatArray:
+    """Chance that j of m places hold none of r relevant: C(m - j, r) / C(m, r) = prod_{i < r} (m - j - i) / (m - i).
+
+    >>> chance_of_none(np.array([4, 4]), np.array([1, 2]), np.array([1, 2])).round(12)
+    array([0.75      , 0.16666667])
+    """
+    chance = np.ones(len(m))
+    for i in range(int(r.max(initial=0))):
+        factor = np.maximum(m - j - i, 0) / np.maximum(m - i, 1)
+        chance *= np.where(i < r, factor, 1.0)
+    return chance
+
+
+def exponential_gains(labels: FloatArray) -> FloatArray:
+    """2^label - 1; labels above 31 are refused.
+
+    >>> exponential_gains(np.array([1.0, 3.0]))
+    array([1., 7.])
+    """
+    if labels.max(initial=0) > LARGEST_GRADE:
+        raise DataError(
+            f"label {labels.max():g} is above {LARGEST_GRADE}, too large for the gain 2^label - 1; "
+            "use ndcg@k, whose gain is the label"
+        )
+    return np.exp2(labels) - 1
+
+
+def discounts(places: IntArray, k: int) -> FloatArray:
+    """1 / log2(place + 1), place from 1; 0 beyond k.
+
+    >>> discounts(np.array([1, 3, 4]), k=3)
+    array([1. , 0.5, 0. ])
+    """
+    return np.where(places <= k, 1 / np.log2(places + 1.0), 0.0)
+
+
+def _hits(judged: Judged, k: int) -> FloatArray:
+    blocks = judged.blocks
+    share = np.clip(k - blocks.above, 0, blocks.span) / blocks.span
+    return judged.per_query(blocks.query, blocks.relevant * share)
+
+
+def _dcg(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
+    return _discounted(judged, judged.blocks, code_sums(judged.label_block, gains, len(judged.blocks.query)), k)
+
+
+def _ndcg(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
+    ideal = _discounted(judged, judged.ideal, code_sums(judged.ideal_block, gains, len(judged.ideal.query)), k)
+    ratio = _dcg(judged, gains, k) / np.where(ideal > 0, ideal, 1.0)
+    return np.minimum(ratio, 1.0)  # rounding: the same sum in another order
+
+
+def _discounted(judged: Judged, blocks: Blocks, gains: FloatArray, k: int) -> FloatArray:
+    """sum over blocks of the block's gain * the mean discount of its places; in order of place, whatever the file's."""
+    summed = code_sums(blocks.owner, discounts(blocks.place, k), len(gains))
+    return judged.per_query(blocks.query, gains * summed / blocks.span)

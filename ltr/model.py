@@ -1,0 +1,79 @@
+"""What training returns: one weight vector, and what is known about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, as_floats
+from ltr.errors import ArrayError
+from ltr.listwise import Skipped, scores
+
+
+class Optimum(StrEnum):
+    """What a trainer knows of the optimum of its objective."""
+
+    FOUND = "found"
+    NONE = "none"  # the loss falls for ever along a direction
+    NOT_REACHED = "not_reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a trainer returns: w, the loss of each epoch, and what it learned of the optimum on the way."""
+
+    w: FloatArray
+    history: FloatArray  # (epochs,): the objective as each epoch saw it
+    optimum: Optimum = Optimum.NOT_REACHED
+    escape: FloatArray | None = None  # (features,): the direction along which no optimum exists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """How w came about, and how far to trust it."""
+
+    trainer: str
+    groups: int
+    skipped: Skipped
+    epochs: int
+    history: FloatArray
+    objective: float  # mean over the trained groups, penalty included, at the w returned
+    gradient_norm: float  # of the objective, columns of unit deviation inside the groups
+    gap_bound: float | None  # objective - optimum is at most this; None where the penalty gives no bound
+    optimum: Optimum
+    escape: FloatArray | None
+    not_identified: FloatArray  # (directions, features): no probability changes along them
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A linear ranker: score = phi . w."""
+
+    w: FloatArray
+    training: Training = field(repr=False)
+
+    def scores(self, phi: npt.ArrayLike) -> FloatArray:
+        """Score of each row of phi."""
+        rows = as_floats("phi", phi)
+        if rows.ndim != 2 or rows.shape[1] != len(self.w):
+            raise ArrayError("phi", "", f"{len(self.w)} features are needed, found shape {rows.shape}")
+        return scores(rows, self.w)
+
+
+def direction_text(direction: FloatArray, names: Sequence[str] | None = None) -> str:
+    """A direction in words, its largest part 1; columns are x1..xn unless named.
+
+    >>> direction_text(np.array([2.0, 0.0, -1.0]))
+    'x1 - 0.5 x3'
+    """
+    parts = direction / np.abs(direction).max()
+    text = ""
+    for column in np.flatnonzero(np.abs(parts) > 1e-6):
+        size = abs(parts[column])
+        factor = "" if round(size, 3) == 1 else f"{size:.3g} "
+        sign = "-" if parts[column] < 0 else "+"
+        joint = f" {sign} " if text else sign.replace("+", "")
+        text += f"{joint}{factor}{names[int(column)] if names else f'x{column + 1}'}"
+    return text

@@ -1,0 +1,64 @@
+"""The project's virtual environment, made and kept up to date by the scripts beside this file."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "ltr-installed.json"
+SIZES = {"": "150 MB (numpy, scipy, typer, rich and small ones)", "test": "40 MB (pytest, hypothesis, ruff, mypy)"}
+
+
+def ready(*extras):
+    """Path of a Python that has this checkout and the extras installed; says so before it fetches anything."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this may have any Python
+        sys.exit(f"ltr needs Python 3.11 or newer; this is {sys.version.split()[0]}. Run this with a newer python3.")
+    installed = json.loads(STAMP.read_text()) if STAMP.exists() else {"sources": "", "extras": []}
+    wanted = {"sources": digest(), "extras": sorted({*extras, *installed["extras"]})}
+    if installed == wanted:
+        return PYTHON
+    make()
+    install(wanted["extras"])
+    STAMP.write_text(json.dumps(wanted))
+    return PYTHON
+
+
+def digest():
+    """Another text whenever what must be installed may be another."""
+    named = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
+    return hashlib.sha256(named + sys.version.encode()).hexdigest()
+
+
+def make():
+    """An empty environment, unless a working one is there."""
+    if PYTHON.exists() and run([PYTHON, "-m", "pip", "--version"], quiet=True) == 0:
+        return
+    say(f"making a virtual environment in {VENV.name}/")
+    if run([sys.executable, "-m", "venv", "--clear", str(VENV)]) != 0:
+        sys.exit("this Python cannot make virtual environments: install its venv and pip (Debian: python3-venv).")
+
+
+def install(extras):
+    """This checkout, editable, with the extras, at the versions of constraints.txt."""
+    for name in ("", *extras):
+        say(f"fetching what is missing of {name or 'ltr'}: about {SIZES.get(name, 'an unmeasured size')} on disk")
+    target = str(ROOT) + (f"[{','.join(extras)}]" if extras else "")
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if run([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target]) != 0:
+        sys.exit("installing failed: see pip's message above; run the same command again once it is mended.")
+
+
+def run(command, quiet=False):
+    """Exit code of a command run in the checkout."""
+    stream, words = subprocess.DEVNULL if quiet else None, [str(part) for part in command]
+    return subprocess.run(words, cwd=ROOT, stdout=stream, stderr=stream, check=False).returncode
+
+
+def say(line):
+    """Progress goes to stderr; results alone go to stdout."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.errors import ArrayError, DataError
+from ltr.listwise import derivatives, deviations, log_softmax, scores, softmax, targets, trainable
+from tests.oracles import naive_objective, random_groups, slices
+
+seeds = st.integers(0, 10**6)
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_naive_loop():
+    phi, labels, offsets = random_groups(np.random.default_rng(1), 300, positives=3, grades=3)
+    w = np.array([0.7, -1.3, 0.2])
+    loss = derivatives(trainable(phi, labels, offsets), w, np.ones(3)).loss
+    assert loss == pytest.approx(naive_objective(w, phi, labels, offsets, l2=0.0), abs=1e-13)
+
+
+@given(seeds)
+def test_the_gradient_agrees_with_central_differences(seed):
+    rng = np.random.default_rng(seed)
+    phi, labels, offsets = random_groups(rng, 8, positives=3, grades=2)
+    labels[:2], offsets[1] = [1, 0], max(offsets[1], 2)
+    if (np.diff(offsets) < 1).any():
+        return
+    w, weights = rng.normal(size=3), rng.uniform(0.5, 2, len(offsets) - 1)
+    at_w = derivatives(trainable(phi, labels, offsets, weights=weights), w, np.ones(3))
+    step = 1e-5
+    for column in range(3):
+        ends = [
+            naive_objective(w + sign * step * np.eye(3)[column], phi, labels, offsets, 0.0, weights) for sign in (1, -1)
+        ]
+        assert at_w.gradient[column] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)
+
+
+def test_the_hessian_agrees_with_differences_of_the_gradient():
+    rng = np.random.default_rng(3)
+    phi, labels, offsets = random_groups(rng, 50, positives=2)
+    groups, w, step = trainable(phi, labels, offsets), rng.normal(size=3), 1e-6
+    hessian = derivatives(groups, w, np.ones(3)).hessian
+    for column in range(3):
+        ends = [derivatives(groups, w + sign * step * np.eye(3)[column], np.ones(3)).gradient for sign in (1, -1)]
+        np.testing.assert_allclose(hessian[column], (ends[0] - ends[1]) / (2 * step), atol=1e-8)
+
+
+def test_many_blocks_give_the_sums_of_one():
+    rng = np.random.default_rng(4)
+    phi, labels, offsets = random_groups(rng, 20000, features=9)
+    groups, w = trainable(phi, labels, offsets), rng.normal(size=9)
+    assert derivatives(groups, w, np.ones(9)).loss == pytest.approx(
+        naive_objective(w, phi, labels, offsets, 0.0), abs=1e-12
+    )
+
+
+@given(seeds, st.floats(-1e3, 1e3))
+def test_a_shift_of_all_scores_of_a_group_changes_no_probability(seed, shift):
+    rng = np.random.default_rng(seed)
+    values, offsets = rng.normal(size=7), np.array([0, 3, 7])
+    np.testing.assert_allclose(log_softmax(values + shift, offsets), log_softmax(values, offsets), atol=1e-12)
+
+
+def test_scores_up_to_1e300_give_finite_losses():
+    groups = trainable(np.array([[1e300], [-1e300], [1e300], [0.0]]), [1, 0, 0, 1], [0, 2, 4])
+    at_one = derivatives(groups, np.ones(1), np.ones(1))
+    assert at_one.loss == pytest.approx((0.0 + 1e300) / 2)
+    np.testing.assert_array_equal(softmax(np.array([1e300, -1e300]), np.array([0, 2])), [1.0, 0.0])
+
+
+def test_probabilities_of_each_group_sum_to_one():
+    offsets = np.array([0, 1, 5, 7])
+    p = softmax(np.random.default_rng(0).normal(size=7) * 50, offsets)
+    assert [p[rows].sum() for rows in slices(offsets)] == pytest.approx([1, 1, 1], abs=1e-15)
+
+
+def test_targets_share_the_labels_of_a_group():
+    np.testing.assert_allclose(targets(np.array([3.0, 1.0, 0.0]), np.array([0, 3])), [3 / 4, 1 / 4, 0])
+
+
+def test_targets_of_huge_labels_still_sum_to_one():
+    np.testing.assert_array_equal(targets(np.array([1e300, 1e300]), np.array([0, 2])), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("features", [1, 3, 4, 7, 16, 33, 64])
+def test_equal_rows_get_equal_scores_wherever_they_stand(features):
+    rng = np.random.default_rng(features)
+    phi, w = rng.normal(size=(257, features)), rng.normal(size=features)
+    alone = [scores(np.ascontiguousarray(row[np.newaxis]), w)[0] for row in phi]
+    np.testing.assert_array_equal(scores(phi, w), alone)
+
+
+def test_groups_that_cannot_train_are_counted_by_their_reason():
+    labels = [1, 0, 0, 1, 0, 0]  # alone and right; alone and wrong; trains; no positive
+    groups = trainable(np.arange(6.0)[:, np.newaxis], labels, [0, 1, 2, 4, 6])
+    assert (groups.skipped.one_candidate, groups.skipped.no_positive) == (2, 1)
+    np.testing.assert_array_equal(groups.phi, [[2], [3]])
+    np.testing.assert_array_equal(groups.shares, [0, 1])
+
+
+def test_input_without_a_group_that_trains_is_refused_with_the_counts():
+    with pytest.raises(DataError) as caught:
+        trainable([[1.0], [2.0], [3.0]], [0, 0, 1], [0, 2, 3])
+    assert str(caught.value) == (
+        "no group can train: 1 with one candidate, 1 without a positive label; "
+        "a group needs two candidates and a label above 0"
+    )
+
+
+@pytest.mark.parametrize(
+    "phi, labels, offsets",
+    [
+        (np.zeros((2, 0)), [1, 0], [0, 2]),
+        ([[np.nan], [0.0]], [1, 0], [0, 2]),
+        ([[1.0], [0.0]], [-1, 0], [0, 2]),
+        ([[1.0], [0.0]], [np.inf, 0], [0, 2]),
+        ([[1.0], [0.0]], [1], [0, 2]),
+        ([[1.0], [0.0]], [1, 0], [0, 3]),
+        ([[1.0], [0.0]], [1, 0], [0, 0, 2]),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(phi, labels, offsets):
+    with pytest.raises(ArrayError):
+        trainable(phi, labels, offsets)
+
+
+@pytest.mark.parametrize("features", [1, 3])
+def test_training_input_is_left_as_it_was(features):
+    phi, labels, offsets = random_groups(np.random.default_rng(5), 30, features=features)
+    before = phi.copy(), labels.copy(), offsets.copy()
+    groups = trainable(phi, labels, offsets)
+    derivatives(groups, np.ones(features), np.ones(features))
+    deviations(groups)
+    for now, then in zip((phi, labels, offsets), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1.0, 1e150, 1e299])
+def test_deviations_inside_groups_follow_the_scale_of_a_column(scale):
+    phi, labels, offsets = random_groups(np.random.default_rng(6), 40, features=1, sizes=(2, 5))
+    labels[offsets[:-1]] = 1
+    spread = [phi[rows] - phi[rows].mean() for rows in slices(offsets)]
+    by_hand = np.sqrt(np.mean(np.concatenate(spread) ** 2))
+    assert deviations(trainable(phi * scale, labels, offsets))[0] == pytest.approx(by_hand * scale, rel=1e-12)

@@ -1,0 +1,222 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.errors import ArrayError, DataError, UsageError
+from ltr.metrics import MEASURES, evaluate
+from ltr.ranking import rank
+from tests.oracles import expected_value, ordered_labels, slices, value
+
+CUTOFFS = (1, 2, 3, 5)
+CUT = [
+    f"{name}@{k}"
+    for name in ("hit", "mrr", "precision", "recall", "map", "dcg", "dcg_exp", "ndcg", "ndcg_exp")
+    for k in CUTOFFS
+]
+WHOLE = ["mrr", "map", "ndcg"]
+FIXED = ("file", "trec", "best", "worst")
+
+
+def tied_groups(rng, groups, *, largest=6, levels=3):
+    """Scores of few values, graded labels with a positive each, ids, offsets."""
+    lengths = rng.integers(1, largest + 1, groups)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    scores = rng.integers(0, levels, offsets[-1]) / 7
+    labels = rng.integers(0, 4, offsets[-1]) * (rng.random(offsets[-1]) < 0.5)
+    for rows in slices(offsets):
+        labels[rows.start] = max(labels[rows.start], 1) if not labels[rows].any() else labels[rows.start]
+    return scores, labels.astype(float), rng.permutation(offsets[-1]), offsets
+
+
+def one(scores, labels, metrics, **rules):
+    """Means of a single query."""
+    return evaluate(rank(scores, [0, len(scores)]), labels, metrics, **rules).means
+
+
+def test_every_measure_under_expected_is_the_mean_over_all_orders_of_the_ties():
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(1), 10_000)
+    found = evaluate(rank(scores, offsets), labels, CUT + WHOLE).values
+    queries = [(tuple(scores[rows].tolist()), tuple(labels[rows].tolist())) for rows in slices(offsets)]
+    for name in CUT + WHOLE:
+        base, _, k = name.partition("@")
+        by_hand = [expected_value(base, *query, 1, int(k or len(query[0]))) for query in queries]
+        np.testing.assert_allclose(found[name], by_hand, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("ties", FIXED)
+def test_every_measure_under_a_fixed_rule_is_the_plain_loop_over_the_sorted_list(ties):
+    scores, labels, keys, offsets = tied_groups(np.random.default_rng(2), 10_000, largest=9)
+    found = evaluate(rank(scores, offsets, keys=keys), labels, CUT + WHOLE, ties=ties).values
+    lists = [ordered_labels(scores[rows], labels[rows].tolist(), ties, keys[rows]) for rows in slices(offsets)]
+    for name in CUT + WHOLE:
+        base, _, k = name.partition("@")
+        by_hand = [value(base, listed, 1, int(k or len(listed))) for listed in lists]
+        np.testing.assert_allclose(found[name], by_hand, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3])
+def test_only_labels_at_the_threshold_are_relevant_while_every_label_is_a_gain(threshold):
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(3), 300)
+    result = evaluate(rank(scores, offsets), labels, CUT, rel_threshold=threshold)
+    for query, rows in enumerate(slices(offsets)):
+        own = tuple(scores[rows].tolist()), tuple(labels[rows].tolist())
+        relevant = max(own[1]) >= threshold
+        assert (result.num_positives[query] > 0) == relevant
+        for name in CUT:
+            base, _, k = name.partition("@")
+            by_hand = expected_value(base, *own, threshold, int(k)) if relevant else np.nan
+            assert result.values[name][query] == pytest.approx(by_hand, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("ties", ["expected", "best", "worst"])
+def test_shuffling_the_rows_of_the_queries_changes_nothing(ties):
+    rng = np.random.default_rng(4)
+    scores, labels, _, offsets = tied_groups(rng, 500, largest=12)
+    mixed = np.concatenate([rng.permutation(np.arange(rows.start, rows.stop)) for rows in slices(offsets)])
+    before = evaluate(rank(scores, offsets), labels, CUT, ties=ties)
+    after = evaluate(rank(scores[mixed], offsets), labels[mixed], CUT, ties=ties)
+    for name in CUT:
+        np.testing.assert_allclose(after.values[name], before.values[name], rtol=0, atol=0)
+    np.testing.assert_array_equal(after.rank, before.rank)
+    np.testing.assert_array_equal(after.tied, before.tied)
+
+
+@given(st.integers(0, 10**6), st.floats(0.01, 100), st.floats(-50, 50))
+def test_scaling_and_shifting_scores_changes_nothing(seed, scale, shift):
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(seed), 20)
+    before, after = (evaluate(rank(each, offsets), labels, CUT) for each in (scores, scores * scale + shift))
+    assert after.means == before.means
+
+
+@given(st.integers(0, 10**6))
+def test_every_value_lies_between_worst_and_best_and_all_but_dcg_in_zero_to_one(seed):
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(seed), 20)
+    low, mid, high = (
+        evaluate(rank(scores, offsets), labels, CUT, ties=ties).values for ties in ("worst", "expected", "best")
+    )
+    for name in CUT:
+        assert (low[name] <= mid[name] + 1e-12).all()
+        assert (mid[name] <= high[name] + 1e-12).all()
+        assert (mid[name] >= 0).all()
+        assert name.startswith("dcg") or (high[name] <= 1).all()
+
+
+@pytest.mark.parametrize("right", range(10))
+def test_a_constant_scorer_gets_the_random_expectation_wherever_the_truth_stands(right):
+    labels = [float(row == right) for row in range(10)]
+    means = one([0.3] * 10, labels, ["mrr", "hit@3", "ndcg@10", "precision@5"])
+    assert means["mrr"] == pytest.approx(sum(1 / place for place in range(1, 11)) / 10, abs=1e-15)
+    assert means["top1_accuracy"] == pytest.approx(1 / 10, abs=1e-15)
+    assert means["hit@3"] == pytest.approx(3 / 10, abs=1e-15)
+    assert means["precision@5"] == pytest.approx(5 / 10 / 5, abs=1e-15)
+    assert means["ndcg@10"] == pytest.approx(np.mean(1 / np.log2(np.arange(2, 12))), abs=1e-15)
+
+
+def test_several_positives_in_a_large_tie_stay_exact():
+    # the first of 500 relevant among 1000: P(first at j) = C(1000 - j, 499) / C(1000, 500)
+    chance, by_hand = 1.0, 0.0
+    for j in range(501):
+        by_hand += chance * 500 / (1000 - j) / (j + 1)
+        chance *= (500 - j) / (1000 - j)
+    assert one([0.0] * 1000, [1.0] * 500 + [0.0] * 500, [])["mrr"] == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_the_three_headline_metrics_always_come_first():
+    assert list(one([1.0, 0.0], [1, 0], ["hit@2", "mrr"])) == ["top1_accuracy", "top3_accuracy", "mrr", "hit@2"]
+
+
+def test_several_positives_count_by_the_best_ranked():
+    result = evaluate(rank([0.1, 0.9, 0.5], [0, 3]), [1, 0, 1])
+    assert result.rank.tolist() == [2]
+    assert result.means["mrr"] == 1 / 2
+
+
+def test_under_expected_the_rank_lets_the_others_of_the_tie_come_first():
+    result = evaluate(rank([0.5, 0.5, 0.5, 0.9], [0, 4]), [1, 0, 1, 0])
+    assert result.rank.tolist() == [3]  # behind 0.9 and the one wrong candidate of the tie
+    assert result.tied.tolist() == [2]
+
+
+def test_queries_without_a_relevant_candidate_are_left_out_and_counted():
+    ranking = rank([0.9, 0.1, 0.9, 0.1, 0.7], [0, 2, 4, 5])
+    result = evaluate(ranking, [1, 0, 0, 0, 1], ["ndcg@2"])
+    assert result.means["top1_accuracy"] == 1
+    assert (result.num_queries, result.num_no_relevant, result.num_one_candidate) == (2, 1, 1)
+    assert np.isnan(result.values["mrr"]).tolist() == [False, True, False]
+    assert result.rank.tolist() == [1, 0, 1]
+
+
+def test_no_relevant_zero_counts_them_as_nothing():
+    result = evaluate(rank([0.9, 0.1, 0.9, 0.1], [0, 2, 4]), [1, 0, 0, 0], no_relevant="zero")
+    assert result.means["mrr"] == (1 + 0) / 2
+    assert result.num_queries == 2
+
+
+def test_no_relevant_error_names_the_first():
+    with pytest.raises(DataError, match="group 1 has no label of 1 or more, and no_relevant is 'error'"):
+        evaluate(rank([0.9, 0.1, 0.9, 0.1], [0, 2, 4]), [1, 0, 0, 0], no_relevant="error")
+
+
+def test_without_any_relevant_candidate_every_mean_is_none():
+    result = evaluate(rank([0.9, 0.1], [0, 2]), [0, 0], ["ndcg@2", "map"])
+    assert set(result.means.values()) == {None}
+    assert result.num_queries == 0
+
+
+def test_tied_counts_queries_with_a_relevant_candidate_in_a_tie_under_every_rule():
+    ranking = rank([0.5, 0.5, 0.5, 0.1, 0.1, 0.9], [0, 2, 6], keys=np.arange(6))
+    for ties in ("expected", "file", "worst", "best", "trec"):
+        result = evaluate(ranking, [1, 0, 0, 0, 0, 1], ties=ties)
+        assert result.num_tied == 1
+        assert result.tied.tolist() == [1, 0]
+
+
+def test_a_large_grade_is_refused_by_the_exponential_gain_only():
+    assert one([1.0, 0.0], [32, 0], ["ndcg@2"])["ndcg@2"] == 1
+    with pytest.raises(DataError, match="label 32 is above 31, too large for the gain 2\\^label - 1; use ndcg@k"):
+        one([1.0, 0.0], [32, 0], ["ndcg_exp@2"])
+
+
+def test_cutoffs_beyond_the_list_and_huge_cutoffs_are_fine():
+    means = one([0.9, 0.5], [0, 1], ["precision@5", "recall@5", "ndcg@1000000000", "mrr@10"])
+    assert means["precision@5"] == 1 / 5
+    assert means["recall@5"] == 1
+    assert means["mrr@10"] == 1 / 2
+
+
+@pytest.mark.parametrize(
+    "name", ["hit", "hit@", "hit@0", "hit@-1", "hit@k", "hit@1.5", "ndgc@5", "", "hit@99999999999"]
+)
+def test_an_unknown_metric_is_refused_with_the_known_names(name):
+    with pytest.raises(UsageError, match="metric"):
+        one([0.9, 0.5], [0, 1], [name])
+
+
+def test_a_misspelt_metric_is_told_the_nearest():
+    with pytest.raises(UsageError, match="unknown metric 'ndgc@5'; did you mean ndcg@5\\?"):
+        one([0.9, 0.5], [0, 1], ["ndgc@5"])
+
+
+@pytest.mark.parametrize(
+    "rules, message",
+    [
+        ({"ties": "random"}, "ties 'random' is not one of expected, file, worst, best, trec"),
+        ({"no_relevant": "drop"}, "no_relevant 'drop' is not one of skip, zero, error"),
+        ({"rel_threshold": 0}, "rel_threshold is 0; it must be above 0"),
+        ({"rel_threshold": float("nan")}, "rel_threshold is nan; it must be above 0"),
+    ],
+)
+def test_rules_that_do_not_exist_are_refused(rules, message):
+    with pytest.raises(UsageError, match=message):
+        one([0.9, 0.5], [0, 1], [], **rules)
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [np.nan, 1], [1], [True, False]])
+def test_labels_that_cannot_judge_are_refused(labels):
+    with pytest.raises(ArrayError):
+        one([0.9, 0.5], labels, [])
+
+
+def test_every_registered_measure_states_its_rule():
+    assert all(MEASURES[name].rule for name in MEASURES.names())

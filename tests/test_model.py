@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from ltr.errors import ArrayError
+from ltr.model import direction_text
+from ltr.train import TrainConfig, fit
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit([[1.0, 0.0], [0.0, 1.0]], [1, 0], [0, 2], TrainConfig(epochs=1))
+
+
+def test_a_score_is_the_weighted_sum_of_the_features(model):
+    np.testing.assert_allclose(model.scores(np.array([[2.0, 3.0]])), [2 * model.w[0] + 3 * model.w[1]])
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 3), (1, 1)])
+def test_another_number_of_features_is_refused(model, shape):
+    with pytest.raises(ArrayError, match="phi: 2 features are needed, found shape"):
+        model.scores(np.zeros(shape))
+
+
+def test_directions_read_as_sums_of_named_columns():
+    assert direction_text(np.array([0.0, -3.0]), ["rel", "hist"]) == "-hist"
+    assert direction_text(np.array([1.0, 1.0, 1e-9])) == "x1 + x2"

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.errors import ArrayError, UsageError
+from ltr.ranking import Ties, order, places, rank
+
+
+def place(scores, ties, labels=None, keys=None):
+    """The first place each candidate of one group may take."""
+    ranking = rank(scores, [0, len(scores)], keys=keys)
+    rows = np.arange(len(scores))
+    return (places(ranking, rows, ties, np.array(labels or [0.0] * len(scores))).above + 1).tolist()
+
+
+def test_without_ties_every_rule_gives_the_same_places():
+    for ties in Ties:
+        assert place([0.1, 0.4, 0.2, 0.3], ties, keys=[0, 1, 2, 3]) == [4, 1, 3, 2]
+
+
+def test_ties_by_file_follow_the_input():
+    assert place([0.5, 0.5, 0.9, 0.5], Ties.FILE) == [2, 3, 1, 4]
+
+
+def test_ties_by_trec_put_the_greater_id_first():
+    assert place([0.5, 0.5, 0.9, 0.5], Ties.TREC, keys=[7, 9, 1, 8]) == [4, 2, 1, 3]
+
+
+def test_best_and_worst_place_the_higher_label_first_and_last():
+    scores, labels = [0.5, 0.5, 0.5, 0.1], [1.0, 0.0, 2.0, 0.0]
+    assert place(scores, Ties.BEST, labels) == [2, 3, 1, 4]
+    assert place(scores, Ties.WORST, labels) == [2, 1, 3, 4]
+
+
+def test_expected_shares_the_places_of_the_tie():
+    stand = places(rank([0.5, 0.5, 0.9, 0.5], [0, 4]), np.array([0, 2]), Ties.EXPECTED, np.zeros(4))
+    assert stand.above.tolist() == [1, 0]
+    assert stand.span.tolist() == [3, 1]
+
+
+def test_the_number_of_equal_scores_is_known_under_every_rule():
+    for ties in Ties:
+        stand = places(rank([0.5, 0.5, 0.9], [0, 3], keys=[0, 1, 2]), np.arange(3), ties, np.zeros(3))
+        assert stand.level.tolist() == [2, 2, 1]
+
+
+def test_scores_are_compared_exactly_as_float64():
+    assert place([1.0, 1.000000001], Ties.FILE) == [2, 1]
+    assert place([1.0, np.nextafter(1.0, 2.0)], Ties.FILE) == [2, 1]
+    assert place([0.0, -0.0], Ties.FILE) == [1, 2]
+
+
+def test_groups_do_not_see_each_other():
+    ranking = rank([1.0, 2.0, 5.0, 4.0, 3.0], [0, 2, 5])
+    assert places(ranking, np.arange(5), Ties.FILE, np.zeros(5)).above.tolist() == [1, 0, 0, 1, 2]
+
+
+def test_the_order_lists_equal_scores_by_the_rule():
+    ranking = rank([0.5, 0.5, 0.9, 0.5], [0, 4], keys=[7, 9, 1, 8])
+    assert order(ranking, Ties.FILE).tolist() == [2, 0, 1, 3]
+    assert order(ranking, Ties.TREC).tolist() == [2, 1, 3, 0]
+    assert order(ranking, Ties.EXPECTED).tolist() == [2, 0, 3, 1]
+
+
+@given(st.integers(0, 10**6))
+def test_the_order_and_the_places_agree_wherever_a_rule_fixes_the_order(seed):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 9, 6))))
+    rows = int(offsets[-1])
+    ranking = rank(rng.integers(0, 4, rows), offsets, keys=rng.permutation(rows))
+    for ties in (Ties.FILE, Ties.TREC):
+        above = places(ranking, np.arange(rows), ties, np.zeros(rows)).above
+        listed = order(ranking, ties)
+        starts = np.repeat(offsets[:-1], np.diff(offsets))
+        np.testing.assert_array_equal(above[listed], np.arange(rows) - starts)
+
+
+def test_a_large_group_is_counted_in_parts():
+    scores = np.random.default_rng(0).permutation(600_000).astype(float)
+    rows = np.array([5, 599_999])
+    stand = places(rank(scores, [0, 600_000]), rows, Ties.FILE, np.zeros(600_000))
+    np.testing.assert_array_equal(stand.above, 599_999 - scores[rows])
+
+
+def test_trec_without_ids_is_refused():
+    with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
+        place([0.5], Ties.TREC)
+
+
+@pytest.mark.parametrize("scores", [[np.nan, 0.0], [np.inf, 0.0], ["a", "b"], [1.0]])
+def test_scores_that_cannot_be_ranked_are_refused(scores):
+    with pytest.raises(ArrayError):
+        rank(scores, [0, 2])
+
+
+@pytest.mark.parametrize("keys", [[0], [0.5, 1.5], [[0, 1]]])
+def test_keys_must_be_one_integer_a_row(keys):
+    with pytest.raises(ArrayError, match="^keys: one integer a row is needed"):
+        rank([0.0, 1.0], [0, 2], keys=keys)

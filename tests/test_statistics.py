@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from ltr.errors import DataError
+from ltr.statistics import bootstrap_difference, bootstrap_mean
+
+
+def rng():
+    return np.random.default_rng(7)
+
+
+def test_the_interval_is_that_of_the_plain_resampling_loop():
+    values = np.random.default_rng(1).normal(size=40)
+    found = bootstrap_mean(values, rng(), resamples=500)
+    drawn = rng().integers(40, size=(500, 40))
+    by_hand = np.quantile([values[each].mean() for each in drawn], [0.025, 0.975])
+    assert [found.low, found.high] == pytest.approx(by_hand, abs=1e-12)
+    assert found.mean == values.mean()
+
+
+def test_the_interval_agrees_with_scipy_up_to_chance():
+    from scipy.stats import bootstrap
+
+    values = np.random.default_rng(2).exponential(size=300)
+    found = bootstrap_mean(values, rng(), resamples=9999)
+    theirs = bootstrap((values,), np.mean, method="percentile", rng=rng()).confidence_interval
+    assert [found.low, found.high] == pytest.approx([theirs.low, theirs.high], abs=0.01)
+
+
+def test_clusters_are_drawn_whole():
+    # two clusters of unequal size: the draws are 11, 12 = 21, 22
+    values, clusters = np.array([1.0, 1.0, 1.0, 0.0]), np.array([5, 5, 5, 9])
+    found = bootstrap_mean(values, rng(), clusters=clusters)
+    assert (found.low, found.mean, found.high, found.units) == (0, 3 / 4, 1, 2)
+
+
+def test_clusters_of_equal_rows_widen_the_interval():
+    values = np.random.default_rng(3).normal(size=50)
+    by_row, by_cluster = (
+        bootstrap_mean(np.repeat(values, 10), rng(), clusters=clusters)
+        for clusters in (None, np.repeat(np.arange(50), 10))
+    )
+    ratio = (by_cluster.high - by_cluster.low) / (by_row.high - by_row.low)
+    assert ratio == pytest.approx(np.sqrt(10), rel=0.1)
+
+
+def test_clusters_of_one_row_are_rows():
+    values = np.random.default_rng(4).normal(size=30)
+    assert bootstrap_mean(values, rng(), clusters=np.arange(30)) == bootstrap_mean(values, rng())
+
+
+def test_a_difference_is_paired():
+    noise = np.random.default_rng(5).normal(size=100) * 50
+    found = bootstrap_difference(noise + 1, noise, rng())
+    assert (found.low, found.mean, found.high) == pytest.approx((1, 1, 1))
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
+    values = np.random.default_rng(6).normal(size=30)
+    assert bootstrap_mean(values, rng()) == bootstrap_mean(values, rng())
+    assert bootstrap_mean(values, rng()) != bootstrap_mean(values, np.random.default_rng(8))
+
+
+def test_many_rows_are_drawn_in_parts():
+    found = bootstrap_mean(np.tile([0.0, 1.0], 300_000), rng(), resamples=100)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(600_000), rel=0.4)
+
+
+def test_nothing_or_nonsense_cannot_be_resampled():
+    with pytest.raises(DataError, match="no values to resample"):
+        bootstrap_mean(np.array([]), rng())
+    with pytest.raises(DataError, match="values to resample must be finite"):
+        bootstrap_mean(np.array([np.nan]), rng())
+    with pytest.raises(DataError, match="cannot be paired"):
+        bootstrap_difference(np.zeros(2), np.zeros(3), rng())
