@@ -151,9 +151,7 @@ def read_graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
         key = str(line.trace_id), str(line.node_id), str(line.candidate_id)
         try:
             if key in graphs:
-                raise FieldError(
-                    "candidate_id", f"found {excerpt(key[2])} again; one entry a candidate is needed"
-                )
+                raise FieldError("candidate_id", f"found {excerpt(key[2])} again; one entry a candidate is needed")
             if bytes(line.tree) in NO_TREE:
                 raise FieldError("tree", f"missing; {NEEDED['tree']}")
             graphs[key] = GraphEntry(decode_graph(bytes(line.tree)), line.candidate_type)

@@ -124,9 +124,7 @@ class GroupColumns:
 
     def _differs(self, field: str, found: object, said: object, line: int) -> FieldError:
         path, number = place(self.files, line)
-        return FieldError(
-            field, f"found {excerpt(found)}; {path}:{number} has {excerpt(said)} for the same group"
-        )
+        return FieldError(field, f"found {excerpt(found)}; {path}:{number} has {excerpt(said)} for the same group")
 
 
 class RowColumns:

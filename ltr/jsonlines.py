@@ -96,9 +96,7 @@ def _plain(line: bytes) -> Any:
 
 def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
     """Not JSON, or one of the things other writers take for JSON: NaN, Infinity, half a surrogate pair."""
-    problem = message.removeprefix("JSON is malformed: ").replace(
-        "Input data was truncated", "it ends too soon"
-    )
+    problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
     try:
         leaves = list(_leaves(_plain(line)))
     except (ValueError, RecursionError):
@@ -107,9 +105,7 @@ def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldErr
         if isinstance(leaf, float) and not math.isfinite(leaf):
             return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
         if isinstance(leaf, str) and not _is_unicode(leaf):
-            return FieldError(
-                path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed"
-            )
+            return FieldError(path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed")
     return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
 
 

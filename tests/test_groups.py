@@ -47,9 +47,7 @@ def names(candidates: Candidates) -> list[list[str]]:
 def keys(candidates: Candidates) -> list[tuple[str, str, str]]:
     return [
         (candidates.trace_ids[trace], node_id, candidates.query_texts[query])
-        for trace, node_id, query in zip(
-            candidates.traces, candidates.node_ids, candidates.queries, strict=True
-        )
+        for trace, node_id, query in zip(candidates.traces, candidates.node_ids, candidates.queries, strict=True)
     ]
 
 
@@ -109,9 +107,7 @@ def test_a_candidate_that_comes_twice_in_a_group_is_refused_with_both_lines(tmp_
     lines = [line(name="b"), line(name="a"), line("t2", name="a"), line(name="a"), line(name="b")]
     problem = "s.jsonl:4: tool: found 'a' again; s.jsonl:2 has it for the same group, and once is right"
     assert refusal(tmp_path, *lines) == problem
-    problem = (
-        "s.jsonl:2: candidate_id: found 'g0' again; s.jsonl:1 has it for the same group, and once is right"
-    )
+    problem = "s.jsonl:2: candidate_id: found 'g0' again; s.jsonl:1 has it for the same group, and once is right"
     assert refusal(tmp_path, graph_line(tree={}), graph_line(tree={})) == problem
 
 
@@ -189,16 +185,13 @@ def test_a_selection_is_what_reading_only_those_groups_gives(tmp_path):
         set(kept.candidates.query_texts),
         set(kept.candidates.trace_ids),
     ]
-    assert (
-        selected.candidates.names[0] == selected.candidates.queries[0] == selected.candidates.traces[0] == 0
-    )
+    assert selected.candidates.names[0] == selected.candidates.queries[0] == selected.candidates.traces[0] == 0
 
 
 def test_a_selection_of_graphs_keeps_their_types_and_features(tmp_path):
     trees = [{"nodes": [{"id": n, "name": str(n)}]} for n in range(3)]
     lines = [
-        graph_line(trace_id=n, candidate_type=f"c{n}", tree=tree, features=[n], time=n)
-        for n, tree in enumerate(trees)
+        graph_line(trace_id=n, candidate_type=f"c{n}", tree=tree, features=[n], time=n) for n, tree in enumerate(trees)
     ]
     selected = select(read(tmp_path, *lines), np.array([2, 1]))
     assert selected.candidates.type_texts == ("c2", "c1")

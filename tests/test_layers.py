@@ -17,10 +17,24 @@ LAYERS = [
     ["features"],
     ["encoders", "cache"],
     ["importers", "exporters"],
-    ["groups", "graphs", "samples", "train", "metrics", "statistics", "model", "ranking", "listwise"],
+    [
+        "groups",
+        "catalogues",
+        "graphs",
+        "samples",
+        "columns",
+        "schema",
+        "jsonlines",
+        "train",
+        "metrics",
+        "statistics",
+        "model",
+        "ranking",
+        "listwise",
+    ],
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"groups", "graphs", "samples"}
+DATA_SIDE = {"groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(

@@ -39,9 +39,7 @@ def refusal(tmp_path, *lines, **options) -> str:
 
 
 def test_a_tool_line_becomes_a_row_of_every_column(tmp_path):
-    samples = read(
-        tmp_path, tool(tool_description="Tells the weather."), "", tool(tool="sum", label=0.5, other=[{}])
-    )
+    samples = read(tmp_path, tool(tool_description="Tells the weather."), "", tool(tool="sum", label=0.5, other=[{}]))
     assert samples.kind == "tool"
     assert [samples.name_texts[code] for code in samples.names] == ["get_weather", "sum"]
     assert [samples.description_texts[code] for code in samples.descriptions] == ["Tells the weather.", ""]
@@ -59,9 +57,7 @@ def test_a_tool_line_becomes_a_row_of_every_column(tmp_path):
 
 
 def test_a_graph_line_keeps_type_and_tree(tmp_path):
-    samples = read(
-        tmp_path, json.dumps(GRAPH | {"candidate_type": "chain"}), json.dumps(GRAPH | {"candidate_id": 7})
-    )
+    samples = read(tmp_path, json.dumps(GRAPH | {"candidate_type": "chain"}), json.dumps(GRAPH | {"candidate_id": 7}))
     assert samples.kind == "graph"
     assert [samples.name_texts[code] for code in samples.names] == ["g0", "7"]
     assert [samples.type_texts[code] for code in samples.types] == ["chain", ""]
@@ -74,18 +70,14 @@ def test_a_line_may_hold_a_whole_group(tmp_path):
         {"tool": "a", "label": 0, "features": [1, 2]},
         {"tool": "b", "label": 1, "features": [3, 4]},
     ]
-    samples = read(
-        tmp_path, json.dumps({"trace_id": 1, "node_id": 2, "query": "q", "candidates": candidates})
-    )
+    samples = read(tmp_path, json.dumps({"trace_id": 1, "node_id": 2, "query": "q", "candidates": candidates}))
     assert samples.labels.tolist() == [0, 1]
     assert samples.features.tolist() == [[1, 2], [3, 4]]
     assert samples.lines.tolist() == [1, 1]
 
 
 def test_an_integer_id_is_its_decimal_text(tmp_path):
-    samples = read(
-        tmp_path, tool(trace_id=12), tool(trace_id="12", tool="sum"), tool(trace_id=10**40, tool="x")
-    )
+    samples = read(tmp_path, tool(trace_id=12), tool(trace_id="12", tool="sum"), tool(trace_id=10**40, tool="x"))
     assert samples.trace_ids == ("12", "1" + "0" * 40)
     assert samples.groups.tolist() == [0, 0, 1]
 
@@ -240,9 +232,7 @@ def test_features_are_given_for_all_candidates_or_for_none(tmp_path):
 
 
 def test_one_input_has_one_kind(tmp_path):
-    problem = (
-        "s.jsonl:2: candidate_id: found a graph; the candidates before it are tools, and one kind is needed"
-    )
+    problem = "s.jsonl:2: candidate_id: found a graph; the candidates before it are tools, and one kind is needed"
     assert refusal(tmp_path, tool(), json.dumps(GRAPH)) == problem
     problem = "s.jsonl:2: tool: found a tool; the candidates before it are graphs, and one kind is needed"
     assert refusal(tmp_path, json.dumps(GRAPH), tool()) == problem
@@ -282,8 +272,7 @@ def test_no_samples_at_all_is_an_error(tmp_path, lines):
 def test_crlf_a_byte_order_mark_and_u2028_change_nothing(tmp_path):
     plain = read(tmp_path, tool(query="a\u2028b", other="\u2028"), tool(tool="sum", query="a\u2028b"))
     lines = [
-        json.dumps(TOOL | {"query": "a\u2028b", "tool": name}, ensure_ascii=False)
-        for name in ("get_weather", "sum")
+        json.dumps(TOOL | {"query": "a\u2028b", "tool": name}, ensure_ascii=False) for name in ("get_weather", "sum")
     ]
     odd = read(tmp_path, b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
     assert odd.query_texts == plain.query_texts == ("a\u2028b",)

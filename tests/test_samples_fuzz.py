@@ -127,12 +127,8 @@ MUTATORS: dict[str, Mutator] = {
     "duplicate": repeat_line,
     "swap": shuffle,
     "bit flip": on_one_line(flip_bit),
-    "type change": on_one_value(
-        one_of(b"null", b"true", b"[]", b"{}", b'""', b'"x"', b"1.5", b"-1", b"[[1]]")
-    ),
-    "deep nest": on_one_value(
-        one_of(b"[" * 10, b"[" * 5000, b"[" * 500 + b"]" * 500, b"[" * 3000 + b"]" * 3000)
-    ),
+    "type change": on_one_value(one_of(b"null", b"true", b"[]", b"{}", b'""', b'"x"', b"1.5", b"-1", b"[[1]]")),
+    "deep nest": on_one_value(one_of(b"[" * 10, b"[" * 5000, b"[" * 500 + b"]" * 500, b"[" * 3000 + b"]" * 3000)),
     "huge number": on_one_value(one_of(b"1e999", b"-1e999", b"9" * 5000, b"1e308", b"9" * 400)),
     "nan": on_one_value(one_of(b"NaN", b"Infinity", b"-Infinity", b"nan")),
     "encoding": reencode,
@@ -153,9 +149,7 @@ MUTATORS: dict[str, Mutator] = {
 def rows_present(lines: list[bytes]) -> int:
     """Candidates that the standard library counts in a file it can read."""
     samples = [
-        json.loads(line)
-        for line in b"\n".join(lines).removeprefix(b"\xef\xbb\xbf").split(b"\n")
-        if line.strip()
+        json.loads(line) for line in b"\n".join(lines).removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()
     ]
     return sum(len(sample.get("candidates") or [sample]) for sample in samples)
 
@@ -169,12 +163,8 @@ def test_a_damaged_file_is_read_in_full_or_refused_with_a_line_of_it(tmp_path):
         path.write_bytes(b"\n".join(lines))
         is_read = check(path, lines)
         outcomes[name][is_read] += 1
-    assert all(
-        read for name, (_, read) in outcomes.items() if name in {"swap", "crlf", "extra key", "blank line"}
-    )
-    assert all(
-        refused for name, (refused, _) in outcomes.items() if name in {"truncate", "nan", "bit flip", "nul"}
-    )
+    assert all(read for name, (_, read) in outcomes.items() if name in {"swap", "crlf", "extra key", "blank line"})
+    assert all(refused for name, (refused, _) in outcomes.items() if name in {"truncate", "nan", "bit flip", "nul"})
 
 
 def check(path, lines: list[bytes]) -> bool:

@@ -150,7 +150,7 @@ def _opened(path: AnyPath) -> Iterator[tuple[_Read, tuple[type[Exception], ...]]
         stdin: Any = sys.stdin.buffer
         yield stdin.read1, ()  # what was typed arrives at once
         return
-    with _regular(path) as raw:
+    with regular_file(path) as raw:
         if os.fspath(path).endswith(".gz"):
             import gzip
 
@@ -163,7 +163,7 @@ def _opened(path: AnyPath) -> Iterator[tuple[_Read, tuple[type[Exception], ...]]
 
 
 @contextmanager
-def _regular(path: AnyPath) -> Iterator[BinaryIO]:
+def regular_file(path: AnyPath) -> Iterator[BinaryIO]:
     """The file opened for reading; what is not a regular file is refused before it can block or never end."""
     try:
         mode = Path(path).stat().st_mode

@@ -161,9 +161,7 @@ def _packer(path: AnyPath) -> Any:
         return zlib.compressobj(wbits=31)  # a gzip header with neither time nor name
     if os.fspath(path).endswith(".zst"):
         zstd = zstd_module()
-        return zstd.ZstdCompressor(
-            options={zstd.CompressionParameter.checksum_flag: 1}
-        )  # off, flipped bits pass
+        return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})  # off, flipped bits pass
     return _Plain()
 
 
