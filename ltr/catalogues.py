@@ -11,7 +11,7 @@ from ltr.columns import Codes, place, recoded
 from ltr.errors import FieldError, FileError, SampleError
 from ltr.files import BYTE_ORDER_MARK, AnyPath, read_bytes, read_lines, shown
 from ltr.graphs import Graph, decode_graph
-from ltr.jsonlines import FAILURES, excerpt, explained, records
+from ltr.jsonlines import FAILURES, excerpt, explained, records, step
 from ltr.samples import Samples
 from ltr.schema import NO_TREE, Id
 
@@ -121,7 +121,7 @@ def _is_named_tools(document: Any) -> bool:
 
 def _named_tools(path: str, document: Any) -> Iterator[Entry]:
     for name, tool in document["tools"].items():
-        where = f"{path}: tools.{name}"
+        where = f"{path}: tools.{step(name)}"
         yield where, name, _text(_converted(where, tool))
 
 

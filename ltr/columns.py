@@ -81,7 +81,7 @@ def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
 
 
 class GroupColumns:
-    """One entry a group: key, query, weight, time. Lines of one group must agree in all of them."""
+    """One entry a group: key, query, weight, time. No two lines of a group may say different things."""
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.files = files

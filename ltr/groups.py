@@ -137,17 +137,27 @@ def select(groups: Groups, indices: IntArray) -> Groups:
 
     A text of a group that is left out, of the test set for one, is not there to be learned from.
     """
-    candidates = groups.candidates
-    owner, within = ragged(np.diff(groups.offsets)[indices])
+    sizes = np.diff(groups.offsets)[indices]
+    owner, within = ragged(sizes)
     rows = groups.offsets[indices][owner] + within
-    offsets = np.concatenate([[0], np.cumsum(np.diff(groups.offsets)[indices])])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Groups(
+        _select(groups.candidates, indices, rows, offsets),
+        groups.labels[rows],
+        offsets,
+        None if groups.weights is None else groups.weights[indices],
+        None if groups.times is None else groups.times[indices],
+    )
+
+
+def _select(candidates: Candidates, indices: IntArray, rows: IntArray, offsets: IntArray) -> Candidates:
     traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
     queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
     names, name_texts = _cut(candidates.names[rows], candidates.name_texts)
     texts, tool_texts = _cut(_taken(candidates.texts, rows), candidates.tool_texts)
     types, type_texts = _cut(_taken(candidates.types, rows), candidates.type_texts)
     graphs, distinct_graphs = _cut(_taken(candidates.graphs, rows), candidates.distinct_graphs)
-    selected = replace(
+    return replace(
         candidates,
         offsets=offsets,
         traces=traces,
@@ -165,13 +175,6 @@ def select(groups: Groups, indices: IntArray) -> Groups:
         distinct_graphs=distinct_graphs,
         features=None if candidates.features is None else candidates.features[rows],
         lines=candidates.lines[rows],
-    )
-    return Groups(
-        selected,
-        groups.labels[rows],
-        offsets,
-        None if groups.weights is None else groups.weights[indices],
-        None if groups.times is None else groups.times[indices],
     )
 
 

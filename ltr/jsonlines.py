@@ -17,9 +17,11 @@ FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 OBJECT = "a JSON object is needed"
 LONGEST_EXCERPT = 60
+LARGEST_EXPLAINED = 1 << 20  # taking a line apart costs many times its length in memory
 
 PLACE = re.compile(r" - at `\$\.?(.*)`$")
 MISSING = re.compile(r"Object missing required field `([^`]+)`")
+PLAIN_NAME = re.compile(r"[\w-]{1,40}")
 STEP = re.compile(r"[^.\[\]]+")
 
 
@@ -77,39 +79,52 @@ def _right(path: str, needed: Mapping[str, str]) -> str:
 
 def _found(line: bytes, path: str) -> str:
     try:
-        value = json.loads(line.decode())
-        for step in STEP.findall(path):
-            value = value[int(step)] if isinstance(value, list) else value[step]
+        value = _plain(line)
+        for name in STEP.findall(path):
+            value = value[int(name)] if isinstance(value, list) else value[name]
     except (ValueError, RecursionError, LookupError, TypeError):
         return "a value that cannot be used"  # such as an integer of 5,000 digits
     return excerpt(value)
 
 
+def _plain(line: bytes) -> Any:
+    """The line as the standard library reads it, which forgives more and names less."""
+    if len(line) > LARGEST_EXPLAINED:
+        raise ValueError("too large to take apart for a message")
+    return json.loads(line.decode())
+
+
 def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
     """Not JSON, or one of the things other writers take for JSON: NaN, Infinity, half a surrogate pair."""
+    problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
     try:
-        value = json.loads(line.decode())
+        leaves = list(_leaves(_plain(line)))
     except (ValueError, RecursionError):
-        problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
-        return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
-    for path, leaf in _leaves(value, ""):
+        leaves = []
+    for path, leaf in leaves:
         if isinstance(leaf, float) and not math.isfinite(leaf):
             return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
         if isinstance(leaf, str) and not _is_unicode(leaf):
             return FieldError(path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed")
-    return FieldError("", f"not JSON: {message}; {needed.get('', OBJECT)}")
+    return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield path, key
-            yield from _leaves(item, f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _leaves(item, f"{path}[{index}]")
-    else:
-        yield path, value
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Paths and values that hold no others, and the keys; without recursion, however deep they lie."""
+    waiting = [("", value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            yield from ((path, key) for key in value)
+            waiting += [(_joined(path, f".{step(key)}"), value[key]) for key in reversed(value)]
+        elif isinstance(value, list):
+            waiting += [(_joined(path, f"[{index}]"), value[index]) for index in reversed(range(len(value)))]
+        else:
+            yield path, value
+
+
+def _joined(path: str, end: str) -> str:
+    return f"{path}{end}".lstrip(".") if len(path) < LONGEST_EXCERPT else path
 
 
 def _is_unicode(text: str) -> bool:
@@ -120,11 +135,23 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+def step(name: str) -> str:
+    """A key as a path shows it: itself when it is a plain word, else its excerpt.
+
+    >>> step("query"), step("two words")
+    ('query', "'two words'")
+    """
+    return name if PLAIN_NAME.fullmatch(name) else excerpt(name)
+
+
 def excerpt(value: object) -> str:
     """A value as a message shows it: one line, printable, short.
 
     >>> excerpt("two\\nlines"), excerpt(True), excerpt([1.0, float("nan")])
     ("'two\\\\nlines'", 'true', '[1.0, NaN]')
     """
-    text = repr(value) if isinstance(value, str) else json.dumps(value)
+    try:
+        text = repr(value[:LONGEST_EXCERPT]) if isinstance(value, str) else json.dumps(value)
+    except RecursionError:
+        return "a value nested too deep"
     return text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 3]}..."

@@ -56,7 +56,7 @@ NEEDED = 'one JSON object a line, or {"tools": {name: {...}}}, is needed'
             "tools.json: tools.a: description: found 3; a text is needed",
         ),
         ('{"tools": {"a": "x"}}', "tools.json: tools.a: found 'x'; an object is needed"),
-        ('{"tools": {"": {}}}', "tools.json: tools.: name: found ''; the name of a tool is needed"),
+        ('{"tools": {"": {}}}', "tools.json: tools.'': name: found ''; the name of a tool is needed"),
         ('{"name": "a"}\n{"name": 3}', "tools.json:2: name: found 3; the name of a tool is needed"),
         ('{"name": "a"}\n{"description": "b"}', "tools.json:2: name: missing; the name of a tool is needed"),
         ('{"name": "a"}\n\n{"name": "a"}', "tools.json:3: name: found 'a' again; one entry a tool is needed"),

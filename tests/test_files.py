@@ -1,5 +1,6 @@
 """files: what is read is whole or refused, what is written is whole or absent, and names stay inside."""
 
+import ast
 import errno
 import gzip
 import io
@@ -14,6 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import ltr
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
 from ltr.files import (
     LARGEST_LINE,
@@ -362,6 +364,37 @@ def test_damaged_gzip_kinds_all_give_one_error(tmp_path):
         assert "compressed data damaged after" in refused(path)
     with pytest.raises(zlib.error):
         zlib.decompress(b"junk")
+
+
+OPENERS = {
+    "open",
+    "read_text",
+    "write_text",
+    "write_bytes",
+    "fdopen",
+    "popen",
+    "fromfile",
+    "tofile",
+    "memmap",
+}
+
+
+def opening_calls(source: Path) -> list[str]:
+    """Calls that open a file: open(...) itself and methods of that kind."""
+    found = []
+    for node in ast.walk(ast.parse(source.read_bytes())):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+            is_ours = isinstance(node.func, ast.Name) and name != "open"
+            found += [f"{source.name}:{node.lineno}: {name}"] if name in OPENERS and not is_ours else []
+    return found
+
+
+def test_nothing_else_in_the_package_opens_files():
+    package = Path(ltr.__file__).parent
+    sources = [path for path in package.rglob("*.py") if path.parent.name != "files"]
+    assert sum(map(opening_calls, sources), []) == []  # noqa: RUF017
+    assert opening_calls(package / "files" / "reading.py") != []
 
 
 def test_errors_survive_a_trip_between_processes():

@@ -1,6 +1,8 @@
 """groups: lines regrouped by (trace_id, node_id), texts from catalogues, subsets, and the order of ids."""
 
+import io
 import json
+import pickle
 import random
 from itertools import chain, pairwise
 
@@ -80,6 +82,18 @@ def test_a_group_may_be_spread_over_files_and_globs(tmp_path):
         (f"{tmp_path}/1.jsonl.gz", 1),
         (f"{tmp_path}/2.jsonl.zst", 2),
     ]
+
+
+def test_samples_are_read_from_stdin(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line() + b"\n" + line(name="b"))))
+    groups = read_groups("-")
+    assert names(groups.candidates) == [["a", "b"]]
+    assert groups.candidates.place(1) == ("<stdin>", 2)
+
+
+def test_groups_survive_a_trip_between_processes(tmp_path):
+    groups = read(tmp_path, line(weight=1), line(name="b", weight=1))
+    assert decoded(pickle.loads(pickle.dumps(groups))) == decoded(groups)
 
 
 def test_features_keep_to_their_rows(tmp_path):

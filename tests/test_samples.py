@@ -118,6 +118,12 @@ def test_null_is_the_same_as_absent(tmp_path):
     assert samples.weights is None
 
 
+def deep(depth: int, value: object = 1) -> object:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 LABEL = "a finite number of at least 0 is needed"
 FEATURES = "a list of finite numbers is needed"
 ID = "a text or an integer is needed"
@@ -157,6 +163,12 @@ ID = "a text or an integer is needed"
         ({"candidates": [3]}, "candidates[0]: found 3; a list of candidates is needed"),
         ({"candidates": [{"label": "x"}]}, f"candidates[0].label: found 'x'; {LABEL}"),
         ({"query": "\ud800"}, "query: found half a surrogate pair in '\\ud800'; whole characters are needed"),
+        ({"other": deep(800, math.nan)}, f"other{'[0]' * 19}: found NaN; a finite number is needed"),
+        (
+            {"other": {"a b": {"\x1b[2J": math.nan}}},
+            "other.'a b'.'\\x1b[2J': found NaN; a finite number is needed",
+        ),
+        ({"label": "x" * 2_000_000}, f"label: found a value that cannot be used; {LABEL}"),
         (
             {"other": "\udc00x"},
             "other: found half a surrogate pair in '\\udc00x'; whole characters are needed",
@@ -194,6 +206,15 @@ OBJECT = "one JSON object a line is needed"
 )  # fmt: skip
 def test_a_line_that_is_not_a_sample_is_refused_with_its_line(tmp_path, line, problem):
     assert refusal(tmp_path, tool(), line) == f"s.jsonl:2: {problem}"
+
+
+@pytest.mark.parametrize("core", ["1", "NaN"])
+@pytest.mark.parametrize("depth", range(700, 1100, 9))
+def test_nesting_around_the_limit_of_the_interpreter_is_one_clear_line(tmp_path, depth, core):
+    nested = "[" * depth + core + "]" * depth
+    text = refusal(tmp_path, f'{{"label": {nested}}}')
+    assert text.startswith("s.jsonl:1: ")
+    assert len(text) < 300
 
 
 def test_a_number_of_features_that_changes_names_both_numbers(tmp_path):
