@@ -54,7 +54,7 @@ def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offs
 
     def quality(choice: tuple[int, int]) -> tuple[float, float]:
         column, sign = choice
-        means = evaluate(rank(sign * phi[:, column], offsets), labels > 0).means
+        means = evaluate(rank(sign * phi[:, column], offsets), (labels > 0).astype(float)).means
         return means[MRR] or 0.0, means[TOP1] or 0.0
 
     column, sign = max(((column, sign) for column in range(len(names)) for sign in (1, -1)), key=quality)

@@ -22,6 +22,10 @@ class RunError(LtrError):
     """Work that started on good input and could not be finished."""
 
 
+class ThresholdError(RunError):
+    """A result that is below what was asked for."""
+
+
 class UnknownNameError(UsageError):
     """A plug-in asked for by a name that nobody registered."""
 

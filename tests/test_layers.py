@@ -11,13 +11,14 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "bench"],
-    ["pipeline", "estimator"],
+    ["routing", "records", "pipeline", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
     ["encoders", "cache"],
     ["importers", "exporters"],
     [
+        "offers",
         "groups",
         "catalogues",
         "graphs",
@@ -25,6 +26,7 @@ LAYERS = [
         "columns",
         "schema",
         "jsonlines",
+        "baselines",
         "train",
         "metrics",
         "statistics",
@@ -34,8 +36,8 @@ LAYERS = [
     ],
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
-NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise"}
+DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")

@@ -2,15 +2,37 @@
 
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.artifacts.model import Router, load_router, nameless, save_router
+from ltr.artifacts.run import (
+    CONFIG,
+    TOOLS,
+    claim,
+    inputs,
+    machine,
+    refuse_taken,
+    write_history,
+    write_log,
+    write_metrics,
+    write_record,
+)
 
 __all__ = [
+    "CONFIG",
+    "TOOLS",
     "Router",
+    "claim",
+    "inputs",
     "load_columns",
     "load_features",
     "load_router",
+    "machine",
     "nameless",
+    "refuse_taken",
     "save_columns",
     "save_router",
     "sidecar",
     "write_featurized",
+    "write_history",
+    "write_log",
+    "write_metrics",
+    "write_record",
 ]

@@ -148,6 +148,12 @@ def make_directory(path: AnyPath) -> Path:
     return directory
 
 
+def remove(path: AnyPath) -> None:
+    """Take the file away, if it is there."""
+    with _named(Path(path)):
+        Path(path).unlink(missing_ok=True)
+
+
 class _Plain:
     def compress(self, block: bytes) -> bytes:
         return block

@@ -1,0 +1,156 @@
+"""Configs in, run directories out."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ltr.artifacts import (
+    CONFIG,
+    TOOLS,
+    Router,
+    claim,
+    inputs,
+    load_columns,
+    load_features,
+    load_router,
+    refuse_taken,
+    save_columns,
+    save_router,
+    sidecar,
+    write_featurized,
+    write_history,
+    write_log,
+    write_metrics,
+    write_record,
+)
+from ltr.config import RunConfig, relocated, render
+from ltr.errors import UsageError
+from ltr.features import FittedFeatures
+from ltr.files import AnyPath, inside, write_lines, write_text
+from ltr.groups import Candidates, Groups
+from ltr.pipeline import Measured, RunResult, Watch, prepare, read, run
+from ltr.records import metrics, queries
+from ltr.train import Epoch
+
+Clock = Callable[[], float]
+
+
+def ignore(epoch: Epoch) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run and where it is kept."""
+
+    directory: Path
+    result: RunResult
+    seconds: float
+
+
+def run_and_save(
+    config: RunConfig,
+    directory: AnyPath,
+    *,
+    overwrite: bool = False,
+    on_epoch: Watch = ignore,
+    clock: Clock = time.perf_counter,
+) -> Finished:
+    """Run the config and keep all of it in the directory; run.json is written last."""
+    start = clock()
+    refuse_taken(directory, overwrite=overwrite)
+    result = run(config, on_epoch=on_epoch)
+    home = claim(directory, overwrite=overwrite)
+    computed = clock() - start
+    save(result, home)
+    timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
+    write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
+    write_record(home, record(result, home, timings))
+    return Finished(home, result, clock() - start)
+
+
+def save(result: RunResult, home: Path) -> None:
+    """Everything of a run but its log and record."""
+    write_text(home / CONFIG, render(relocated(result.config, home)))
+    save_router(home, result.router)
+    write_history(home, result.model.training.history.tolist())
+    write_metrics(home, metrics(result.measured), queries(result.measured, result.router))
+    if result.router.features and result.router.kind == "tool":
+        write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+
+
+def keep_evaluation(measured: Measured, router: Router, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
+    """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
+    home = claim(out, overwrite=overwrite)
+    write_metrics(home, metrics(measured), queries(measured, router, explain=explain))
+
+
+def featurize_and_save(
+    config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
+) -> tuple[Groups, tuple[str, ...]]:
+    """The groups and the names of the features whose columns now lie in `out`, with the state that made them."""
+    if not str(out).endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
+        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
+    if Path(out).exists() and not overwrite:
+        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    groups, _ = read(config.data.train, config.data, labels_required=model is None)
+    if model is None:
+        prepared = prepare(config, groups, None)
+        features, phi = prepared.features, prepared.phi
+    else:
+        features = fitted_features(model)
+        phi = features(groups.candidates)
+    if features is None:
+        raise UsageError("the samples bear ready features already")
+    write = save_columns if str(out).endswith(".npz") else write_featurized
+    write(out, groups, phi, features)
+    return groups, features.names
+
+
+def fitted_features(path: AnyPath) -> FittedFeatures:
+    """The features of a model, of a run, or of featurised data."""
+    if str(path).endswith(".npz"):
+        return load_columns(path)[1]
+    if ".jsonl" in Path(path).suffixes:
+        return load_features(sidecar(path))
+    features = load_router(path).features
+    if features is None:
+        raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
+    return features
+
+
+def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
+    """The tools that stand in the training samples, each with the first text it has there."""
+    seen: set[int] = set()
+    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
+        if name not in seen:
+            seen.add(name)
+            yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
+
+
+def record(result: RunResult, home: Path, timings: dict[str, float]) -> dict[str, Any]:
+    """What run.json says of the run."""
+    measured = () if result.measured.groups is result.train else result.measured.groups.candidates.files
+    return {
+        "name": result.config.name,
+        "seed": result.config.seed,
+        "inputs": inputs([*result.train.candidates.files, *measured], home),
+        "warnings": list(result.warnings),
+        "timings": timings,
+    }
+
+
+def run_all(
+    configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: Watch = ignore
+) -> Iterator[Finished]:
+    """The runs of the configs, in order, each in a directory of root named after it."""
+    directories = [inside(root, config.name) for config in configs]
+    if len(set(directories)) < len(directories):
+        twice = next(name for name in directories if directories.count(name) > 1)
+        raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
+    for config, directory in zip(configs, directories, strict=True):
+        yield run_and_save(config, directory, overwrite=overwrite, on_epoch=on_epoch)

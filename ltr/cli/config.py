@@ -1,0 +1,37 @@
+"""ltr config: look at a config before it runs."""
+
+from typing import Annotated
+
+import typer
+
+from ltr.cli.options import Sets, configured
+from ltr.cli.terminal import note, show_json, visible
+
+app = typer.Typer(
+    help="Check a config, show it whole, or show its schema.", no_args_is_help=True, rich_markup_mode=None
+)
+
+File = Annotated[str, typer.Argument(help="The config; - is stdin.")]
+
+
+@app.command()
+def check(config: File, sets: Sets = None) -> None:
+    """Say everything that is wrong with a config."""
+    configured(config, sets)
+    note(f"{visible(config)}: good")
+
+
+@app.command()
+def render(config: File, sets: Sets = None) -> None:
+    """The config with every default written out; paths as they are seen from here."""
+    from ltr.config import render as rendered
+
+    print(rendered(configured(config, sets)), end="")
+
+
+@app.command()
+def schema() -> None:
+    """The JSON Schema of a config, for editors."""
+    from ltr.config import schema as described
+
+    show_json(described())

@@ -1,0 +1,22 @@
+"""ltr env: what a bug report needs."""
+
+from ltr.cli.options import Shown
+from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+
+
+def env(shown: Shown = None) -> None:
+    """Versions and hardware that the last bits of a number may depend on."""
+    from ltr.artifacts import machine
+
+    facts = machine()
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json(facts)
+        case Format.TSV:
+            show_tsv(_texts(facts))
+        case Format.HUMAN:
+            print("\n".join(table(["", ""], _texts(facts), flexible=1, indent="")))
+
+
+def _texts(facts: dict[str, object]) -> list[tuple[str, str]]:
+    return [(name, " ".join(value) if isinstance(value, list) else str(value)) for name, value in facts.items()]

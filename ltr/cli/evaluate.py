@@ -1,0 +1,116 @@
+"""ltr evaluate: a model and samples in, metrics out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ltr.cli.options import (
+    Graphs,
+    Metrics,
+    NoRelevant,
+    Overwrite,
+    RelThreshold,
+    Samples,
+    Shown,
+    Ties,
+    Tools,
+    configured,
+    metric_names,
+)
+from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv
+from ltr.errors import ThresholdError, UsageError
+
+if TYPE_CHECKING:
+    from ltr.artifacts import Router
+    from ltr.pipeline import Measured
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A run directory or model.json.")],
+    samples: Samples,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
+    metrics: Metrics = None,
+    ties: Ties = None,
+    no_relevant: NoRelevant = None,
+    rel_threshold: RelThreshold = None,
+    baselines: Annotated[bool, typer.Option("--baselines", help="What the model must beat stands beside it.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
+    fail_under: Annotated[
+        list[str] | None, typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when below.")
+    ] = None,
+    tools: Tools = None,
+    graphs: Graphs = None,
+    overwrite: Overwrite = False,
+    shown: Shown = None,
+) -> None:
+    """Measure how MODEL ranks the labelled SAMPLES."""
+    from ltr.artifacts import load_router
+    from ltr.batch import keep_evaluation
+    from ltr.pipeline import evaluate_router, read
+
+    limits = thresholds(fail_under or [])
+    config = configured(
+        None,
+        None,
+        data__tools=tools,
+        data__graphs=graphs,
+        evaluate__metrics=[*(metric_names(metrics) or []), *limits] or None,
+        evaluate__ties=ties,
+        evaluate__no_relevant=no_relevant,
+        evaluate__rel_threshold=rel_threshold,
+        evaluate__baselines=baselines,
+    )
+    router = load_router(model)
+    groups, _ = read(tuple(samples), config.data)
+    measured = evaluate_router(router, groups, config)
+    if out is not None:
+        keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
+    show(measured, router, shown, explain=explain)
+    refuse_below(measured.evaluation.means, limits)
+
+
+def thresholds(texts: list[str]) -> dict[str, float]:
+    """The least value of each metric.
+
+    >>> thresholds(["mrr=0.7"])
+    {'mrr': 0.7}
+    """
+    limits = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            limits[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
+    return limits
+
+
+def show(measured: "Measured", router: "Router", shown: Format | None, *, explain: bool) -> None:
+    """The metrics; on a terminal the queries that were explained as well."""
+    from ltr.cli.explanation import explained_lines
+    from ltr.cli.result import measured_lines
+    from ltr.records import metrics
+
+    flat: dict[str, Any] = metrics(measured)
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json(flat)
+        case Format.TSV:
+            show_tsv(flat.items())
+        case Format.HUMAN:
+            lines = measured_lines(measured, router.training["best_feature"], "the model")
+            print("\n".join([*lines, *(explained_lines(measured, router) if explain else [])]))
+
+
+def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:
+    """Raise when a metric misses its limit."""
+    missed = [
+        f"{name} is {'undefined' if means[name] is None else f'{means[name]:.6g}'}, below {limit:g}"
+        for name, limit in limits.items()
+        if (means[name] if means[name] is not None else -1.0) < limit  # type: ignore[operator]
+    ]
+    if missed:
+        raise ThresholdError("; ".join(missed))

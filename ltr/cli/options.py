@@ -1,0 +1,62 @@
+"""The flags that several commands share, and how they become a config."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ltr.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from ltr.config import RunConfig
+
+Samples = Annotated[list[str], typer.Argument(help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")]
+ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
+Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
+Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
+Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
+Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
+Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
+NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zero or error.")]
+RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
+
+
+def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
+    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
+    from ltr.config import checked, read_document
+    from ltr.configtext.yamltext import apply_override
+
+    document = read_document(config)
+    for override in sets or []:
+        document = apply_override(document, override)
+    for path, value in flags.items():
+        if value is not None and value != []:
+            key = path.replace("__", ".")
+            document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
+    return checked(document, config)
+
+
+def samples_or_share(text: str | None) -> Any:
+    """A share when the text is a number, else files."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def metric_names(text: str | None) -> list[str] | None:
+    """The names between the commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def shown_path(path: Path) -> str:
+    """A path to print."""
+    return path.as_posix()

@@ -1,0 +1,121 @@
+"""A finished run, and a measured ranking, as lines to read."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ltr.cli.terminal import count, emphasis, number, shortened, table, visible
+
+if TYPE_CHECKING:
+    from ltr.batch import Finished
+    from ltr.metrics import Evaluation
+    from ltr.pipeline import Measured, RunResult
+
+SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
+
+
+def run_lines(finished: "Finished") -> list[str]:
+    """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
+    result = finished.result
+    return [
+        *measured_lines(result.measured, result.router.training["best_feature"]),
+        "",
+        *weight_lines(result),
+        "",
+        *trust_lines(result),
+        f"kept in {visible(finished.directory.as_posix())}/ ({finished.seconds:.1f} s)",
+    ]
+
+
+def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "trained") -> list[str]:
+    """The metrics beside the baselines, and the rules and counts that made them."""
+    names = list(measured.evaluation.means)
+    rows = [(trained, measured.evaluation), *_named_baselines(measured, best)]
+    lines = table(
+        ["", *(SHORT.get(name, name) for name in names)],
+        [[label, *(number(each.means[name]) for name in names)] for label, each in rows],
+        flexible=0,
+        indent="",
+    )
+    return [emphasis(_title(measured)), *lines, *rule_lines(measured.evaluation)]
+
+
+def _title(measured: "Measured") -> str:
+    queries = count(measured.evaluation.num_queries, "query", "queries")
+    where = "training" if measured.split == "train" else measured.split
+    return f"{queries}, {count(len(measured.groups.labels), 'candidate')} ({where} data)"
+
+
+def _named_baselines(measured: "Measured", best: dict[str, Any]) -> list[tuple[str, "Evaluation"]]:
+    sign = "" if best["sign"] > 0 else "-"
+    labels = {
+        "random": "random order",
+        "best_feature": f"best feature: {sign}{best['name']}",
+        "untrained": "untrained, w = 1",
+        "oracle": "oracle",
+    }
+    return [(labels[name], each) for name, each in measured.baselines.items()]
+
+
+def rule_lines(result: "Evaluation") -> list[str]:
+    """How ties fell and which queries the numbers leave out."""
+    lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
+    if result.num_no_relevant:
+        what = {"skip": "left out", "zero": "counted 0"}[result.no_relevant]
+        lines.append(f"{count(result.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
+    if result.num_one_candidate:
+        lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")
+    return lines
+
+
+def weight_lines(result: "RunResult") -> list[str]:
+    """Each feature with its weight."""
+    weights = [f"{weight:+.4g}" for weight in result.router.w.tolist()]
+    return table(["feature", "weight"], zip(result.router.names, weights, strict=True), indent="")
+
+
+def trust_lines(result: "RunResult") -> list[str]:
+    """How w came about, and what is wrong with it."""
+    known, settings = result.router.training, result.config.train
+    how = f"{settings.trainer}, l2 {settings.l2:g}, {count(known['epochs'], 'epoch')}"
+    lines = [
+        f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
+    ]
+    skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
+    if skipped:
+        lines.append(f"groups that cannot train: {', '.join(skipped)}")
+    if known["escape"]:
+        lines.append(f"no optimum: the loss falls for ever along {visible(known['escape'])}; set an l2 above 0")
+    if known["not_identified"]:
+        lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
+    return lines
+
+
+_SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
+
+
+def _gap(known: dict[str, Any]) -> str:
+    if known["optimum"] == "found":
+        return ", the optimum"
+    return "" if known["gap_bound"] is None else f", at most {known['gap_bound']:.2g} above the optimum"
+
+
+def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
+    """One line a run, with the best feature and random order for comparison."""
+    rows = [
+        [
+            shortened(each.result.config.name, columns),
+            f"{each.result.measured.evaluation.num_queries:,} {each.result.measured.split}",
+            *(number(each.result.measured.evaluation.means[name]) for name in SHORT),
+            *_beside(each),
+        ]
+        for each in finished
+    ]
+    return table(["run", "queries", *SHORT.values(), "best feature", "random"], rows, flexible=0, indent="")
+
+
+def _beside(finished: "Finished") -> list[str]:
+    baselines = finished.result.measured.baselines
+    return [
+        number(baselines[name].means["top1_accuracy"]) if name in baselines else "-"
+        for name in ("best_feature", "random")
+    ]

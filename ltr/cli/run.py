@@ -1,0 +1,69 @@
+"""ltr run: configs in, run directories and a leaderboard out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
+from ltr.cli.progress import watched
+from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, visible, warn
+from ltr.cli.train import show_plan
+from ltr.errors import UsageError
+
+if TYPE_CHECKING:
+    from ltr.batch import Finished
+
+HERE = "ltr.yaml"
+COLUMNS = ("top1_accuracy", "top3_accuracy", "mrr", "num_queries")
+
+
+def run(
+    configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
+    sets: Sets = None,
+    seed: Seed = None,
+    overwrite: Overwrite = False,
+    dry_run: DryRun = False,
+    shown: Shown = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run each of the CONFIGS, in order, and compare what they came to."""
+    from ltr.batch import run_all
+
+    names = configs or [HERE]
+    if not configs and not Path(HERE).exists():
+        raise UsageError(f"no {HERE} here; name a config")
+    wanted = [configured(name, sets, seed=seed) for name in names]
+    if dry_run:
+        for config in wanted:
+            show_plan(config, out / config.name)
+        return
+    finished: list[Finished] = []
+    with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
+        for each in run_all(wanted, out, overwrite=overwrite, on_epoch=on_epoch):
+            finished.append(each)
+            for warning in each.result.warnings:
+                warn(f"{each.result.config.name}: {warning}")
+            if not quiet:
+                note(f"kept {visible(each.directory.as_posix())}/ ({each.seconds:.1f} s)")
+    show(finished, chosen_format(shown))
+
+
+def show(finished: "list[Finished]", shown: Format) -> None:
+    """The leaderboard."""
+    from ltr.cli.result import leaderboard
+    from ltr.records import metrics
+
+    rows: list[dict[str, Any]] = [
+        {"run": each.result.config.name, **metrics(each.result.measured)} for each in finished
+    ]
+    match shown:
+        case Format.JSON:
+            show_json(rows)
+        case Format.TSV:
+            show_tsv(
+                [["run", "split", *COLUMNS], *([row[name] for name in ("run", "split", *COLUMNS)] for row in rows)]
+            )
+        case Format.HUMAN:
+            print("\n".join(leaderboard(finished)))

@@ -1,0 +1,109 @@
+"""ltr train: samples in, a run out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ltr.cli.options import (
+    ConfigFile,
+    DryRun,
+    Encoder,
+    Graphs,
+    Metrics,
+    Overwrite,
+    Quiet,
+    Samples,
+    Seed,
+    Sets,
+    Shown,
+    Ties,
+    Tools,
+    configured,
+    metric_names,
+    samples_or_share,
+)
+from ltr.cli.progress import watched
+from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, warn
+
+if TYPE_CHECKING:
+    from ltr.config import RunConfig
+
+
+def train(
+    samples: Samples,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The directory of the run.")],
+    config: ConfigFile = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="tool or graph; without it, that of the samples.")] = None,
+    trainer: Annotated[str | None, typer.Option("--trainer", help="descent or newton.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Passes of descent.")] = None,
+    l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
+    test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
+    tools: Tools = None,
+    graphs: Graphs = None,
+    encoder: Encoder = None,
+    metrics: Metrics = None,
+    ties: Ties = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    overwrite: Overwrite = False,
+    dry_run: DryRun = False,
+    shown: Shown = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn w from SAMPLES and keep the run under OUT."""
+    wanted = configured(
+        config,
+        sets,
+        name=out.name or None,
+        data__train=samples,
+        data__test=samples_or_share(test),
+        data__tools=tools,
+        data__graphs=graphs,
+        kind=kind,
+        encoder=encoder,
+        seed=seed,
+        train__trainer=trainer,
+        train__epochs=epochs,
+        train__l2=l2,
+        train__learning_rate=learning_rate,
+        evaluate__metrics=metric_names(metrics),
+        evaluate__ties=ties,
+    )
+    if dry_run:
+        show_plan(wanted, out)
+        return
+    learn(wanted, out, overwrite=overwrite, shown=shown, quiet=quiet)
+
+
+def show_plan(config: "RunConfig", out: Path) -> None:
+    """What a run would read and write."""
+    from ltr.config import render
+    from ltr.pipeline import load
+
+    train, test, _ = load(config)
+    groups = len(train[0].offsets) - 1
+    tested = "the training groups" if test is None else f"{len(test.offsets) - 1:,} test groups"
+    note(f"would learn from {groups:,} groups, measure on {tested}, and write {out}/")
+    print(render(config), end="")
+
+
+def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
+    """Run, keep, show."""
+    from ltr.batch import run_and_save
+    from ltr.cli.result import run_lines
+    from ltr.records import metrics
+
+    with watched("training", config.train.epochs, quiet=quiet) as on_epoch:
+        finished = run_and_save(config, out, overwrite=overwrite, on_epoch=on_epoch)
+    for warning in finished.result.warnings:
+        warn(warning)
+    flat: dict[str, Any] = metrics(finished.result.measured)
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json({**flat, "run": str(out)})
+        case Format.TSV:
+            show_tsv(flat.items())
+        case Format.HUMAN:
+            print("\n".join(run_lines(finished)))

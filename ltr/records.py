@@ -1,0 +1,129 @@
+"""What a measured ranking says query by query, and in one flat object of metrics, rules and counts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.artifacts import Router
+from ltr.listwise import softmax
+from ltr.metrics import MRR, TOP1, TOP3, Evaluation
+from ltr.pipeline import Measured
+from ltr.ranking import order
+
+LISTED = 3
+
+
+class Query(msgspec.Struct):
+    """One query: what was right, what was ranked first, where the right one stood."""
+
+    trace_id: str
+    node_id: str
+    query: str
+    true_candidate: str | None
+    predicted_candidate: str
+    top3_candidates: list[str]
+    top3_scores: list[float]
+    rank: int | None
+    is_top1_correct: bool
+    is_top3_correct: bool
+    top1: float | None
+    top3: float | None
+    reciprocal_rank: float | None
+    tied: int
+    num_candidates: int
+    num_positives: int
+    probability: float | None
+
+
+class Explained(Query):
+    """With what each feature adds to the score of the first and of the right candidate: w times phi."""
+
+    contributions: dict[str, dict[str, float] | None]
+
+
+def queries(measured: Measured, router: Router, *, explain: bool = False) -> Iterator[Query]:
+    """One record a query, in the order of the groups."""
+    listed = order(measured.ranking, measured.evaluation.ties)
+    true_rows = best_relevant(measured, listed)
+    probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
+    starts = measured.groups.offsets.tolist()
+    for group in range(len(starts) - 1):
+        rows = listed[starts[group] : starts[group + 1]]
+        record = _query(measured, group, rows, int(true_rows[group]), probabilities)
+        if explain:
+            sides = {"predicted": int(rows[0]), "true": int(true_rows[group])}
+            added = {side: contributions(router, measured.phi, row) for side, row in sides.items()}
+            record = Explained(**msgspec.structs.asdict(record), contributions=added)
+        yield record
+
+
+def best_relevant(measured: Measured, listed: IntArray) -> IntArray:
+    """The row of each query's first listed relevant candidate; -1 without one."""
+    groups, found = len(measured.groups.offsets) - 1, np.full(len(measured.groups.offsets) - 1, -1, dtype=np.int64)
+    is_relevant: BoolArray = measured.groups.labels[listed] >= measured.evaluation.rel_threshold
+    owner = np.repeat(np.arange(groups), np.diff(measured.groups.offsets))[is_relevant]
+    first, where = np.unique(owner, return_index=True)
+    found[first] = listed[is_relevant][where]
+    return found
+
+
+def contributions(router: Router, phi: FloatArray, row: int) -> dict[str, float] | None:
+    """What each feature adds to the row's score; None for row -1."""
+    if row < 0:
+        return None
+    return {name: float(value) for name, value in zip(router.names, router.w * phi[row], strict=True)}
+
+
+def _query(measured: Measured, group: int, rows: IntArray, true_row: int, probabilities: FloatArray) -> Query:
+    candidates, result = measured.groups.candidates, measured.evaluation
+    names = [candidates.name_texts[code] for code in candidates.names[rows[:LISTED]].tolist()]
+    rank = int(result.rank[group])
+    return Query(
+        trace_id=candidates.trace_ids[candidates.traces[group]],
+        node_id=candidates.node_ids[group],
+        query=candidates.query_texts[candidates.queries[group]],
+        true_candidate=None if true_row < 0 else candidates.name_texts[candidates.names[true_row]],
+        predicted_candidate=names[0],
+        top3_candidates=names,
+        top3_scores=measured.ranking.scores[rows[:LISTED]].tolist(),
+        rank=rank or None,
+        is_top1_correct=rank == 1,
+        is_top3_correct=1 <= rank <= LISTED,
+        top1=_value(result, TOP1, group),
+        top3=_value(result, TOP3, group),
+        reciprocal_rank=_value(result, MRR, group),
+        tied=int(result.tied[group]),
+        num_candidates=int(result.num_candidates[group]),
+        num_positives=int(result.num_positives[group]),
+        probability=None if true_row < 0 else float(probabilities[true_row]),
+    )
+
+
+def _value(result: Evaluation, name: str, group: int) -> float | None:
+    value = float(result.values[name][group])
+    return None if np.isnan(value) else value
+
+
+def metrics(measured: Measured) -> dict[str, Any]:
+    """The metrics as one flat object: the headline first, then every rule and count that made the numbers."""
+    result = measured.evaluation
+    headline = {name: result.means[name] for name in (TOP1, TOP3, MRR)}
+    flat: dict[str, Any] = {**headline, "num_queries": result.num_queries, **result.means}
+    flat |= {
+        "split": measured.split,
+        "ties": result.ties.value,
+        "gain": "label",
+        "rel_threshold": result.rel_threshold,
+        "no_relevant": result.no_relevant.value,
+        "num_groups": len(result.rank),
+        "num_candidates": int(result.num_candidates.sum()),
+        "num_tied": result.num_tied,
+        "num_no_relevant": result.num_no_relevant,
+        "num_one_candidate": result.num_one_candidate,
+    }
+    for name, baseline in measured.baselines.items():
+        flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
+    return flat

@@ -1,0 +1,100 @@
+"""A trained run put to work: queries in, ranked candidates out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ltr.arrays import FloatArray
+from ltr.artifacts import TOOLS, Router, load_router
+from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
+from ltr.errors import UsageError
+from ltr.files import AnyPath
+from ltr.groups import Candidates, key_order
+from ltr.listwise import softmax
+from ltr.offers import offered_graphs, offered_tools
+from ltr.ranking import Ties, order, rank
+from ltr.records import contributions
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One ranked candidate."""
+
+    rank: int
+    candidate: str
+    probability: float  # softmax of the scores of all candidates of the query
+    score: float
+    contributions: dict[str, float]  # of each feature to the score: w times phi
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A query and its candidates, best first; equal scores by name."""
+
+    trace_id: str
+    node_id: str
+    query: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """A router and the candidates it chooses from when a query comes alone."""
+
+    router: Router
+    tools: ToolCatalogue | None = None
+    graphs: GraphCatalogue | None = None
+
+    def rank(self, query: str, k: int | None = None) -> tuple[Choice, ...]:
+        """The catalogue's candidates for the query, best first, the first k of them."""
+        return next(answers(self.router, self._offered(query), k)).choices
+
+    def _offered(self, query: str) -> Candidates:
+        if self.router.kind == "graph" and self.graphs:
+            return offered_graphs(query, self.graphs)
+        if self.router.kind == "tool" and self.tools:
+            return offered_tools(query, self.tools)
+        flag = "--graphs" if self.router.kind == "graph" else "--tools"
+        raise UsageError(f"no {self.router.kind}s to choose from: name a catalogue ({flag}), or samples to rank")
+
+
+def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Ranker:
+    """The ranker of a run directory or model.json: with its own tools, or those of another catalogue."""
+    router = load_router(path)
+    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
+    catalogue = tools if tools is not None else own if own.exists() else None
+    return Ranker(
+        router,
+        None if catalogue is None else read_tools(catalogue),
+        None if graphs is None else read_graphs(graphs),
+    )
+
+
+def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
+    """Each group's candidates ranked, the first k of them."""
+    phi = router.phi(candidates)
+    ranking = rank(router.scores(phi), candidates.offsets, keys=key_order(candidates))
+    probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
+    bounds = candidates.offsets.tolist()
+    for group in range(len(bounds) - 1):
+        rows = listed[bounds[group] : bounds[group + 1]][:k].tolist()
+        yield Answer(
+            candidates.trace_ids[candidates.traces[group]],
+            candidates.node_ids[group],
+            candidates.query_texts[candidates.queries[group]],
+            tuple(
+                _choice(router, candidates, place, row, phi, probabilities) for place, row in enumerate(rows, start=1)
+            ),
+        )
+
+
+def _choice(
+    router: Router, candidates: Candidates, place: int, row: int, phi: FloatArray, probabilities: FloatArray
+) -> Choice:
+    return Choice(
+        place,
+        candidates.name_texts[candidates.names[row]],
+        float(probabilities[row]),
+        float(router.scores(phi[row : row + 1])[0]),
+        contributions(router, phi, row) or {},
+    )
