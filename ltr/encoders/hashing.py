@@ -55,7 +55,8 @@ class HashEncoder:
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Self:
         """The encoder with those counts."""
-        documents, frequencies = state.get("documents"), np.asarray(state.get("frequencies"))
+        documents, found = state.get("documents"), state.get("frequencies")
+        frequencies = found if isinstance(found, np.ndarray) else np.empty(0)
         is_counted = frequencies.shape == (BUCKETS,) and frequencies.dtype.kind == "i"
         if not (isinstance(documents, int) and is_counted and 0 <= frequencies.min() <= frequencies.max() <= documents):
             raise DataError(f"the state of the encoder hash is not N and {BUCKETS} counts from 0 to N")

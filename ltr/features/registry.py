@@ -9,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Encoder
-from ltr.errors import UsageError, suggestion
+from ltr.errors import DataError, UsageError, suggestion
 from ltr.groups import Candidates, Groups
 from ltr.registry import Registry
 
@@ -111,7 +111,11 @@ def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
 def column(config: FeatureConfig, candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The feature's value of each row."""
     function = FEATURES[config.name].column
-    return function(candidates, state, context, **_accepted(function, config.options))
+    values = function(candidates, state, context, **_accepted(function, config.options))
+    rows = int(candidates.offsets[-1])
+    if not (isinstance(values, np.ndarray) and values.shape == (rows,) and np.isfinite(values).all()):
+        raise DataError(f"the feature {config.name} did not give one finite number for each of {rows} candidates")
+    return values
 
 
 def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:

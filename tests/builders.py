@@ -1,0 +1,94 @@
+"""Small samples for tests: tools and graphs with texts, several groups a trace, drawn from a seed."""
+
+import json
+
+import numpy as np
+
+from ltr.encoders import Dense
+
+VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
+THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]
+
+
+def tool_lines(seed=0, traces=12, groups=3, candidates=4):
+    """Lines of tool samples: the right tool shares a word with the query, most of the time."""
+    rng = np.random.default_rng(seed)
+    names = [f"{verb}_{thing}" for verb in VERBS for thing in THINGS]
+    for trace in range(traces):
+        for group in range(groups):
+            offered = rng.permutation(names)[:candidates].tolist()
+            right = int(rng.integers(candidates))
+            query = f"please {offered[right].replace('_', ' my ')} now" if rng.random() < 0.8 else "help me out"
+            for place, name in enumerate(offered):
+                yield {
+                    "trace_id": f"t{trace}",
+                    "node_id": f"n{group}",
+                    "query": query,
+                    "tool": name,
+                    "tool_description": f"{name.split('_')[0]}s {name.split('_')[1]} for a person",
+                    "label": int(place == right),
+                }
+
+
+def tree(rng, size):
+    """A connected tree of `size` nodes, none for size 0."""
+    nodes = [
+        {"id": f"a{n}", "name": f"{rng.choice(VERBS)} {rng.choice(THINGS)}", "description": "does its part"}
+        for n in range(size)
+    ]
+    edges = [{"source": f"a{rng.integers(n)}", "target": f"a{n}"} for n in range(1, size)]
+    return {"nodes": nodes, "edges": edges}
+
+
+def graph_lines(seed=0, traces=12, groups=2, candidates=4):
+    """Lines of graph samples; some graphs are empty, some queries short."""
+    rng = np.random.default_rng(seed)
+    for trace in range(traces):
+        for group in range(groups):
+            right = int(rng.integers(candidates))
+            words = rng.choice(THINGS, size=int(rng.integers(1, 9))).tolist()
+            for place in range(candidates):
+                yield {
+                    "trace_id": f"t{trace}",
+                    "node_id": group,
+                    "query": " ".join(words),
+                    "candidate_id": f"g{place}",
+                    "candidate_type": str(rng.choice(["chain", "star", "tree"])),
+                    "tree": tree(rng, int(rng.integers(0, 7))),
+                    "label": int(place == right),
+                }
+
+
+def write_lines(path, lines):
+    """The path, after writing the lines as JSONL."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+class LetterEncoder:
+    """A small real encoder: a unit vector of letter counts; an empty text gives zeros."""
+
+    name = "letters"
+
+    def __init__(self):
+        self.encoded = []
+
+    @classmethod
+    def fitted(cls, texts):
+        return cls()
+
+    @classmethod
+    def restored(cls, state):
+        return cls()
+
+    @property
+    def state(self):
+        return {}
+
+    revision = "1"
+
+    def encode(self, texts):
+        self.encoded += texts
+        counts = np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
+        lengths = np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
+        return Dense(counts / lengths)

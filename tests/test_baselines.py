@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+
+RULES = Rules(("ndcg@3",), "expected", 1.0, "skip")
+OFFSETS = np.array([0, 3, 5])
+BEST = BestFeature("a", 1)
+LABELS = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
+PHI = np.array([[0.2, 3.0], [0.9, 1.0], [0.5, 2.0], [0.8, 9.0], [0.1, 8.0]])
+
+
+def beside(rules=RULES, best=BEST):
+    return baselines(PHI, LABELS, OFFSETS, np.arange(5), rules, best, ["a", "b"])
+
+
+def test_random_order_is_the_exact_expectation_whatever_the_tie_rule():
+    for ties in ("expected", "file", "worst", "best", "trec"):
+        means = beside(Rules((), ties, 1.0, "skip"))["random"].means
+        assert means["top1_accuracy"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+        assert means["mrr"] == pytest.approx(((1 + 1 / 2 + 1 / 3) / 3 + (1 + 1 / 2) / 2) / 2)
+
+
+def test_untrained_is_the_sum_of_the_features():
+    # sums: 3.2 1.9 2.5 | 9.8 8.1: the right ones stand third and first
+    assert beside()["untrained"].means["mrr"] == pytest.approx((1 / 3 + 1) / 2)
+
+
+def test_the_oracle_orders_by_label():
+    assert set(beside()["oracle"].means.values()) == {1.0}
+
+
+def test_the_best_feature_ranks_by_its_column_and_sign():
+    assert beside()["best_feature"].means["top1_accuracy"] == 1
+    assert beside(best=BestFeature("a", -1))["best_feature"].means["top1_accuracy"] == 0
+
+
+def test_the_best_feature_is_the_one_with_the_greatest_mrr():
+    assert best_feature(["a", "b"], PHI, LABELS, OFFSETS) == BestFeature("a", 1)
+    assert best_feature(["b", "-a"], np.column_stack((PHI[:, 1], -PHI[:, 0])), LABELS, OFFSETS) == BestFeature("-a", -1)
+
+
+def test_the_first_of_equal_features_is_named():
+    assert best_feature(["a", "b"], np.column_stack((PHI[:, 0], PHI[:, 0])), LABELS, OFFSETS).name == "a"
+
+
+def test_graded_labels_above_zero_count_for_the_choice():
+    assert best_feature(["a", "b"], PHI, LABELS / 2, OFFSETS) == BestFeature("a", 1)
+
+
+def test_the_rules_are_handed_on():
+    result = measure(PHI[:, 0], LABELS, OFFSETS, np.arange(5), Rules(("hit@2",), "worst", 1.0, "zero"))[1]
+    assert (result.ties, result.no_relevant, "hit@2" in result.means) == ("worst", "zero", True)

@@ -1,0 +1,154 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.encoders import ENCODERS, Dense, Sparse
+from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
+from ltr.errors import DataError
+
+TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
+
+
+def dense(vectors):
+    """The rows of sparse vectors written out."""
+    rows = np.zeros((len(vectors.starts) - 1, vectors.dimensions))
+    for row, (first, last) in enumerate(zip(vectors.starts[:-1], vectors.starts[1:], strict=True)):
+        rows[row, vectors.columns[first:last]] = vectors.numbers[first:last]
+    return rows
+
+
+def grams(text):
+    """Every n-gram that counts, by a plain loop."""
+    padded = f" {' '.join(text.lower().split())} " if text.strip() else ""
+    found = [padded[i : i + n] for n in (3, 4, 5) for i in range(len(padded) - n + 1)]
+    cjk = lambda gram: all("\u3040" <= c <= "\u30ff" or "\u4e00" <= c <= "\u9fff" for c in gram)  # noqa: E731
+    return found + [gram for n in (1, 2) for i in range(len(padded) - n + 1) if cjk(gram := padded[i : i + n])]
+
+
+def bucket_of(gram):
+    """The bucket a gram falls into, found by encoding it inside blanks-free text of its own."""
+    hashed, mask = len(gram), (1 << 64) - 1
+    for character in gram:
+        hashed = ((hashed ^ ord(character)) * 0x9E3779B97F4A7C15) & mask
+        hashed ^= hashed >> 29
+    return ((hashed * 0x9E3779B97F4A7C15) & mask) >> 50
+
+
+def naive_rows(fitted_on, texts):
+    """TF-IDF by plain loops and dictionaries."""
+    documents = list(dict.fromkeys(fitted_on))
+    df = Counter(bucket for text in documents for bucket in {bucket_of(gram) for gram in grams(text)})
+    rows = np.zeros((len(texts), BUCKETS))
+    for row, text in enumerate(texts):
+        for bucket, times in Counter(bucket_of(gram) for gram in grams(text)).items():
+            rows[row, bucket] = (1 + math.log(times)) * (1 + math.log((1 + len(documents)) / (1 + df[bucket])))
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+
+
+def test_hash_rows_are_those_of_the_plain_loop():
+    encoder = HashEncoder.fitted(TEXTS)
+    np.testing.assert_allclose(dense(encoder.encode(TEXTS)), naive_rows(TEXTS, TEXTS), atol=1e-12)
+
+
+def test_hash_counts_documents_once_each_and_each_text_once():
+    assert HashEncoder.fitted(TEXTS * 3).state["documents"] == len(TEXTS)
+    np.testing.assert_array_equal(HashEncoder.fitted(TEXTS * 3).frequencies, HashEncoder.fitted(TEXTS).frequencies)
+
+
+def test_hash_knows_texts_it_was_not_fitted_on():
+    encoder = HashEncoder.fitted(TEXTS)
+    np.testing.assert_allclose(dense(encoder.encode(["wether"])), naive_rows(TEXTS, ["wether"]), atol=1e-12)
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
+def test_hash_rows_have_length_one_or_zero_whatever_the_text(texts):
+    lengths = np.linalg.norm(dense(HashEncoder.fitted(texts).encode(texts)), axis=1)
+    for text, length in zip(texts, lengths, strict=True):
+        assert length == pytest.approx(1 if grams(text) else 0, abs=1e-12)
+
+
+def test_a_text_has_the_same_row_alone_and_among_many():
+    encoder, many = HashEncoder.fitted(TEXTS), ["x" * 50_000, *TEXTS, "y" * 300_000, *TEXTS]
+    alone = dense(encoder.encode([TEXTS[1]]))[0]
+    rows = encoder.encode(many)
+    np.testing.assert_array_equal(dense(rows)[2], alone)
+    np.testing.assert_array_equal(dense(rows)[len(TEXTS) + 3], alone)
+
+
+def test_no_gram_crosses_from_one_text_into_the_next():
+    counted = counts(["abc", "def"])
+    assert set(counted.buckets[counted.texts == 0].tolist()) == {bucket_of(gram) for gram in grams("abc")}
+
+
+def test_the_state_of_hash_gives_the_same_rows_and_revision_again():
+    encoder = HashEncoder.fitted(TEXTS)
+    again = HashEncoder.restored(encoder.state)
+    assert again.revision == encoder.revision
+    np.testing.assert_array_equal(dense(again.encode(TEXTS)), dense(encoder.encode(TEXTS)))
+
+
+def test_other_training_texts_give_another_revision():
+    assert HashEncoder.fitted(TEXTS).revision != HashEncoder.fitted(TEXTS[1:]).revision
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"documents": 1, "frequencies": np.zeros(3, dtype=np.int64)},
+        {"documents": 1, "frequencies": np.full(BUCKETS, 2)},
+        {"documents": 1, "frequencies": np.full(BUCKETS, -1)},
+        {"documents": 1.5, "frequencies": np.zeros(BUCKETS, dtype=np.int64)},
+        {"documents": 1, "frequencies": np.zeros(BUCKETS)},
+        {"documents": 1, "frequencies": [[1], [2, 3]]},
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(state):
+    with pytest.raises(DataError, match="the state of the encoder hash is not N and 16384 counts from 0 to N"):
+        HashEncoder.restored(state)
+
+
+def test_no_texts_give_no_rows():
+    assert HashEncoder.fitted([]).encode([]).starts.tolist() == [0]
+
+
+@given(st.integers(0, 10**6))
+def test_products_of_pairs_are_those_of_the_rows_written_out(seed):
+    rng = np.random.default_rng(seed)
+    left, right = (HashEncoder.fitted(TEXTS).encode(rng.permutation(TEXTS).tolist()) for _ in range(2))
+    rows, others = rng.integers(0, len(TEXTS), (2, 200))
+    by_hand = np.einsum("ij,ij->i", dense(left)[rows], dense(right)[others])
+    np.testing.assert_allclose(left.dots(rows, right, others), by_hand, atol=1e-12)
+    np.testing.assert_allclose(Dense(dense(left)).dots(rows, Dense(dense(right)), others), by_hand, atol=1e-12)
+
+
+def test_many_pairs_are_multiplied_in_parts():
+    vectors = HashEncoder.fitted(TEXTS).encode([f"text number {n}" for n in range(300)])
+    rows = np.random.default_rng(0).integers(0, 300, (2, 20_000))
+    products = vectors.dots(rows[0], vectors, rows[1])
+    same = rows[0] == rows[1]
+    np.testing.assert_allclose(products[same], 1, atol=1e-12)
+    check = np.random.default_rng(1).integers(0, 20_000, 50)
+    written = dense(vectors)
+    np.testing.assert_allclose(products[check], (written[rows[0][check]] * written[rows[1][check]]).sum(axis=1))
+
+
+def test_no_pairs_have_no_products():
+    vectors, none = HashEncoder.fitted(TEXTS).encode(TEXTS), np.empty(0, dtype=np.int64)
+    assert vectors.dots(none, vectors, none).shape == (0,)
+
+
+def test_dense_and_sparse_vectors_do_not_mix():
+    sparse, full = Sparse(np.array([0, 0]), np.empty(0, int), np.empty(0), 4), Dense(np.zeros((1, 4)))
+    for left, right in ((sparse, full), (full, sparse)):
+        with pytest.raises(TypeError):
+            left.dots(np.array([0]), right, np.array([0]))
+
+
+@pytest.mark.parametrize("name", ENCODERS.names())
+def test_every_encoder_says_what_it_is(name):
+    assert ENCODERS[name].name == name

@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+
+from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.errors import DataError, UsageError
+from ltr.features import FeatureConfig, fit_features
+from ltr.groups import read_groups
+from ltr.metrics import evaluate
+from ltr.pipeline import evaluate_router, load, prepare, read, run
+from ltr.ranking import rank
+from ltr.train import TrainConfig, fit
+from tests.builders import graph_lines, tool_lines, write_lines
+
+NEWTON = TrainConfig(trainer="newton")
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """A config over 30 training traces and 10 others."""
+    train = write_lines(tmp_path / "train.jsonl", tool_lines(seed=1, traces=30))
+    renamed = ({**line, "trace_id": f"u{line['trace_id']}"} for line in tool_lines(seed=2, traces=10))
+    test = write_lines(tmp_path / "test.jsonl", renamed)
+    return RunConfig(data=DataConfig(train=str(train), test=str(test)), encoder="hash", train=NEWTON)
+
+
+def with_data(config, **changes):
+    fields = {"train": config.data.train, "test": config.data.test, **changes}
+    return RunConfig(data=DataConfig(**fields), encoder="hash", train=NEWTON, seed=config.seed)
+
+
+def test_a_run_is_features_then_fit_then_rank_then_evaluate(tools):
+    result = run(tools)
+    train, test = read_groups(tools.data.train), read_groups(tools.data.test)
+    names = ("tool.rel", "tool.hist", "tool.coop", "tool.struct")
+    features, phi = fit_features([FeatureConfig(name) for name in names], train, "hash")
+    w = fit(phi, train.labels, train.offsets, NEWTON).w
+    np.testing.assert_array_equal(result.router.w, w)
+    by_hand = evaluate(rank(features(test.candidates) @ w, test.offsets), test.labels).means
+    assert result.measured.evaluation.means == pytest.approx(by_hand, abs=1e-12)
+    assert result.measured.split == "test"
+
+
+def test_graphs_run_the_same_way(tmp_path):
+    train = write_lines(tmp_path / "graphs.jsonl", graph_lines(traces=30))
+    result = run(RunConfig(data=DataConfig(train=str(train)), train=NEWTON))
+    assert result.router.names == ("graph.rel", "graph.hist", "graph.coop", "graph.struct")
+    assert result.config.kind == "graph"
+
+
+def test_without_test_data_the_training_groups_are_measured_by_their_cross_fitted_columns(tools):
+    result = run(with_data(tools, test=None))
+    assert result.measured.split == "train"
+    train = read_groups(tools.data.train)
+    names = ("tool.rel", "tool.hist", "tool.coop", "tool.struct")
+    phi = fit_features([FeatureConfig(name) for name in names], train, "hash")[1]
+    np.testing.assert_array_equal(result.measured.phi, phi)
+
+
+def test_the_trained_w_beats_the_baselines_it_is_shown_beside(tools):
+    measured = run(tools).measured
+    mrr = {name: each.means["mrr"] for name, each in measured.baselines.items()}
+    assert list(mrr) == ["random", "best_feature", "untrained", "oracle"]
+    assert mrr["random"] < measured.evaluation.means["mrr"] <= mrr["oracle"] == 1
+
+
+def test_the_config_comes_back_with_everything_decided(tools):
+    decided = run(RunConfig(data=tools.data)).config
+    assert (decided.kind, decided.encoder) == ("tool", "hash")
+    assert decided.features == ("tool.rel", "tool.hist", "tool.coop", "tool.struct")
+
+
+def test_a_share_of_the_traces_is_taken_out_by_the_seed(tools):
+    (train, _), test, _ = load(with_data(tools, test=0.2))
+    held = set(train.candidates.trace_ids), set(test.candidates.trace_ids)
+    assert (len(held[0]), len(held[1]), held[0] & held[1]) == (24, 6, set())
+    again = load(with_data(tools, test=0.2))[1]
+    assert set(again.candidates.trace_ids) == held[1]
+    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1))[1]
+    assert set(other.candidates.trace_ids) != held[1]
+
+
+def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
+    lines = list(tool_lines(seed=1, traces=30))
+    shuffled = write_lines(tmp_path / "shuffled.jsonl", np.random.default_rng(0).permutation(lines).tolist())
+    drawn = [
+        set(load(with_data(tools, train=str(path), test=0.3))[1].candidates.trace_ids)
+        for path in (tools.data.train, shuffled)
+    ]
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("share", [0.001, 0.999])
+def test_a_share_that_leaves_a_side_empty_is_refused(tools, share):
+    with pytest.raises(UsageError, match="a share of 30 traces leaves one side empty"):
+        load(with_data(tools, test=share))
+
+
+def test_texts_of_the_test_share_are_not_learned_from(tools):
+    (train, _), test, _ = load(with_data(tools, test=0.2))
+    assert not set(train.candidates.query_texts) & (
+        set(test.candidates.query_texts) - set(train.candidates.query_texts)
+    )
+    assert train.candidates.query_texts == tuple(
+        dict.fromkeys(train.candidates.query_texts[code] for code in train.candidates.queries)
+    )
+
+
+def test_a_shared_file_and_shared_traces_are_warned_about(tools, tmp_path):
+    assert "share a file" in load(with_data(tools, test=tools.data.train))[2][0]
+    part = write_lines(tmp_path / "part.jsonl", list(tool_lines(seed=1, traces=2)))
+    assert load(with_data(tools, test=str(part)))[2] == ("2 traces stand in both training and test data, such as 't0'",)
+    assert load(tools)[2] == ()
+
+
+def test_ready_numbers_are_trained_on_as_they_are(tmp_path):
+    lines = [{**line, "features": [float(place), 1.5]} for place, line in enumerate(tool_lines(traces=4))]
+    config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), train=NEWTON)
+    result = run(config)
+    assert result.router.names == ("x1", "x2")
+    assert result.router.features is None
+
+
+def test_a_model_of_ready_numbers_refuses_raw_samples(tmp_path, tools):
+    lines = [{**line, "features": [float(place)]} for place, line in enumerate(tool_lines(traces=4))]
+    config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), train=NEWTON)
+    with pytest.raises(DataError, match="the model was trained on ready numbers; it ranks featurised samples only"):
+        evaluate_router(run(config).router, read(tools.data.test, tools.data)[0], config)
+
+
+def test_ready_numbers_of_another_count_than_the_model_are_refused(tmp_path, tools):
+    router = run(tools).router
+    lines = [{**line, "features": [1.0, 2.0]} for line in tool_lines(traces=2)]
+    groups, _ = read(str(write_lines(tmp_path / "f.jsonl", lines)), tools.data)
+    with pytest.raises(DataError, match="the samples bear the features x1, x2; the model has tool.rel, tool.hist"):
+        evaluate_router(router, groups, tools)
+
+
+def test_ready_numbers_do_not_take_other_features_from_the_config(tmp_path):
+    lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
+    config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), features=("tool.rel",))
+    with pytest.raises(UsageError, match="the samples bear the ready features x1; the config names tool.rel"):
+        prepare(config, *load(config)[0])
+
+
+def test_a_kind_that_is_not_that_of_the_samples_is_refused(tools):
+    with pytest.raises(DataError, match="the config says kind graph; the samples are tools"):
+        load(RunConfig(data=tools.data, kind="graph"))
+
+
+def test_a_model_of_tools_refuses_graphs(tools, tmp_path):
+    graphs, _ = read(str(write_lines(tmp_path / "g.jsonl", graph_lines(traces=2))), tools.data)
+    with pytest.raises(DataError, match="the model ranks tools; the candidates are graphs"):
+        evaluate_router(run(tools).router, graphs, tools)
+
+
+def test_without_training_samples_there_is_nothing_to_run():
+    with pytest.raises(UsageError, match="no training samples: name files, or set data.train in the config"):
+        run(RunConfig())
+
+
+def test_ties_of_served_scores_fall_by_the_configured_rule(tools):
+    config = RunConfig(data=tools.data, features=("tool.coop",), evaluate=EvaluateConfig(ties="worst"), train=NEWTON)
+    worst = run(config).measured.evaluation
+    best = run(RunConfig(data=tools.data, features=("tool.coop",), evaluate=EvaluateConfig(ties="best"), train=NEWTON))
+    assert worst.num_tied > 0
+    assert worst.means["mrr"] < best.measured.evaluation.means["mrr"]
+
+
+def test_group_weights_of_the_samples_reach_the_trainer(tools, tmp_path):
+    lines = [{**line, "weight": 5.0 if line["trace_id"] == "t0" else 1.0} for line in tool_lines(seed=1, traces=30)]
+    weighted = with_data(tools, train=str(write_lines(tmp_path / "weighted.jsonl", lines)))
+    assert not np.array_equal(run(weighted).router.w, run(tools).router.w)
