@@ -5,32 +5,130 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.errors import ArrayError, DataError, LtrError, RunError, UnknownNameError, UsageError
-    from ltr.metrics import Evaluation, evaluate
+    from ltr.batch import Finished, run_all, run_and_save
+    from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
+    from ltr.errors import (
+        ArrayError,
+        ConfigError,
+        DataError,
+        DiskError,
+        FileError,
+        LtrError,
+        RunError,
+        SampleError,
+        ThresholdError,
+        UnknownNameError,
+        UsageError,
+    )
+    from ltr.features import Context, FeatureConfig, feature, fit_features
+    from ltr.groups import Candidates, Groups, read_groups
+    from ltr.metrics import Evaluation, evaluate, measure
     from ltr.model import Model, Training
+    from ltr.pipeline import RunResult, run
     from ltr.ranking import Ranking, Ties, order, rank
+    from ltr.routing import Answer, Choice, Ranker, load
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
     from ltr.train import TrainConfig, fit
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.errors": ("ArrayError", "DataError", "LtrError", "RunError", "UnknownNameError", "UsageError"),
-    "ltr.metrics": ("Evaluation", "evaluate"),
-    "ltr.model": ("Model", "Training"),
-    "ltr.ranking": ("Ranking", "Ties", "order", "rank"),
-    "ltr.statistics": ("Interval", "bootstrap_difference", "bootstrap_mean"),
-    "ltr.train": ("TrainConfig", "fit"),
+    "ltr.batch": (
+        "Finished",
+        "run_all",
+        "run_and_save",
+    ),
+    "ltr.config": (
+        "DataConfig",
+        "EvaluateConfig",
+        "RunConfig",
+        "load_config",
+    ),
+    "ltr.errors": (
+        "ArrayError",
+        "ConfigError",
+        "DataError",
+        "DiskError",
+        "FileError",
+        "LtrError",
+        "RunError",
+        "SampleError",
+        "ThresholdError",
+        "UnknownNameError",
+        "UsageError",
+    ),
+    "ltr.features": (
+        "Context",
+        "FeatureConfig",
+        "feature",
+        "fit_features",
+    ),
+    "ltr.groups": (
+        "Candidates",
+        "Groups",
+        "read_groups",
+    ),
+    "ltr.metrics": (
+        "Evaluation",
+        "evaluate",
+        "measure",
+    ),
+    "ltr.model": (
+        "Model",
+        "Training",
+    ),
+    "ltr.pipeline": (
+        "RunResult",
+        "run",
+    ),
+    "ltr.ranking": (
+        "Ranking",
+        "Ties",
+        "order",
+        "rank",
+    ),
+    "ltr.routing": (
+        "Answer",
+        "Choice",
+        "Ranker",
+        "load",
+    ),
+    "ltr.statistics": (
+        "Interval",
+        "bootstrap_difference",
+        "bootstrap_mean",
+    ),
+    "ltr.train": (
+        "TrainConfig",
+        "fit",
+    ),
 }
 
 __all__ = [
+    "Answer",
     "ArrayError",
+    "Candidates",
+    "Choice",
+    "ConfigError",
+    "Context",
+    "DataConfig",
     "DataError",
+    "DiskError",
+    "EvaluateConfig",
     "Evaluation",
+    "FeatureConfig",
+    "FileError",
+    "Finished",
+    "Groups",
     "Interval",
     "LtrError",
     "Model",
+    "Ranker",
     "Ranking",
+    "RunConfig",
     "RunError",
+    "RunResult",
+    "SampleError",
+    "ThresholdError",
     "Ties",
     "TrainConfig",
     "Training",
@@ -40,9 +138,18 @@ __all__ = [
     "bootstrap_difference",
     "bootstrap_mean",
     "evaluate",
+    "feature",
     "fit",
+    "fit_features",
+    "load",
+    "load_config",
+    "measure",
     "order",
     "rank",
+    "read_groups",
+    "run",
+    "run_all",
+    "run_and_save",
 ]
 
 

@@ -1,0 +1,47 @@
+"""The configs that ship: they can be read, and they explain every key there is."""
+
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from ltr.config import RunConfig, load_config
+from ltr.features import FEATURES
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
+
+
+def keys(kind, above=()):
+    """Every key of a config type, as its path."""
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        inner = hints[each.name]
+        yield from keys(inner, (*above, each.name)) if is_dataclass(inner) else [(*above, each.name)]
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_config_can_be_read_and_names_its_own_data(path):
+    config = load_config(path)
+    assert config.name == path.stem
+    assert str(config.data.train).startswith(str(path.parent.parent / "configs" / ".." / "data"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_config_has_every_key_with_its_reason(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for *_, key in keys(RunConfig):
+        line = next(line for line in lines if re.match(rf"\s*{key}:", line))
+        assert "#" in line, f"{key} is not explained"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_config_names_features_of_its_kind(path):
+    config = load_config(path)
+    names = [entry if isinstance(entry, str) else entry["name"] for entry in config.features]
+    assert {FEATURES[name].kind for name in names} == {config.kind}
+
+
+def test_there_is_a_config_for_each_kind():
+    assert {load_config(path).kind for path in CONFIGS} == {"tool", "graph"}
