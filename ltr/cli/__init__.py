@@ -1,6 +1,5 @@
 """The command line: parse, call, show. Only here are things printed, and only here exit codes are known."""
 
-import os
 import signal
 import sys
 from types import FrameType
@@ -12,6 +11,7 @@ from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, listing, rank, run, train
 from ltr.cli.terminal import note, visible
 from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
+from ltr.files import abandon
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
@@ -77,10 +77,10 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing left to complain about at exit
+        abandon(sys.stdout)
     except OSError as error:
         note(f"error: stdout: {(error.strerror or str(error)).lower()}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon(sys.stdout)
         return EXIT_CODES[DiskError]
     return code
 

@@ -17,11 +17,10 @@ def explained_lines(measured: "Measured", router: "Router") -> list[str]:
     from ltr.records import queries
 
     wrong = [each for each in queries(measured, router, explain=True) if each.rank and not each.is_top1_correct]
-    wrong.sort(key=lambda each: each.probability or 0.0)
     if not wrong:
         return ["", "no query went wrong"]
     lines = ["", emphasis(f"{len(wrong):,} queries went wrong; the ones with the least trust in the right candidate:")]
-    for query in wrong[:SHOWN]:
+    for query in sorted(wrong, key=lambda each: each.probability or 0.0)[:SHOWN]:
         lines += ["", *_query_lines(query)]
     return lines
 

@@ -16,6 +16,7 @@ from ltr.files.reading import (
 )
 from ltr.files.writing import (
     Sink,
+    abandon,
     atomic_file,
     encode_lines,
     make_directory,
@@ -32,6 +33,7 @@ __all__ = [
     "AnyPath",
     "Fingerprint",
     "Sink",
+    "abandon",
     "atomic_file",
     "digest",
     "encode_lines",

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ltr.errors import DiskError
 from ltr.files.reading import BLOCK, AnyPath, reason, zstd_module
@@ -146,6 +146,13 @@ def make_directory(path: AnyPath) -> Path:
     with _named(directory):
         directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+def abandon(stream: TextIO) -> None:
+    """Send what the stream still holds nowhere: its reader has gone, or its disk is full."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def remove(path: AnyPath) -> None:
