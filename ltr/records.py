@@ -12,6 +12,7 @@ from ltr.listwise import softmax
 from ltr.metrics import MRR, TOP1, TOP3, Evaluation
 from ltr.pipeline import Measured
 from ltr.ranking import order
+from ltr.statistics import Interval, bootstrap_difference
 
 LISTED = 3
 
@@ -100,6 +101,19 @@ def _query(measured: Measured, group: int, rows: IntArray, true_row: int, probab
         num_positives=int(result.num_positives[group]),
         probability=None if true_row < 0 else float(probabilities[true_row]),
     )
+
+
+def gain(measured: Measured, seed: int) -> Interval | None:
+    """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
+    best = measured.baselines.get("best_feature")
+    if best is None:
+        return None
+    ours, theirs = measured.evaluation.values[TOP1], best.values[TOP1]
+    counted = ~np.isnan(ours)
+    if not counted.any():
+        return None
+    traces = measured.groups.candidates.traces[counted]
+    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
 
 
 def _value(result: Evaluation, name: str, group: int) -> float | None:

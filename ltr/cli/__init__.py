@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import config, environment, evaluate, featurize, listing, rank, run, train
+from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
 from ltr.cli.terminal import note, visible
 from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
 from ltr.files import abandon
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(init.init)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import columns_of_terminal, emphasis, number, shortened, table, visible
+from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, shortened, table, visible
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-def explained_lines(measured: "Measured", router: "Router") -> list[str]:
-    """The queries that went wrong with the highest confidence, each with the parts of the two scores."""
+def explained_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> list[str]:
+    """The queries that went wrong with the least trust in the right candidate, each with the parts of both scores."""
     from ltr.records import queries
 
     wrong = [each for each in queries(measured, router, explain=True) if each.rank and not each.is_top1_correct]
     if not wrong:
         return ["", "no query went wrong"]
-    lines = ["", emphasis(f"{len(wrong):,} queries went wrong; the ones with the least trust in the right candidate:")]
-    for query in sorted(wrong, key=lambda each: each.probability or 0.0)[:SHOWN]:
+    lines = ["", emphasis(f"{count(len(wrong), 'query', 'queries')} went wrong; most of all:")]
+    for query in sorted(wrong, key=lambda each: each.probability or 0.0)[:most]:
         lines += ["", *_query_lines(query)]
     return lines
 

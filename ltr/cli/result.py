@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ltr.batch import Finished
     from ltr.metrics import Evaluation
     from ltr.pipeline import Measured, RunResult
+    from ltr.statistics import Interval
 
 SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
 
@@ -18,6 +19,7 @@ def run_lines(finished: "Finished") -> list[str]:
     result = finished.result
     return [
         *measured_lines(result.measured, result.router.training["best_feature"]),
+        *gain_lines(result),
         "",
         *weight_lines(result),
         "",
@@ -67,6 +69,21 @@ def rule_lines(result: "Evaluation") -> list[str]:
     return lines
 
 
+def gain_lines(result: "RunResult") -> list[str]:
+    """By how much the model beats the best single feature, and how sure that is."""
+    from ltr.records import gain
+
+    interval = gain(result.measured, result.config.seed)
+    if interval is None:
+        return []
+    return [f"top-1 over the best feature: {gain_text(interval)} (95 % interval, {interval.units:,} traces resampled)"]
+
+
+def gain_text(interval: "Interval") -> str:
+    """A difference with its interval."""
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
 def weight_lines(result: "RunResult") -> list[str]:
     """Each feature with its weight."""
     weights = [f"{weight:+.4g}" for weight in result.router.w.tolist()]
@@ -100,22 +117,24 @@ def _gap(known: dict[str, Any]) -> str:
 
 
 def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
-    """One line a run, with the best feature and random order for comparison."""
-    rows = [
-        [
-            shortened(each.result.config.name, columns),
-            f"{each.result.measured.evaluation.num_queries:,} {each.result.measured.split}",
-            *(number(each.result.measured.evaluation.means[name]) for name in SHORT),
-            *_beside(each),
-        ]
-        for each in finished
-    ]
-    return table(["run", "queries", *SHORT.values(), "best feature", "random"], rows, flexible=0, indent="")
+    """Each run with its baselines, and how sure its lead over the best feature is."""
+    rows: list[list[str]] = []
+    for each in finished:
+        measured, best = each.result.measured, each.result.router.training["best_feature"]
+        queries = f"{measured.evaluation.num_queries:,} {measured.split}"
+        rows.append(
+            [shortened(each.result.config.name, columns), queries, *_headline(measured.evaluation), _lead(each)]
+        )
+        rows += [[f"  {label}", "", *_headline(baseline), ""] for label, baseline in _named_baselines(measured, best)]
+    return table(["run", "queries", *SHORT.values(), "top-1 over best feature"], rows, flexible=0, indent="")
 
 
-def _beside(finished: "Finished") -> list[str]:
-    baselines = finished.result.measured.baselines
-    return [
-        number(baselines[name].means["top1_accuracy"]) if name in baselines else "-"
-        for name in ("best_feature", "random")
-    ]
+def _headline(evaluation: "Evaluation") -> list[str]:
+    return [number(evaluation.means[name]) for name in SHORT]
+
+
+def _lead(finished: "Finished") -> str:
+    from ltr.records import gain
+
+    interval = gain(finished.result.measured, finished.result.config.seed)
+    return "-" if interval is None else gain_text(interval)
