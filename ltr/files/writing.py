@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ltr.errors import DiskError
 from ltr.files.reading import BLOCK, AnyPath, reason, zstd_module
@@ -152,6 +152,11 @@ def remove(path: AnyPath) -> None:
     """Take the file away, if it is there."""
     with _named(Path(path)):
         Path(path).unlink(missing_ok=True)
+
+
+def drop(stream: TextIO) -> None:
+    """Let go what the stream still holds, and what follows: nobody takes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Plain:
