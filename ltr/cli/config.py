@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Sets, configured
-from ltr.cli.terminal import note, show_json, visible
+from ltr.cli.terminal import note, say, show_json, visible
 
 app = typer.Typer(
     help="Check a config, show it whole, or show its schema.", no_args_is_help=True, rich_markup_mode=None
@@ -26,7 +26,7 @@ def render(config: File, sets: Sets = None) -> None:
     """The config with every default written out; paths as they are seen from here."""
     from ltr.config import render as rendered
 
-    print(rendered(configured(config, sets)), end="")
+    say(rendered(configured(config, sets)).rstrip("\n"))
 
 
 @app.command()

@@ -17,7 +17,7 @@ def explained_lines(measured: "Measured", router: "Router") -> list[str]:
     from ltr.records import queries
 
     wrong = [each for each in queries(measured, router, explain=True) if each.rank and not each.is_top1_correct]
-    wrong.sort(key=lambda each: each.probability or 0.0)
+    wrong = sorted(wrong, key=lambda each: each.probability or 0.0)
     if not wrong:
         return ["", "no query went wrong"]
     lines = ["", emphasis(f"{len(wrong):,} queries went wrong; the ones with the least trust in the right candidate:")]
