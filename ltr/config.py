@@ -127,6 +127,18 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
                 look_up(name)
         except LtrError as error:
             yield address, str(error)
+    yield from _repeated(_listed(value.get("features")))
+
+
+def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
+    """Features that are named again: a column, its weight and its state are known by the name."""
+    seen: set[str] = set()
+    for place, entry in enumerate(features):
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        if isinstance(name, str) and name in seen:
+            yield ("features", place), f"{name} stands twice"
+        if isinstance(name, str):
+            seen.add(name)
 
 
 def _listed(value: Value) -> list[Value]:
