@@ -108,9 +108,9 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
         "5:80: features[4]: tool.rel stands twice",
         "6:1: encoder: unknown encoder 'hsah'; did you mean hash?",
         "7:9: train.trainer: unknown trainer 'newtn'; did you mean newton?",
-        "7:46: train.learning_rate: '1e-3x' is not a number",
-        "8:13: evaluate.metrics[0]: unknown metric 'ndgc@10'; did you mean ndcg@5?",
-        "8:35: evaluate.ties: 'random' is not expected, file, worst, best or trec",
+        "7:44: train.learning_rate: '1e-3x' is not a number",
+        "8:22: evaluate.metrics[0]: unknown metric 'ndgc@10'; did you mean ndcg@5?",
+        "8:32: evaluate.ties: 'random' is not expected, file, worst, best or trec",
     ]
 
 

@@ -11,6 +11,7 @@ import typer
 
 from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, listing, rank, run, train
+from ltr.cli.options import Commands
 from ltr.cli.terminal import note, visible
 from ltr.errors import ConfigError, DataError, DiskError, LtrError, ThresholdError, UsageError
 from ltr.files import drop, reason
@@ -21,6 +22,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = typer.Typer(
     name="ltr",
+    cls=Commands,
     help="Learn which tool, or which team of agents, should answer a query.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -5,7 +5,7 @@ from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, sho
 
 
 def env(shown: Shown = None) -> None:
-    """Versions and hardware that the last bits of a number may depend on."""
+    """Show versions and hardware, for a bug report."""
     from ltr.artifacts import machine
 
     facts = machine()

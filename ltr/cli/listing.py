@@ -22,7 +22,7 @@ def list_plugins(
     kind: Annotated[Plugins, typer.Argument(help="What to list.")],
     shown: Shown = None,
 ) -> None:
-    """Every feature, encoder, metric or trainer that can be named."""
+    """List features, encoders, metrics or trainers."""
     headers, rows = described(kind)
     match chosen_format(shown):
         case Format.JSON:

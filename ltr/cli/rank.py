@@ -43,7 +43,7 @@ def rank(
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
     shown: Shown = None,
 ) -> None:
-    """Rank the candidates of a QUERY: those of a catalogue, or of samples."""
+    """Rank tools or graphs for a QUERY, or those of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
     found = (

@@ -28,7 +28,7 @@ def run(
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run each of the CONFIGS, in order, and compare what they came to."""
+    """Run CONFIGS in order; end in a leaderboard."""
     from ltr.batch import directories, run_all
 
     names = configs or [HERE]

@@ -52,7 +52,7 @@ def train(
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn w from SAMPLES and keep the run under OUT."""
+    """Learn weights from SAMPLES; keep the run in OUT."""
     wanted = configured(
         config,
         sets,
