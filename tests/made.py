@@ -85,6 +85,11 @@ class Commands:
         self.out, self.err = self._capfd.readouterr()
         return done.value.code
 
+    def on_terminal(self, columns):
+        """From here on stdout is a terminal of that many columns."""
+        self._monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
+        self._monkeypatch.setenv("COLUMNS", str(columns))
+
     def good(self, *arguments):
         """stdout of a command that must succeed."""
         assert self.run(*arguments) == 0, self.err

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Commands, Sets, configured
-from ltr.cli.terminal import note, say, show_json, visible
+from ltr.cli.terminal import note, show_json, show_yaml, visible
 
 app = typer.Typer(
     cls=Commands,
@@ -29,7 +29,7 @@ def render(config: File, sets: Sets = None) -> None:
     """Show it with every default; paths as seen from here."""
     from ltr.config import render as rendered
 
-    say(rendered(configured(config, sets)).rstrip("\n"))
+    show_yaml(rendered(configured(config, sets)))
 
 
 @app.command()

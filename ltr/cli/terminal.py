@@ -159,6 +159,11 @@ def show_json(document: Any) -> None:
     say(json_text(document, indent=2))
 
 
+def show_yaml(text: str) -> None:
+    """The result as YAML; what is written out stands between double quotes, and means the same there."""
+    say(*map(visible, text.rstrip("\n").split("\n")))
+
+
 def json_text(document: Any, *, indent: int | None = None) -> str:
     """The document as JSON, in ASCII where stdout takes no more."""
     is_narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"

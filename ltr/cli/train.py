@@ -24,7 +24,7 @@ from ltr.cli.options import (
     samples_or_share,
 )
 from ltr.cli.progress import watched
-from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, visible, warn
+from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
 
 if TYPE_CHECKING:
     from ltr.config import RunConfig
@@ -88,7 +88,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     groups = count(len(train[0].offsets) - 1, "group")
     tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
-    say(render(config).rstrip("\n"))
+    show_yaml(render(config))
 
 
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
