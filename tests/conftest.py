@@ -1,10 +1,12 @@
-"""What every test lives in: no network, a fixed hypothesis profile."""
+"""What every test lives in: no network, a fixed hypothesis profile, the command line at hand."""
 
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+from tests.made import Commands
 from tests.offline import sitecustomize
 
 settings.register_profile("ltr", derandomize=True, deadline=None, max_examples=60, database=None)
@@ -13,3 +15,10 @@ settings.load_profile("ltr")
 sitecustomize.block()
 offline = str(Path(sitecustomize.__file__).parent)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (offline, os.environ.get("PYTHONPATH"))))  # for children
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Commands:
+    """The command line, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return Commands(monkeypatch, capfd)

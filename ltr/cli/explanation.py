@@ -33,10 +33,11 @@ def _query_lines(query: "Query") -> list[str]:
     rows = [[name, f"{first[name]:+.3f}", f"{right[name]:+.3f}", f"{first[name] - right[name]:+.3f}"] for name in first]
     total = [sum(side.values()) for side in (first, right)]
     rows.append(["score", *(f"{value:+.3f}" for value in total), f"{total[0] - total[1]:+.3f}"])
-    stood = f"at rank {query.rank} of {query.num_candidates}, probability {number(query.probability)}"
+    stood = f", at rank {query.rank} of {query.num_candidates}, probability {number(query.probability)}"
+    edge = columns_of_terminal()
     return [
-        shortened(visible(f'"{query.query}"'), columns_of_terminal()),
-        f"  first: {visible(query.predicted_candidate)}",
-        f"  right: {visible(query.true_candidate or '-')}, {stood}",
+        shortened(visible(f'"{query.query}"'), edge),
+        shortened(f"  first: {visible(query.predicted_candidate)}", edge),
+        shortened(f"  right: {visible(query.true_candidate or '-')}", edge - len(stood)) + stood,
         *table(["", "first", "right", "difference"], rows),
     ]
