@@ -122,6 +122,15 @@ def test_nearly_duplicated_columns_are_told_apart_to_1e_12_of_the_curvature(nois
     assert found.gradient_norm < 1e-10
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_w_that_is_found_has_no_gradient_where_nearly_duplicated_columns_differ_in_scale(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=100)
+    found = training(np.column_stack([x, 1000 * x + 1e-3 * rng.normal(size=100)]), FIRST_OF_EACH_PAIR, PAIRS_OF_50)
+    assert found.optimum is Optimum.FOUND
+    assert found.gradient_norm < 1e-10
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_nearly_duplicated_columns_do_not_overflow(seed):
     rng = np.random.default_rng(seed)
