@@ -1,0 +1,121 @@
+"""Sessions of people who need tools: each query with a shortlist that holds the right tool and its near-duplicates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from data_source.dice import Dice
+from data_source.wording import REGISTERS, Speaker, lines, manner, of_side, source
+
+SHORTLISTS = ((4, 4), (3, 3, 3), (5, 5), (4, 3, 3), (4, 4, 3), (4, 4, 4), (6, 5))  # candidates of each domain
+ON_TOPIC = 0.7  # share of the queries that stay with the one or two domains of their session
+BOTH_RIGHT = 0.07  # share of the queries for which a near-duplicate would have done as well
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What somebody may want of a domain, how it is said, and which tools get it right how often."""
+
+    name: str
+    domain: str
+    often: int
+    answered_by: dict[str, int]
+    phrases: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class World:
+    """All that a set of one side is drawn from."""
+
+    tools: dict[str, list[str]]  # of each domain
+    intents: dict[str, list[Intent]]  # of each domain
+
+
+def world(side: str) -> World:
+    """The hand-written domains with the phrases of the side."""
+    written = source("tools.yaml")
+    tools = {domain: list(entry["tools"]) for domain, entry in written.items()}
+    intents = {
+        domain: [
+            Intent(
+                name,
+                domain,
+                intent.get("often", 1),
+                intent["answered_by"],
+                {register: of_side(lines(intent[register]), side) for register in REGISTERS},
+            )
+            for name, intent in entry["intents"].items()
+        ]
+        for domain, entry in written.items()
+    }
+    return World(tools, intents)
+
+
+def catalogue() -> dict[str, Any]:
+    """The tools with their texts."""
+    tools = {name: text for entry in source("tools.yaml").values() for name, text in entry["tools"].items()}
+    return {"tools": dict(sorted(tools.items()))}
+
+
+def samples(side: str, first_trace: int, queries: int) -> Iterator[dict[str, Any]]:
+    """Lines of at least that many queries, session by session."""
+    dice, drawn_from, spoken = Dice(f"tools {side}"), world(side), set[str]()
+    speaking, trace = manner(side), first_trace
+    while len(spoken) < queries:
+        speaker = Speaker(dice, speaking)
+        for node, intent in enumerate(session(dice, drawn_from), start=1):
+            query = unspoken(speaker, intent.phrases, spoken)
+            for tool, label in shortlist(dice, drawn_from, intent):
+                yield {"trace_id": f"s{trace:04d}", "node_id": f"n{node}", "query": query, "tool": tool, "label": label}
+        trace += 1
+
+
+def session(dice: Dice, world: World) -> list[Intent]:
+    """Two to five different intents, most of them from one or two domains."""
+    themes = dice.shuffled(list(world.intents))[: dice.between(1, 2)]
+    chosen: dict[str, Intent] = {}
+    for _ in range(dice.between(2, 5)):
+        domain = dice.pick(themes) if dice.chance(ON_TOPIC) else dice.pick(list(world.intents))
+        often = {place: intent.often for place, intent in enumerate(world.intents[domain])}
+        intent = world.intents[domain][dice.weighted(often)]
+        chosen.setdefault(f"{domain} {intent.name}", intent)
+    return list(chosen.values()) if len(chosen) > 1 else session(dice, world)
+
+
+def unspoken(speaker: Speaker, phrases: dict[str, list[str]], spoken: set[str], tries: int = 20) -> str:
+    """A query that nobody has asked in this set yet, as far as the phrases allow; remembered in `spoken`."""
+    query = speaker.query(phrases)
+    for _ in range(tries):
+        if query.lower() not in spoken:
+            break
+        query = speaker.query(phrases)
+    spoken.add(query.lower())
+    return query
+
+
+def shortlist(dice: Dice, world: World, intent: Intent) -> list[tuple[str, int]]:
+    """Candidates with their labels, shuffled.
+
+    Each domain on the list is drawn the same way, an intent with all its near-duplicates first, so that being
+    like other candidates says nothing about being right.
+    """
+    others = dice.shuffled([domain for domain in world.intents if domain != intent.domain])
+    widths = dice.shuffled(dice.pick(SHORTLISTS))
+    wanted = [intent, *(dice.pick(world.intents[domain]) for domain in others)]
+    right = right_tools(dice, intent)
+    tools = [tool for each, width in zip(wanted, widths, strict=False) for tool in around(dice, world, each, width)]
+    return [(tool, int(tool in right)) for tool in dice.shuffled(tools)]
+
+
+def around(dice: Dice, world: World, intent: Intent, width: int) -> list[str]:
+    """The tools that can answer the intent, then others of its domain."""
+    others = [tool for tool in world.tools[intent.domain] if tool not in intent.answered_by]
+    return [*intent.answered_by, *dice.shuffled(others)][:width]
+
+
+def right_tools(dice: Dice, intent: Intent) -> set[str]:
+    """The tool that got it right this time; now and then a near-duplicate did as well."""
+    right = {dice.weighted(intent.answered_by)}
+    if len(intent.answered_by) > 1 and dice.chance(BOTH_RIGHT):
+        right.add(dice.pick([tool for tool in intent.answered_by if tool not in right]))
+    return right
