@@ -18,7 +18,6 @@ class Intent:
 
     name: str
     domain: str
-    often: int
     answered_by: dict[str, int]
     phrases: dict[str, list[str]]
 
@@ -40,7 +39,6 @@ def world(side: str) -> World:
             Intent(
                 name,
                 domain,
-                intent.get("often", 1),
                 intent["answered_by"],
                 {register: of_side(lines(intent[register]), side) for register in REGISTERS},
             )
@@ -76,8 +74,7 @@ def session(dice: Dice, world: World) -> list[Intent]:
     chosen: dict[str, Intent] = {}
     for _ in range(dice.between(2, 5)):
         domain = dice.pick(themes) if dice.chance(ON_TOPIC) else dice.pick(list(world.intents))
-        often = {place: intent.often for place, intent in enumerate(world.intents[domain])}
-        intent = world.intents[domain][dice.weighted(often)]
+        intent = dice.pick(world.intents[domain])
         chosen.setdefault(f"{domain} {intent.name}", intent)
     return list(chosen.values()) if len(chosen) > 1 else session(dice, world)
 
