@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_source.dice import Dice
-from data_source.wording import REGISTERS, Speaker, lines, manner, of_side, source
+from data_source.drafts import likeness, place
+from data_source.wording import REGISTERS, Speaker, lines, manner, of_side, source, unspoken
 
 SHORTLISTS = ((4, 4), (3, 3, 3), (5, 5), (4, 3, 3), (4, 4, 3), (4, 4, 4), (6, 5))  # candidates of each domain
 ON_TOPIC = 0.7  # share of the queries that stay with the one or two domains of their session
+DRAFTS = 5  # lists made, of which the least telling is kept
 BOTH_RIGHT = 0.07  # share of the queries for which a near-duplicate would have done as well
 
 
@@ -28,6 +30,7 @@ class World:
 
     tools: dict[str, list[str]]  # of each domain
     intents: dict[str, list[Intent]]  # of each domain
+    words: dict[str, frozenset[object]]  # of each tool's name and description
 
 
 def world(side: str) -> World:
@@ -46,7 +49,9 @@ def world(side: str) -> World:
         ]
         for domain, entry in written.items()
     }
-    return World(tools, intents)
+    texts = {name: text["description"] for entry in written.values() for name, text in entry["tools"].items()}
+    words = {name: frozenset(f"{name.replace('_', ' ')} {text}".lower().split()) for name, text in texts.items()}
+    return World(tools, intents, words)
 
 
 def catalogue() -> dict[str, Any]:
@@ -62,7 +67,7 @@ def samples(side: str, first_trace: int, queries: int) -> Iterator[dict[str, Any
     while len(spoken) < queries:
         speaker = Speaker(dice, speaking)
         for node, intent in enumerate(session(dice, drawn_from), start=1):
-            query = unspoken(speaker, intent.phrases, spoken)
+            query = unspoken(speaker, lambda intent=intent: intent.phrases, spoken)
             for tool, label in shortlist(dice, drawn_from, intent):
                 yield {"trace_id": f"s{trace:04d}", "node_id": f"n{node}", "query": query, "tool": tool, "label": label}
         trace += 1
@@ -79,29 +84,29 @@ def session(dice: Dice, world: World) -> list[Intent]:
     return list(chosen.values()) if len(chosen) > 1 else session(dice, world)
 
 
-def unspoken(speaker: Speaker, phrases: dict[str, list[str]], spoken: set[str], tries: int = 20) -> str:
-    """A query that nobody has asked in this set yet, as far as the phrases allow; remembered in `spoken`."""
-    query = speaker.query(phrases)
-    for _ in range(tries):
-        if query.lower() not in spoken:
-            break
-        query = speaker.query(phrases)
-    spoken.add(query.lower())
-    return query
-
-
 def shortlist(dice: Dice, world: World, intent: Intent) -> list[tuple[str, int]]:
-    """Candidates with their labels, shuffled.
+    """Candidates with their labels, shuffled: of several drafts the one that tells least.
 
-    Each domain on the list is drawn the same way, an intent with all its near-duplicates first, so that being
-    like other candidates says nothing about being right.
+    Where the right tool is to stand by likeness to the others is drawn first; the draft that comes nearest is kept.
     """
+    right, wanted = right_tools(dice, intent), dice.share()
+    drafts = [draft(dice, world, intent) for _ in range(DRAFTS)]
+    tools = min(drafts, key=lambda tools: abs(typical(world, right[0], tools) - wanted))
+    return [(tool, int(tool in right)) for tool in dice.shuffled(tools)]
+
+
+def draft(dice: Dice, world: World, intent: Intent) -> list[str]:
+    """Two or three domains, each drawn the same way: an intent with all its near-duplicates, then neighbours."""
     others = dice.shuffled([domain for domain in world.intents if domain != intent.domain])
     widths = dice.shuffled(dice.pick(SHORTLISTS))
     wanted = [intent, *(dice.pick(world.intents[domain]) for domain in others)]
-    right = right_tools(dice, intent)
-    tools = [tool for each, width in zip(wanted, widths, strict=False) for tool in around(dice, world, each, width)]
-    return [(tool, int(tool in right)) for tool in dice.shuffled(tools)]
+    return [tool for each, width in zip(wanted, widths, strict=False) for tool in around(dice, world, each, width)]
+
+
+def typical(world: World, right: str, tools: list[str]) -> float:
+    """Where the right tool stands among the others by the words it shares with all of them, from 0 to 1."""
+    listed = [right, *(tool for tool in tools if tool != right)]
+    return place([sum(likeness(world.words[tool], world.words[other]) for other in tools) for tool in listed])
 
 
 def around(dice: Dice, world: World, intent: Intent, width: int) -> list[str]:
@@ -110,9 +115,8 @@ def around(dice: Dice, world: World, intent: Intent, width: int) -> list[str]:
     return [*intent.answered_by, *dice.shuffled(others)][:width]
 
 
-def right_tools(dice: Dice, intent: Intent) -> set[str]:
+def right_tools(dice: Dice, intent: Intent) -> list[str]:
     """The tool that got it right this time; now and then a near-duplicate did as well."""
-    right = {dice.weighted(intent.answered_by)}
-    if len(intent.answered_by) > 1 and dice.chance(BOTH_RIGHT):
-        right.add(dice.pick([tool for tool in intent.answered_by if tool not in right]))
-    return right
+    right = dice.weighted(intent.answered_by)
+    others = [tool for tool in intent.answered_by if tool != right]
+    return [right, dice.pick(others)] if others and dice.chance(BOTH_RIGHT) else [right]

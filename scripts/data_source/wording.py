@@ -1,7 +1,7 @@
 """Phrases become queries: slots filled, openers and asides around them, here and there a slip of the fingers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ REGISTERS = {"ask": 12, "say": 4, "terse": 4}
 KEPT_FOR_TEST = 4  # every fourth phrase of a list
 TYPOS, ASIDES, ANOTHER = 0.07, 0.2, 0.3
 SLOT = re.compile(r"{(\w+)}")
+ARTICLE = re.compile(r"\bthe ")  # which keywords do without
 
 
 def source(name: str) -> Any:
@@ -30,11 +31,7 @@ def lines(text: str) -> list[str]:
 def of_side(phrases: Sequence[str], side: str) -> list[str]:
     """The phrases that training may say, or those kept for the test set, which begin at another place in each list."""
     first = sum(map(len, phrases))
-    return [
-        text
-        for place, text in enumerate(phrases, start=first)
-        if (place % KEPT_FOR_TEST == 0) == (side == "test")
-    ]
+    return [text for place, text in enumerate(phrases, start=first) if (place % KEPT_FOR_TEST == 0) == (side == "test")]
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Speaker:
     def query(self, phrases: dict[str, list[str]]) -> str:
         """One of the phrases, said."""
         register = self._dice.weighted({name: weight for name, weight in REGISTERS.items() if phrases.get(name)})
-        text = self.filled(self._dice.pick(phrases[register]))
+        text = self.filled(self._dice.pick(phrases[register])).replace("the the ", "the ")
         return self._with_typo(self._around(register, text))
 
     def filled(self, phrase: str) -> str:
@@ -87,7 +84,7 @@ class Speaker:
         if register == "say":
             said = capitalised(text)
             return self._dice.pick(self._manner.asides).replace("{}", said) if self._dice.chance(ASIDES) else said
-        return text
+        return ARTICLE.sub("", text)
 
     def _with_typo(self, text: str) -> str:
         words = text.split(" ")
@@ -96,6 +93,17 @@ class Speaker:
             return text
         place = self._dice.pick(places)
         return " ".join([*words[:place], slipped(words[place], self._dice), *words[place + 1 :]])
+
+
+def unspoken(speaker: Speaker, phrases: Callable[[], dict[str, list[str]]], spoken: set[str], tries: int = 20) -> str:
+    """A query that nobody has asked in this set yet, as far as the phrases allow; remembered in `spoken`."""
+    query = speaker.query(phrases())
+    for _ in range(tries):
+        if query.lower() not in spoken:
+            break
+        query = speaker.query(phrases())
+    spoken.add(query.lower())
+    return query
 
 
 def capitalised(text: str) -> str:
