@@ -33,7 +33,7 @@ def run(
 
     names = configs or [HERE]
     if not configs and not Path(HERE).exists():
-        raise UsageError(f"no {HERE} here; name a config")
+        raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
     wanted = [configured(name, sets, seed=seed) for name in names]
     if dry_run:
         for config, directory in zip(wanted, directories(wanted, out), strict=True):
