@@ -392,7 +392,7 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
 
 
 def test_the_config_here_is_the_default(cli):
-    assert cli.refused("run") == (2, "no ltr.yaml here; name a config")
+    assert cli.refused("run") == (2, "no ltr.yaml here; name a config, or make one with `ltr init`")
     written("train.jsonl", tool_rows(range(25)))
     Path("ltr.yaml").write_text("data: {train: train.jsonl}\n")
     cli.good("run", "-o", "out", "-q")

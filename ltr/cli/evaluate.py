@@ -97,7 +97,7 @@ def thresholds(texts: list[str]) -> dict[str, float]:
 
 def show(measured: "Measured", router: "Router", shown: Format | None, *, explain: bool) -> None:
     """The metrics; on a terminal the queries that were explained as well."""
-    from ltr.cli.explanation import explained_lines
+    from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.records import metrics
 
@@ -109,7 +109,9 @@ def show(measured: "Measured", router: "Router", shown: Format | None, *, explai
             show_tsv(flat.items())
         case Format.HUMAN:
             lines = measured_lines(measured, router.training["best_feature"], "the model")
-            say(*lines, *(explained_lines(measured, router) if explain else []))
+            if explain:
+                lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
+            say(*lines)
 
 
 def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:
