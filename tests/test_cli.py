@@ -539,3 +539,65 @@ def test_a_gzip_member_after_another_is_read(cli):
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))
     cli.good("train", "two.jsonl.gz", "-o", "run")
     assert json.loads(Path("run/metrics.json").read_bytes())["num_candidates"] == 250
+
+
+# ---- what a person sees
+
+
+def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_is(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite")
+    plain = re.sub(r"[-+]?[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
+    assert (
+        re.sub(" +", " ", plain)
+        == """# queries, # candidates (test data)
+ top# top# MRR
+trained # # #
+random order # # #
+best feature: tool.coop # # #
+untrained, w = # # # #
+oracle # # #
+ties: expected; # queries with a right candidate in a tie
+
+feature weight
+tool.rel #
+tool.hist #
+tool.coop #
+tool.struct #
+
+learned from # groups by descent, l# #, # epochs: objective #, at
+ most # above the optimum
+kept in run/ (# s)
+"""
+    )
+
+
+def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good(
+        "evaluate", "run", "test.jsonl", "--baselines", "--metrics", ",".join(f"hit@{k}" for k in range(1, 9))
+    )
+    lines = said.replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")
+    assert lines[1].split() == ["the", "model", "random", "order", "best", "feature", "untrained", "oracle"]
+    assert [line.split()[0] for line in lines[2:13]] == ["top-1", "top-3", "MRR", *(f"hit@{k}" for k in range(1, 9))]
+
+
+def test_the_four_features_are_explained_in_eighty_columns(tools, cli):
+    cli.on_terminal(80)
+    lines = cli.good("rank", "run", "the weather?", "--explain", "-k", "2").split("\n")
+    assert lines[1].replace("\x1b[1m", "").split() == [
+        "rank", "candidate", "prob.", "score", "rel", "hist", "coop", "struct\x1b[0m",
+    ]  # fmt: skip
+    assert len(lines) == 5
+
+
+def test_queries_that_went_wrong_are_explained_by_the_parts_of_two_scores(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good("evaluate", "run", "test.jsonl", "--explain")
+    assert re.search(r"\d+ quer(y|ies) went wrong; where the right candidate is least probable:", said)
+    assert re.search(r"  right: get_\w+, at rank \d of 5, probability 0\.\d{3}\n", said)
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(tools):
+    done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000")
+    assert (done.returncode, done.stderr) == (0, b"")

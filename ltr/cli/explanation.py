@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import columns_of_terminal, emphasis, number, shortened, table, visible
+from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, shortened, table, visible
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
@@ -20,7 +20,8 @@ def explained_lines(measured: "Measured", router: "Router") -> list[str]:
     wrong = sorted(wrong, key=lambda each: each.probability or 0.0)
     if not wrong:
         return ["", "no query went wrong"]
-    lines = ["", emphasis(f"{len(wrong):,} queries went wrong; the ones with the least trust in the right candidate:")]
+    headline = f"{count(len(wrong), 'query', 'queries')} went wrong; where the right candidate is least probable:"
+    lines = ["", emphasis(headline)]
     for query in wrong[:SHOWN]:
         lines += ["", *_query_lines(query)]
     return lines

@@ -72,7 +72,7 @@ def rule_lines(result: "Evaluation") -> list[str]:
 
 def weight_lines(result: "RunResult") -> list[str]:
     """Each feature with its weight."""
-    weights = [f"{weight:+.4g}" for weight in result.router.w.tolist()]
+    weights = [f"{w:+.3f}" if w == 0 or 5e-4 <= abs(w) < 1e6 else f"{w:+.3g}" for w in result.router.w.tolist()]
     return table(["feature", "weight"], zip(result.router.names, weights, strict=True), indent="")
 
 
