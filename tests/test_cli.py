@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -478,6 +479,18 @@ def test_shared_data_of_training_and_test_are_warned_about(cli):
     assert cli.err == "warning: 5 traces stand in both training and test data, such as 't20'\n"
 
 
+def test_features_fitted_on_other_data_are_warned_about(tools, cli):
+    cli.good("featurize", "test.jsonl", "-m", "run", "-o", "applied.npz", "-q")
+    cli.good("featurize", "test.jsonl", "-o", "fitted.npz", "-q")
+    cli.good("evaluate", "run", "applied.npz")
+    assert cli.err == ""
+    cli.good("evaluate", "run", "fitted.npz")
+    assert cli.err == (
+        "warning: the features of the samples were fitted on other data than those of the model; "
+        "featurize with -m MODEL\n"
+    )
+
+
 # ---- how a process ends
 
 
@@ -506,15 +519,13 @@ def test_a_full_stdout_is_one_line_and_code_74(tools, arguments):
 
 
 def test_closed_streams_are_no_traceback(tools):
-    for closed in (">&-", "2>&-", ">&- 2>&-"):
-        for command in ("rank run weather", "rank nothing weather"):
-            shell = f"{sys.executable} -m ltr {command} {closed}"
-            done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=ENVIRONMENT, check=False)
-            assert done.returncode == (0 if " run " in command else 3), done.stderr
-            assert "Traceback" not in done.stderr
+    for command, code in (("rank run weather >&- 2>&-", 0), ("rank nothing weather 2>&-", 3), ("list metrics >&-", 0)):
+        shell = ["bash", "-c", f"{sys.executable} -m ltr {command}"]
+        done = subprocess.run(shell, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
     done = process("rank", "run", "天気 é?", "--format", "json", environment={"PYTHONIOENCODING": encoding})
     assert json.loads(done.stdout)["query"] == "天気 é?"
@@ -524,13 +535,15 @@ def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
 
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, code):
-    command = [sys.executable, "-m", "ltr", "train", "train.jsonl", "-o", "long", "--epochs", "100000000"]
-    running = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
-    running.send_signal(number)
-    out, err = running.communicate(timeout=10)
-    assert (running.returncode, out) == (code, b"")
-    assert b"Traceback" not in err
+    command = [sys.executable, "-m", "ltr", "train", "-", "-o", "long", "--epochs", "10000000"]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdin=PIPE, stdout=PIPE, stderr=PIPE) as running:
+        running.stdin.write(b"\n" * (1 << 20) + Path("train.jsonl").read_bytes())  # more than a pipe holds: it reads
+        running.stdin.close()
+        running.stdin = None
+        time.sleep(0.2)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err) == (code, b"", b"")
     assert not Path("long").exists()
 
 

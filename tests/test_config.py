@@ -119,6 +119,7 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
     [
         ("data: {test: 2.0}", "data.test: 2.0 is not a share between 0 and 1"),
         ("train: {epochs: 0}", "train.epochs: is 0; it must be at least 1"),
+        ("train: {epochs: 10000001}", "train.epochs: is 10000001; at most 10000000 are possible"),
         ("train: {l2: -1}", "train.l2: is -1.0; it must be 0 or more"),
         ("train: {learning_rate: 0}", "train.learning_rate: is 0.0; it must be above 0"),
         ("train: {l2: .nan}", "train.l2: nan is not a finite number"),

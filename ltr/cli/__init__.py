@@ -13,7 +13,7 @@ from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, listing, rank, run, train
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible
-from ltr.errors import ConfigError, DataError, DiskError, LtrError, ThresholdError, UsageError
+from ltr.errors import ConfigError, DataError, DiskError, LtrError, RunError, ThresholdError, UsageError
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
@@ -91,6 +91,8 @@ def run_app() -> int:
         if sys.stdout is not stdout:  # Typer wraps the streams when the reader of its help has left, and only then
             return 0
         return done.code if isinstance(done.code, int) else 1
+    except MemoryError:
+        raise RunError("there is not enough memory") from None
     except OSError as error:
         if error.errno in FULL:  # Typer writes its help without asking us
             raise full(error) from error

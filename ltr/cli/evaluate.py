@@ -19,7 +19,7 @@ from ltr.cli.options import (
     configured,
     metric_names,
 )
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def evaluate(
     shown: Shown = None,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.artifacts import EVALUATION, load_router, refuse_taken
+    from ltr.artifacts import EVALUATION, are_same, load_router, refuse_taken
     from ltr.batch import keep_evaluation
     from ltr.pipeline import evaluate_router, read
 
@@ -65,7 +65,9 @@ def evaluate(
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
-    groups, _ = read(tuple(samples), config.data)
+    groups, fitted = read(tuple(samples), config.data)
+    if fitted is not None and router.features is not None and not are_same(fitted, router.features):
+        warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
     measured = evaluate_router(router, groups, config)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
