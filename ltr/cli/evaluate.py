@@ -66,7 +66,7 @@ def evaluate(
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
     groups, fitted = read(tuple(samples), config.data)
-    if fitted is not None and router.features is not None and not are_same(fitted, router.features):
+    if fitted and router.features and fitted.names == router.names and not are_same(fitted, router.features):
         warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
     measured = evaluate_router(router, groups, config)
     if out is not None:
