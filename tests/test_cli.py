@@ -308,6 +308,8 @@ def test_an_evaluation_is_kept_with_its_explanations(tools, cli):
 def test_an_explanation_nobody_sees_is_told(tools, cli):
     cli.good("evaluate", "run", "test.jsonl", "--explain")
     assert cli.err == "note: --explain is shown on a terminal (--format human), and kept with -o\n"
+    cli.good("evaluate", "run", "test.jsonl", "--explain", "-q")
+    assert cli.err == ""
 
 
 def test_a_record_of_a_query_has_the_documented_keys_in_order(tools):

@@ -11,6 +11,7 @@ from ltr.cli.options import (
     Metrics,
     NoRelevant,
     Overwrite,
+    Quiet,
     RelThreshold,
     Samples,
     Shown,
@@ -45,6 +46,7 @@ def evaluate(
     graphs: Graphs = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
+    quiet: Quiet = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.artifacts import EVALUATION, load_router, refuse_taken
@@ -68,7 +70,7 @@ def evaluate(
     measured = evaluate_router(router, groups, config)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif explain and chosen_format(shown) is not Format.HUMAN:
+    elif explain and not quiet and chosen_format(shown) is not Format.HUMAN:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
     try:
         show(measured, router, shown, explain=explain)

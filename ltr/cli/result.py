@@ -79,7 +79,8 @@ def weight_lines(result: "RunResult") -> list[str]:
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.config.train
-    how = f"{settings.trainer}, l2 {settings.l2:g}, {count(known['epochs'], 'epoch')}"
+    steps = count(known["epochs"], "epoch" if settings.trainer == "descent" else "step")
+    how = f"{settings.trainer}, l2 {settings.l2:g}, {steps}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]
