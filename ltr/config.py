@@ -18,6 +18,7 @@ from ltr.train import TRAINERS, TrainConfig
 
 AUTO = "auto"
 LARGEST_CONFIG = 1 << 20
+MOST_EPOCHS = 10_000_000
 PATHS = ("train", "test", "tools", "graphs")
 
 
@@ -76,6 +77,10 @@ class RunConfig:
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+    def __post_init__(self) -> None:
+        if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
+            raise ValueError(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
 
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:

@@ -16,12 +16,14 @@ from ltr.artifacts.run import (
     write_metrics,
     write_record,
 )
+from ltr.artifacts.state import are_same
 
 __all__ = [
     "CONFIG",
     "EVALUATION",
     "TOOLS",
     "Router",
+    "are_same",
     "claim",
     "inputs",
     "load_columns",

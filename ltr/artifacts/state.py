@@ -68,6 +68,16 @@ def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dic
     }
 
 
+def are_same(some: FittedFeatures, others: FittedFeatures) -> bool:
+    """Whether two features are fitted on the same: they then have the same description and arrays."""
+    described: list[bytes] = []
+    for features in (some, others):
+        arrays: dict[str, Array] = {}
+        text = msgspec.json.encode(features_document(features, arrays))
+        described.append(b"".join([text, *(array.tobytes() for array in arrays.values())]))
+    return described[0] == described[1]
+
+
 def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
     """Raise unless the feature has learned something where it learns, and counts of successes are counts."""
     if (state is None) != (FEATURES[config.name].fit is None):

@@ -12,9 +12,8 @@ import typer
 from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
 from ltr.cli.options import Commands
-from ltr.cli.terminal import note, visible
-from ltr.errors import ConfigError, DataError, DiskError, LtrError, ThresholdError, UsageError
-from ltr.files import drop, reason
+from ltr.cli.terminal import full, note, visible
+from ltr.errors import ConfigError, DataError, DiskError, LtrError, RunError, ThresholdError, UsageError
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
@@ -93,9 +92,11 @@ def run_app() -> int:
         if sys.stdout is not stdout:  # Typer wraps the streams when the reader of its help has left, and only then
             return 0
         return done.code if isinstance(done.code, int) else 1
+    except MemoryError:
+        raise RunError("there is not enough memory") from None
     except OSError as error:
         if error.errno in FULL:  # Typer writes its help without asking us
-            raise DiskError("<stdout>", reason(error)) from error
+            raise full(error) from error
         raise
     return 0
 
@@ -105,10 +106,12 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
+        from ltr.files import drop
+
         drop(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:
             return code  # the reader has all it wanted; or a message has been given
-        note(f"error: <stdout>: {reason(error)}")
+        note(f"error: {full(error)}")
         return EXIT_CODES[DiskError]
     return code
 

@@ -11,6 +11,7 @@ from ltr.cli.options import (
     Metrics,
     NoRelevant,
     Overwrite,
+    Quiet,
     RelThreshold,
     Samples,
     Shown,
@@ -19,11 +20,12 @@ from ltr.cli.options import (
     configured,
     metric_names,
 )
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
+    from ltr.features import FittedFeatures
     from ltr.pipeline import Measured
 
 
@@ -44,6 +46,7 @@ def evaluate(
     graphs: Graphs = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
+    quiet: Quiet = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.artifacts import EVALUATION, load_router, refuse_taken
@@ -51,30 +54,36 @@ def evaluate(
     from ltr.pipeline import evaluate_router, read
 
     limits = thresholds(fail_under or [])
-    config = configured(
-        None,
-        None,
-        data__tools=tools,
-        data__graphs=graphs,
-        evaluate__metrics=[*(metric_names(metrics) or []), *limits] or None,
-        evaluate__ties=ties,
-        evaluate__no_relevant=no_relevant,
-        evaluate__rel_threshold=rel_threshold,
-        evaluate__baselines=baselines,
-    )
+    flags: dict[str, Any] = {
+        "metrics": [*(metric_names(metrics) or []), *limits],
+        "ties": ties,
+        "no_relevant": no_relevant,
+    }
+    flags |= {"rel_threshold": rel_threshold, "baselines": baselines}
+    asked = {f"evaluate__{name}": value for name, value in flags.items()}
+    config = configured(None, None, data__tools=tools, data__graphs=graphs, **asked)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
-    groups, _ = read(tuple(samples), config.data)
+    groups, fitted = read(tuple(samples), config.data)
+    warn_of_other_fit(router, fitted)
     measured = evaluate_router(router, groups, config)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif explain and chosen_format(shown) is not Format.HUMAN:
+    elif explain and not quiet and chosen_format(shown) is not Format.HUMAN:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
     try:
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
+
+
+def warn_of_other_fit(router: "Router", fitted: "FittedFeatures | None") -> None:
+    """Say that the samples bear features of the same names that learned from other data than the model's."""
+    from ltr.artifacts import are_same
+
+    if fitted and router.features and fitted.names == router.names and not are_same(fitted, router.features):
+        warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:

@@ -19,7 +19,7 @@ def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> li
     found, explanations = wrong(measured, router, most)
     if not found:
         return ["", "no query went wrong"]
-    title = f"{count(found, 'query', 'queries')} went wrong; most of all:"
+    title = f"{count(found, 'query', 'queries')} went wrong; where the right candidate is least probable:"
     return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
-WITHOUT_PARTS, PART = 55, 9  # columns of a line without the features, and of each feature
+WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 
 
 def rank(
@@ -92,16 +92,18 @@ def typed_queries() -> Iterator[str]:
 
 def show_human(found: "Iterator[Answer]", explain: bool) -> None:
     """Each query and a line a candidate; explained, what each feature added."""
-    for answer in found:
+    for place, answer in enumerate(found):
         parts, hidden = parts_shown(answer) if explain else ([], 0)
         rows = [
             [str(each.rank), each.candidate, number(each.probability), f"{each.score:.3f}"]
             + [f"{each.contributions[part]:+.3f}" for part in parts]
             for each in answer.choices
         ]
-        headers = ["rank", "candidate", "probability", "score", *(part.partition(".")[2] or part for part in parts)]
-        say(emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal())))
-        say(*table(headers, rows, flexible=1), *([f"  and {count(hidden, 'feature')} more"] if hidden else []), "")
+        added = [part.partition(".")[2] or part for part in parts]
+        headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
+        title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
+        more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
+        say(*([""] if place else []), title, *table(headers, rows, flexible=1), *more)
 
 
 def parts_shown(answer: "Answer") -> tuple[list[str], int]:

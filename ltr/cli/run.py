@@ -8,7 +8,7 @@ import typer
 from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
-from ltr.cli.train import show_plan
+from ltr.cli.train import planned_epochs, show_plan
 from ltr.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(
             show_plan(config, directory, overwrite=overwrite)
         return
     finished: list[Finished] = []
-    with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
+    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
         for each in run_all(wanted, out, overwrite=overwrite, on_epoch=on_epoch):
             finished.append(each)
             for warning in each.result.warnings:

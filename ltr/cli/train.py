@@ -91,13 +91,19 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     show_yaml(render(config))
 
 
+def planned_epochs(configs: "list[RunConfig]") -> int | None:
+    """The epochs of each run, where it is known how many there will be."""
+    planned = {each.train.epochs if each.train.trainer == "descent" else None for each in configs}
+    return planned.pop() if len(planned) == 1 else None
+
+
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.batch import run_and_save
     from ltr.cli.result import run_lines
     from ltr.records import metrics
 
-    with watched("training", config.train.epochs, quiet=quiet) as on_epoch:
+    with watched("training", planned_epochs([config]), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)
