@@ -185,6 +185,15 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
     assert lead.low > 0
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_the_data_card_counts_what_is_there(sets, name):
+    card = (ROOT / "data/README.md").read_text(encoding="utf-8")
+    for groups in sets[name]:
+        queries, traces = len(groups.offsets) - 1, len(groups.candidates.trace_ids)
+        assert f"{queries:,} queries in {traces:,} traces, {len(groups.labels):,} candidates" in card
+    assert f"{len(read_tools(CATALOGUES[name]))} {'tools' if name == 'tools' else 'agents'}" in card
+
+
 def test_the_data_card_shows_the_figures_that_are_measured():
     done = subprocess.run([sys.executable, ROOT / "scripts/measure_data"], check=True, capture_output=True, text=True)
     shown = (ROOT / "data/README.md").read_text(encoding="utf-8").partition("### tools")
