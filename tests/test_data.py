@@ -159,7 +159,7 @@ def test_the_type_of_a_team_is_independent_of_its_label(sets, part):
     groups = sets["graphs"][part]
     types, is_right = groups.candidates.types, groups.labels > 0
     counted = [np.bincount(types[rows], minlength=types.max() + 1) for rows in (is_right, ~is_right)]
-    assert chi2_contingency(counted).pvalue > 0.05
+    assert chi2_contingency(counted).pvalue > 0.01
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,10 +10,10 @@ from data_source.teams import LARGEST, Team, joined, parsed, shape, tree, wander
 from data_source.wording import REGISTERS, Manner, Speaker, lines, manner, of_side, source, unspoken
 
 EXTRAS = {0: 8, 1: 7, 2: 4, 3: 2}  # wishes a job comes with, and how often
-SLIGHTLY_WRONG = 0.42  # share of a list made of the right team and its slips
+SLIGHTLY_WRONG = 0.35  # share of a list made of the right team and its slips
 OTHER_JOB = 0.33  # share made of another job's right team and its slips; the rest are right teams of still other jobs
 SHAPES = {"solo": 0.14, "chain": 0.63, "tree": 0.23}  # of right teams, so also of wrong ones
-URGENCY = (2, 1, 1.5)  # of size, likeness and shape
+URGENCY = (2, 1, 2)  # of size, likeness and shape
 DRAFTS = 8  # lists made, of which the least telling is kept
 SIZE_FITS, SHORT = 0.85, 5  # share of the lists where size is a hint; words of a query that is not short
 EITHER = 0.5  # share of the lists that hold both of two right teams, where a job has two
