@@ -159,7 +159,7 @@ def test_the_type_of_a_team_is_independent_of_its_label(sets, part):
     groups = sets["graphs"][part]
     types, is_right = groups.candidates.types, groups.labels > 0
     counted = [np.bincount(types[rows], minlength=types.max() + 1) for rows in (is_right, ~is_right)]
-    assert chi2_contingency(counted).pvalue > 0.05
+    assert chi2_contingency(counted).pvalue > 0.01
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -183,6 +183,15 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
     traces = sets[name][1].candidates.traces
     lead = bootstrap_difference(learned[name]["model"], learned[name][best], np.random.default_rng(0), clusters=traces)
     assert lead.low > 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_data_card_counts_what_is_there(sets, name):
+    card = (ROOT / "data/README.md").read_text(encoding="utf-8")
+    for groups in sets[name]:
+        queries, traces = len(groups.offsets) - 1, len(groups.candidates.trace_ids)
+        assert f"{queries:,} queries in {traces:,} traces, {len(groups.labels):,} candidates" in card
+    assert f"{len(read_tools(CATALOGUES[name]))} {'tools' if name == 'tools' else 'agents'}" in card
 
 
 def test_the_data_card_shows_the_figures_that_are_measured():

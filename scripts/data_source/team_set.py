@@ -10,12 +10,12 @@ from data_source.teams import LARGEST, Team, joined, parsed, shape, tree, wander
 from data_source.wording import REGISTERS, Manner, Speaker, lines, manner, of_side, source, unspoken
 
 EXTRAS = {0: 8, 1: 7, 2: 4, 3: 2}  # wishes a job comes with, and how often
-SLIGHTLY_WRONG = 0.42  # share of a list made of the right team and its slips
+SLIGHTLY_WRONG = 0.35  # share of a list made of the right team and its slips
 OTHER_JOB = 0.33  # share made of another job's right team and its slips; the rest are right teams of still other jobs
 SHAPES = {"solo": 0.14, "chain": 0.63, "tree": 0.23}  # of right teams, so also of wrong ones
-URGENCY = (1.5, 1, 1.5)  # of size, likeness and shape
+URGENCY = (2, 1, 2)  # of size, likeness and shape
 DRAFTS = 8  # lists made, of which the least telling is kept
-SIZE_FITS, SHORT = 0.7, 5  # share of the lists where size is a hint; words of a query that is not short
+SIZE_FITS, SHORT = 0.85, 5  # share of the lists that aim at a size to fit the query; words of a query that is not short
 EITHER = 0.5  # share of the lists that hold both of two right teams, where a job has two
 
 Phrases = dict[str, list[str]]
@@ -139,8 +139,8 @@ def shortlist(
     """Candidates with their labels, shuffled: of several drafts the one that tells least.
 
     Where the right team is to stand by size and by likeness is drawn first; the draft that comes nearest to both
-    places, with the usual mix of shapes, is kept. So it is nearly luck alone whether the right team is the largest,
-    the smallest, the most typical or the oddest.
+    places, with the usual mix of shapes, is kept. So the right team is seldom betrayed by being the largest, the
+    smallest, the most typical or the oddest.
     """
     size, either = dice.between(8, 12), dice.chance(EITHER)
     right = order.right if either else order.right[:1]
@@ -154,7 +154,7 @@ def shortlist(
 
 
 def wanted_size(dice: Dice, query: str) -> float:
-    """Any place by size; now and then the first for a few words and the last for a long order."""
+    """The place by size to aim at: mostly the first for a few words and the last for a long order, else any."""
     if dice.chance(SIZE_FITS):
         return float(len(query.split()) >= SHORT)
     return dice.share()
