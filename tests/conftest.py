@@ -1,6 +1,8 @@
 """What every test lives in: no network, a fixed hypothesis profile."""
 
+import os
 import socket
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,6 +13,17 @@ settings.load_profile("ltr")
 
 class NetworkTouchedError(Exception):
     """A test opened a socket to somewhere."""
+
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of vectors that no other test sees."""
+    directory = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("LTR_CACHE_DIR", str(directory))
+    return directory
 
 
 @pytest.fixture(autouse=True)
