@@ -14,7 +14,7 @@ from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
 
-TEXTS_AT_ONCE = 1 << 12  # encoded and kept before the next ones: an interrupted run has not worked in vain
+TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # held; beyond, those that nobody asked for in the last CALLS calls are forgotten
 CALLS = 1000
 ROW_BITS = 32
@@ -29,7 +29,7 @@ class Remembering:
         self.name, self.revision, self.state = name, revision, state
         self._opened, self._cache = opened, cache
         self._encoder: Encoder | None = None
-        self._places: dict[tuple[Role, str], int] = {}  # part << ROW_BITS | row
+        self._places: dict[Role, dict[str, int]] = {"query": {}, "document": {}}  # part << ROW_BITS | row
         self._parts: dict[int, Vectors] = {}
         self._asked: dict[int, int] = {}  # of a part: the last call that needed it
         self._calls = 0
@@ -69,13 +69,13 @@ class Remembering:
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text; only texts this object has not seen in the role reach cache or encoder."""
         identity = self.identity(role)
-        spoken = texts if identity is None else [plain(text) for text in texts]
+        spoken = texts if identity is None else [text if text.isascii() else plain(text) for text in texts]
         self._calls += 1
-        unknown = [text for text in dict.fromkeys(spoken) if (role, text) not in self._places]
+        unknown = [text for text in dict.fromkeys(spoken) if text not in self._places[role]]
         if unknown or not self._parts:
             self._forget()
             self._keep(unknown, role, self._encoded(unknown, role, identity))
-        return self._rows(np.array([self._places[role, text] for text in spoken], dtype=np.int64))
+        return self._rows(np.array([*map(self._places[role].__getitem__, spoken)], dtype=np.int64))
 
     def _encoded(self, texts: list[str], role: Role, identity: tuple[str, ...] | None) -> Vectors:
         if identity is None or not texts:
@@ -96,7 +96,7 @@ class Remembering:
     def _keep(self, texts: list[str], role: Role, vectors: Vectors) -> None:
         part = self._calls << ROW_BITS
         self._parts[self._calls] = vectors
-        self._places |= {(role, text): part | row for row, text in enumerate(texts)}
+        self._places[role] |= {text: part | row for row, text in enumerate(texts)}
         self._asked[self._calls] = self._calls
 
     def _rows(self, places: IntArray) -> Vectors:
@@ -113,12 +113,13 @@ class Remembering:
 
     def _forget(self) -> None:
         """Drop what nobody asked for lately, once there is much of it: whoever serves queries must not grow."""
-        if len(self._places) <= MOST_TEXTS:
+        if sum(map(len, self._places.values())) <= MOST_TEXTS:
             return
         stale = {part for part, call in self._asked.items() if call < self._calls - CALLS}
         self._parts = {part: vectors for part, vectors in self._parts.items() if part not in stale}
         self._asked = {part: call for part, call in self._asked.items() if part not in stale}
-        self._places = {text: place for text, place in self._places.items() if place >> ROW_BITS not in stale}
+        for role, places in self._places.items():
+            self._places[role] = {text: place for text, place in places.items() if place >> ROW_BITS not in stale}
 
 
 def own_cache() -> VectorCache:
@@ -132,6 +133,4 @@ def plain(text: str) -> str:
     >>> plain("e\u0301\ud800")
     'é?'
     """
-    if text.isascii():
-        return text
     return unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode())

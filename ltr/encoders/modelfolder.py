@@ -18,6 +18,7 @@ PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}  
 CODE_KEYS = {"auto_map", "trust_remote_code", "custom_pipelines"}
 PICKLED = {".bin", ".pt", ".pth", ".pkl", ".ckpt", ".pickle"}
 FETCHED = ["*.json", "*.txt", "*.safetensors", "*.model"]  # neither code nor pickles
+COMMIT_LENGTH = 40
 LARGEST_CONFIG = 4 << 20
 VOCABULARIES = {"tokenizer.json", "vocab.json"}
 
@@ -89,6 +90,16 @@ def prompts(folder: Path) -> dict[Role, str]:
         next((str(known[name]) for name in names if name in known), str(default)) for names in PROMPTS.values()
     )
     return {"query": query, "document": document}
+
+
+def commit(folder: Path) -> str | None:
+    """The hub's name of a state of the model, for a folder that lies in the hub's cache.
+
+    >>> commit(Path("hub/models--a--b/snapshots", "0" * 40)) == "0" * 40, commit(Path("models/own"))
+    (True, None)
+    """
+    is_commit = len(folder.name) == COMMIT_LENGTH and not set(folder.name) - set("0123456789abcdef")
+    return folder.name if is_commit and folder.parent.name == "snapshots" else None
 
 
 def digest(folder: Path) -> str:

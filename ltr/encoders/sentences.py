@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ltr.encoders.dense import Dense
-from ltr.encoders.modelfolder import digest, fetched, located, prompts, refuse_code
+from ltr.encoders.modelfolder import commit, digest, fetched, located, prompts, refuse_code
 from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
@@ -144,8 +144,7 @@ class Named:
                 f"Fix one: {PREFIX}PATH of a model folder · --allow-download · {WAYS_OUT['minilm']}"
             )
         refuse_code(folder)
-        is_snapshot = folder.parent.name == "snapshots"
-        return SentenceEncoder(self.name, folder, folder.name if is_snapshot else digest(folder))
+        return SentenceEncoder(self.name, folder, commit(folder) or digest(folder))
 
     def restored(self, state: dict[str, Any]) -> SentenceEncoder:
         """The same encoder; its revision says whether the model is the same."""
