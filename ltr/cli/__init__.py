@@ -4,16 +4,17 @@ import errno
 import io
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from ltr import __version__
-from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli import cache, config, environment, evaluate, featurize, init, listing, rank, run, train
 from ltr.cli.options import Commands
-from ltr.cli.terminal import full, note, visible
-from ltr.errors import ConfigError, DataError, DiskError, LtrError, RunError, ThresholdError, UsageError
+from ltr.cli.terminal import full, note, visible, warn
+from ltr.errors import ConfigError, DataError, DiskError, LtrError, LtrWarning, RunError, ThresholdError, UsageError
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
@@ -37,6 +38,7 @@ app.command("featurize")(featurize.featurize)
 app.command("list")(listing.list_plugins)
 app.command("env")(environment.env)
 app.add_typer(config.app, name="config")
+app.add_typer(cache.app, name="cache")
 
 
 def show_version(wanted: bool) -> None:
@@ -59,6 +61,7 @@ def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
     prepare_streams()
+    warnings.showwarning = show_warning  # type: ignore[assignment]  # it takes any place, and looks at none
     try:
         refuse_other_text(sys.argv)
         code = run_app()
@@ -81,6 +84,12 @@ def refuse_other_text(arguments: list[str]) -> None:
     for argument in arguments:
         if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
             raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
+
+
+def show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """A warning of ours on one line; those of libraries are for developers, and not shown."""
+    if issubclass(category, LtrWarning):
+        warn(str(message))
 
 
 def run_app() -> int:

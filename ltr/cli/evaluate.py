@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    AllowDownload,
     Graphs,
     Metrics,
     NoRelevant,
@@ -18,6 +19,7 @@ from ltr.cli.options import (
     Ties,
     Tools,
     configured,
+    fetch_own_encoder,
     metric_names,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -44,6 +46,7 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -65,6 +68,7 @@ def evaluate(
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
+    fetch_own_encoder(router, allowed=allow_download)
     groups, fitted = read(tuple(samples), config.data)
     warn_of_other_fit(router, fitted)
     measured = evaluate_router(router, groups, config)

@@ -28,9 +28,9 @@ class Context:
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
         """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
-        queries = self.encoder.encode(candidates.query_texts)
+        queries = self.encoder.encode(candidates.query_texts, "query")
         rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
-        return queries.dots(rows, self.encoder.encode(texts), codes)
+        return queries.dots(rows, self.encoder.encode(texts, "document"), codes)
 
     def once(self, name: str, candidates: Candidates, compute: Callable[[], FloatArray]) -> FloatArray:
         """A column that several features need, computed for the first of them."""
