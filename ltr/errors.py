@@ -34,7 +34,7 @@ class UnknownNameError(UsageError):
 
     def __str__(self) -> str:
         kind, name, known = self.args
-        hint = suggestion(name, known)
+        hint = suggestion(str(name), known)
         return f"unknown {kind} {name!r}{hint}; known: {', '.join(known) or 'none'}"
 
 

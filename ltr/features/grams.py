@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, blocks
+from ltr.arrays import FloatArray, runs
 from ltr.encoders import Sparse
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.features.registry import Context, State, feature
@@ -47,7 +47,7 @@ def cover(candidates: Candidates, state: State, context: Context) -> FloatArray:
     graph_of_node, voices, _ = teams.nodes.counted(len(teams.voices))
     starts = np.searchsorted(graph_of_node, np.arange(len(candidates.distinct_graphs) + 1))
     values, rows = np.empty(len(candidates.graphs)), row_queries(candidates)
-    for first, last in blocks(candidates.offsets, ROWS):
+    for first, last in runs(candidates.offsets, ROWS):
         part = slice(candidates.offsets[first], candidates.offsets[last])
         graphs, owner = np.unique(candidates.graphs[part], return_inverse=True)
         merged = _merged(times, [voices[starts[graph] : starts[graph + 1]] for graph in graphs.tolist()], encoder)

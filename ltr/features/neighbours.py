@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, blocks, ragged
+from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
 from ltr.features.prototypes import refuse_other_revision
 from ltr.features.registry import Context, State, feature
@@ -61,7 +61,7 @@ def near_edges(candidates: Candidates, state: State, context: Context) -> FloatA
     near, weights = nearest(queries, vectors, min(NEIGHBOURS, len(stored.lengths)))
     links = _distinct_known(teams.links, places(table_edges(kept["edges"]), teams.edges))
     rows = row_queries(candidates)
-    for first, last in blocks(candidates.offsets, ROWS):
+    for first, last in runs(candidates.offsets, ROWS):
         part = slice(candidates.offsets[first], candidates.offsets[last])
         graphs, asked = candidates.graphs[part], rows[part]
         likeness = _likeness(links[0].take(graphs), links[1][graphs], stored, near, asked)
