@@ -139,6 +139,21 @@ def test_graph_cover_is_the_cosine_with_the_merged_grams_of_the_distinct_nodes(g
     np.testing.assert_allclose(values("graph.cover", groups), by_hand, atol=1e-12)
 
 
+def test_graph_order_asks_whether_edges_go_the_way_the_query_goes(groups):
+    def place(query, text):
+        asked = query.lower().replace(",", "").split()
+        weights = [math.exp(12 * vector(word) @ vector(text)) for word in asked]
+        spots = [(number + 0.5) / len(asked) for number in range(len(asked))]
+        return sum(weight * spot for weight, spot in zip(weights, spots, strict=True)) / sum(weights)
+
+    by_hand = []
+    for line in LINES:
+        said = {node["id"]: text for node, (_, text) in zip(line["tree"]["nodes"], nodes(line), strict=True)}
+        ends = [(said[edge["source"]], said[edge["target"]]) for edge in line["tree"]["edges"]]
+        by_hand.append(mean(place(line["query"], b) - place(line["query"], a) for a, b in ends))
+    np.testing.assert_allclose(values("graph.order", groups), by_hand, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", [name for name in FEATURES.names() if name.startswith("graph")])
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     config = FeatureConfig(name)

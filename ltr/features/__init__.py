@@ -1,6 +1,6 @@
 """Samples become the columns of phi: four questions, each asked by one or more registered features."""
 
-from ltr.features import grams, graphs, neighbours, popularity, prototypes, teams, tools, wording
+from ltr.features import grams, graphs, neighbours, order, popularity, prototypes, teams, tools, wording
 from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
 from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
 
@@ -16,6 +16,7 @@ __all__ = [
     "grams",
     "graphs",
     "neighbours",
+    "order",
     "popularity",
     "prototypes",
     "teams",

@@ -48,6 +48,7 @@ class Teams:
     edges: tuple[tuple[str, str], ...]
     nodes: Ragged  # of each graph the voices of its nodes
     links: Ragged  # of each graph its edges
+    link_voices: IntArray  # (links, 2): the voices at the ends of each
     is_root: IntArray  # of each node: 1 where no edge leads to it
 
     @property
@@ -61,10 +62,13 @@ def teams_of(graphs: Sequence[Graph]) -> Teams:
     tools, voices, edges = Codes(), Codes(), Codes()
     nodes: list[int] = []
     links: list[int] = []
+    ends: list[int] = []
     roots: list[int] = []
     for graph in graphs:
         texts = graph.texts
-        nodes += [voices[voice] for voice in zip(texts, graph.descriptions, strict=True)]
+        own = [voices[voice] for voice in zip(texts, graph.descriptions, strict=True)]
+        nodes += own
+        ends += [own[end] for edge in graph.edges for end in edge]
         links += [edges[texts[source], texts[target]] for source, target in graph.edges]
         reached = {target for _, target in graph.edges}
         roots += [node not in reached for node in range(len(texts))]
@@ -75,6 +79,7 @@ def teams_of(graphs: Sequence[Graph]) -> Teams:
         edges=tuple(edges),
         nodes=Ragged(_starts([len(graph.texts) for graph in graphs]), np.array(nodes, dtype=np.int64)),
         links=Ragged(_starts([len(graph.edges) for graph in graphs]), np.array(links, dtype=np.int64)),
+        link_voices=np.array(ends, dtype=np.int64).reshape(-1, 2),
         is_root=np.array(roots, dtype=np.int64),
     )
 
