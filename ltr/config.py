@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.encoders import ENCODERS
+from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig
 from ltr.files import STDIN, AnyPath, read_bytes, shown
@@ -17,7 +17,6 @@ from ltr.metrics import named
 from ltr.schema import Kind
 from ltr.train import TRAINERS, TrainConfig
 
-AUTO = "auto"
 LARGEST_CONFIG = 1 << 20
 PATHS = ("train", "test", "tools", "graphs")
 
@@ -114,7 +113,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
     lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
-        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or ENCODERS[name]),
+        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None

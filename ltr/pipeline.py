@@ -10,7 +10,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
 from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
 from ltr.catalogues import read_graphs, read_tools
-from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
+from ltr.config import DataConfig, RunConfig, feature_configs
+from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
@@ -142,7 +143,7 @@ def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> 
 
 def encoder_name(config: RunConfig) -> str:
     """The encoder of a run: the named one, or the best that is installed."""
-    return "hash" if config.encoder == AUTO else config.encoder
+    return best_installed() if config.encoder == AUTO else config.encoder
 
 
 def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFeature) -> Router:

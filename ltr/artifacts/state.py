@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.encoders import ENCODERS
+from ltr.encoders import Remembering
 from ltr.errors import DataError
 from ltr.features import FEATURES, FeatureConfig, FittedFeatures
 from ltr.files.npz import Array
@@ -66,12 +66,10 @@ def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedF
         configs = tuple(FeatureConfig(entry["name"], entry["options"]) for entry in document["features"])
         states = tuple(attached(entry["state"], arrays) for entry in document["features"])
         wanted = document["encoder"]
-        encoder = ENCODERS[wanted["name"]].restored(attached(wanted["state"], arrays))
+        encoder = Remembering.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
         kind: Kind = "graph" if document["kind"] == "graph" else "tool"
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"the description of the features does not hold together: {error!r}") from error
-    if encoder.revision != wanted["revision"]:
-        raise DataError(f"the encoder {encoder.name} is at revision {encoder.revision}, not {wanted['revision']}")
     if any(FEATURES[config.name].kind != kind for config in configs):
         raise DataError(f"not every feature is of the kind {kind!r}")
     return FittedFeatures(kind, configs, states, encoder)

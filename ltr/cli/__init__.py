@@ -2,15 +2,16 @@
 
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from ltr import __version__
-from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
-from ltr.cli.terminal import note, visible
-from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
+from ltr.cli import cache, config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli.terminal import note, visible, warn
+from ltr.errors import DataError, DiskError, LtrError, LtrWarning, ThresholdError, UsageError
 from ltr.files import abandon
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
@@ -33,6 +34,7 @@ app.command("featurize")(featurize.featurize)
 app.command("list")(listing.list_plugins)
 app.command("env")(environment.env)
 app.add_typer(config.app, name="config")
+app.add_typer(cache.app, name="cache")
 
 
 def show_version(wanted: bool) -> None:
@@ -54,12 +56,19 @@ def options(
 def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
+    warnings.showwarning = show_warning  # type: ignore[assignment]  # it takes any place, and looks at none
     try:
         code = run_app()
     except LtrError as error:
         note("\n".join(f"error: {visible(line)}" for line in str(error).split("\n")))
         code = exit_code(error)
     sys.exit(flushed(code))
+
+
+def show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """A warning of ours on one line; those of libraries are for developers, and not shown."""
+    if issubclass(category, LtrWarning):
+        warn(str(message))
 
 
 def run_app() -> int:

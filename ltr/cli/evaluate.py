@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    AllowDownload,
     Graphs,
     Metrics,
     NoRelevant,
@@ -16,6 +17,7 @@ from ltr.cli.options import (
     Ties,
     Tools,
     configured,
+    fetch_own_encoder,
     metric_names,
 )
 from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv
@@ -41,6 +43,7 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     shown: Shown = None,
 ) -> None:
@@ -62,6 +65,7 @@ def evaluate(
         evaluate__baselines=baselines,
     )
     router = load_router(model)
+    fetch_own_encoder(router, allowed=allow_download)
     groups, _ = read(tuple(samples), config.data)
     measured = evaluate_router(router, groups, config)
     if out is not None:

@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import ConfigFile, Encoder, Graphs, Overwrite, Quiet, Samples, Sets, Tools, configured
+from ltr.cli.options import (
+    AllowDownload,
+    ConfigFile,
+    Encoder,
+    Graphs,
+    Overwrite,
+    Quiet,
+    Samples,
+    Sets,
+    Tools,
+    configured,
+    fetch_encoder,
+)
 from ltr.cli.terminal import count, note, visible
 
 
@@ -20,13 +32,15 @@ def featurize(
     graphs: Graphs = None,
     encoder: Encoder = None,
     sets: Sets = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Turn SAMPLES into phi: fit the features on them (cross-fitted), or apply fitted ones (-m)."""
-    from ltr.batch import featurize_and_save
+    from ltr.batch import featurize_and_save, fitted_features
 
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
+    fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     groups, names = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
     if not quiet:
         rows = count(len(groups.labels), "candidate")

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
+from ltr.cli.options import (
+    AllowDownload,
+    DryRun,
+    Overwrite,
+    Quiet,
+    Seed,
+    Sets,
+    Shown,
+    configured,
+    fetch_encoder,
+)
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, visible, warn
 from ltr.cli.train import show_plan
@@ -23,6 +33,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     sets: Sets = None,
     seed: Seed = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     shown: Shown = None,
@@ -39,6 +50,8 @@ def run(
         for config in wanted:
             show_plan(config, out / config.name)
         return
+    for config in wanted:
+        fetch_encoder(config.encoder, allowed=allow_download)
     finished: list[Finished] = []
     with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
         for each in run_all(wanted, out, overwrite=overwrite, on_epoch=on_epoch):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    AllowDownload,
     ConfigFile,
     DryRun,
     Encoder,
@@ -20,6 +21,7 @@ from ltr.cli.options import (
     Ties,
     Tools,
     configured,
+    fetch_encoder,
     metric_names,
     samples_or_share,
 )
@@ -47,6 +49,7 @@ def train(
     ties: Ties = None,
     seed: Seed = None,
     sets: Sets = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     shown: Shown = None,
@@ -74,6 +77,7 @@ def train(
     if dry_run:
         show_plan(wanted, out)
         return
+    fetch_encoder(wanted.encoder, allowed=allow_download)
     learn(wanted, out, overwrite=overwrite, shown=shown, quiet=quiet)
 
 
