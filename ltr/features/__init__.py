@@ -1,6 +1,6 @@
 """Samples become the columns of phi: four questions, each asked by one or more registered features."""
 
-from ltr.features import grams, graphs, neighbours, order, popularity, prototypes, teams, tools, wording
+from ltr.features import grams, graphs, neighbours, order, popularity, prototypes, talk, teams, tools, wording
 from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
 from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
 
@@ -19,6 +19,7 @@ __all__ = [
     "order",
     "popularity",
     "prototypes",
+    "talk",
     "teams",
     "tools",
     "wording",

@@ -9,7 +9,8 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
 from ltr.features.prototypes import refuse_other_revision
 from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import places, right_rows, row_queries, teams_in
+from ltr.features.spoken import right_rows, row_queries, teams_in
+from ltr.features.tables import places
 from ltr.features.teams import edge_table, right_teams, table_edges
 from ltr.features.words import Ragged
 from ltr.groups import Candidates, Groups

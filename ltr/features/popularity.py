@@ -6,7 +6,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, code_sums
 from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import looked_up, right_rows, table, table_texts
+from ltr.features.spoken import right_rows
+from ltr.features.tables import looked_up, table, table_texts
 from ltr.groups import Candidates, Groups
 
 
