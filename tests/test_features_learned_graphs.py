@@ -58,21 +58,34 @@ def mean(numbers):
     return sum(listed) / len(listed) if listed else 0.0
 
 
-def test_graph_proto_is_the_mean_prototype_of_the_nodes(groups):
-    def prototype(name, text):
-        total, counted = 3 * vector(text), set()
-        for line in RIGHT:
-            said = dict(reversed(nodes(line)))
-            if name in said and (line["trace_id"], line["query"]) not in counted:
-                counted.add((line["trace_id"], line["query"]))
-                total = total + vector(max(clauses(line["query"]), key=lambda clause: vector(clause) @ vector(text)))
-        return total / np.linalg.norm(total)
+def prototype(name, text):
+    """The unit vector of a node's tool."""
+    total, counted = 3 * vector(text), set()
+    for line in RIGHT:
+        said = dict(reversed(nodes(line)))
+        if name in said and (line["trace_id"], line["query"]) not in counted:
+            counted.add((line["trace_id"], line["query"]))
+            total = total + vector(max(clauses(line["query"]), key=lambda clause: vector(clause) @ vector(text)))
+    return total / np.linalg.norm(total)
 
+
+def test_graph_proto_is_the_mean_prototype_of_the_nodes(groups):
     by_hand = [
         mean(max(vector(part) @ prototype(*node) for part in parts(line["query"])) for node in nodes(line))
         for line in LINES
     ]
     np.testing.assert_allclose(values("graph.proto", groups), by_hand, atol=HALF)
+
+
+def test_graph_clauses_asks_whether_each_clause_has_a_node_that_serves_it(groups):
+    by_hand = [
+        mean(
+            max([0.0, *(vector(clause) @ prototype(*node) for node in nodes(line))])
+            for clause in clauses(line["query"])
+        )
+        for line in LINES
+    ]
+    np.testing.assert_allclose(values("graph.clauses", groups), by_hand, atol=HALF)
 
 
 def test_graph_near_edges_asks_the_twenty_nearest_queries_for_their_edges(groups):

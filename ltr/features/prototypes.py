@@ -129,3 +129,23 @@ def team_prototype(candidates: Candidates, state: State, context: Context, *, ow
     values = nearest_part(parts_in(candidates, context), queries, vectors, voices, context)[0]
     owner = np.repeat(np.arange(len(candidates.graphs)), nodes.lengths)
     return code_sums(owner, values[pair], len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
+
+
+@feature("graph.clauses", "struct", fit=fit_prototypes)
+def served_clauses(candidates: Candidates, state: State, context: Context, *, own: float = OWN_TEXT) -> FloatArray:
+    """Mean over the query's clauses of the largest tool.proto cosine of a node, at least 0: is each clause served?
+
+    No nodes: 0.
+    """
+    teams, parts = teams_in(candidates, context), parts_in(candidates, context).clauses_only()
+    vectors = prototypes(state or {}, teams.tools, teams.voices, teams.voice_tools, context, own)
+    clauses = parts.of_query.take(row_queries(candidates))
+    rows = np.repeat(np.arange(len(candidates.graphs)), clauses.lengths)
+    nodes = teams.nodes.take(candidates.graphs[rows])  # of each clause those of its row
+    owner, count = np.repeat(np.arange(len(rows)), nodes.lengths), max(len(teams.voices), 1)
+    pairs, pair = np.unique(clauses.codes[owner] * count + nodes.codes, return_inverse=True)
+    asked = context.encoder.encode(parts.texts, "query")
+    found = asked.dots(pairs // count, vectors, pairs % count)[pair]
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, owner, found)
+    return code_sums(rows, largest, len(candidates.graphs)) / np.maximum(clauses.lengths, 1)
