@@ -18,6 +18,7 @@ ORDERS = {
     "columns.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner
     "encoders/sparse.py",  # the same, and pairs of texts by the first
+    "features/neighbours.py",  # stored queries by nearness, and edges by code
     "artifacts/columns.py",  # rows by their line
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}
