@@ -76,7 +76,7 @@ def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     queries, voices = _distinct(lexicon, candidates.query_texts), _distinct(lexicon, tools.texts)
     asked, said = (lexicon.codes(table_texts(kept[side])) for side in ("asked", "said"))
     pairs, gains = kept["pairs"], kept["gains"].astype(float)
-    meetings = sparse(pairs["said"], pairs["asked"].astype(np.int64), gains, (len(said), len(asked)))
+    meetings = sparse(pairs["said"], pairs["asked"].astype(np.int64), gains, (max(len(said), 1), len(asked)))
     of_queries = _shared(queries, asked, len(lexicon))
     values, rows = np.zeros(len(candidates.names)), row_queries(candidates)
     for first in range(0, len(tools.texts), TOOLS):
