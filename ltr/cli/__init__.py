@@ -9,7 +9,7 @@ import typer
 
 from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
-from ltr.cli.terminal import note, visible
+from ltr.cli.terminal import note, show_warnings, visible
 from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
 from ltr.files import abandon
 
@@ -54,6 +54,7 @@ def options(
 def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
+    show_warnings()
     try:
         code = run_app()
     except LtrError as error:

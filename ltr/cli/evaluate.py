@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    Code,
     Graphs,
     Metrics,
     NoRelevant,
@@ -17,6 +18,7 @@ from ltr.cli.options import (
     Tools,
     configured,
     metric_names,
+    run_code,
 )
 from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv
 from ltr.errors import ThresholdError, UsageError
@@ -41,6 +43,7 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    code: Code = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
 ) -> None:
@@ -49,6 +52,7 @@ def evaluate(
     from ltr.batch import keep_evaluation
     from ltr.pipeline import evaluate_router, read
 
+    run_code(code)
     limits = thresholds(fail_under or [])
     config = configured(
         None,

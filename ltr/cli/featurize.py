@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import ConfigFile, Encoder, Graphs, Overwrite, Quiet, Samples, Sets, Tools, configured
+from ltr.cli.options import (
+    Code,
+    ConfigFile,
+    Encoder,
+    Graphs,
+    Overwrite,
+    Quiet,
+    Samples,
+    Sets,
+    Tools,
+    configured,
+    run_code,
+)
 from ltr.cli.terminal import count, note, visible
 
 
@@ -20,12 +32,14 @@ def featurize(
     graphs: Graphs = None,
     encoder: Encoder = None,
     sets: Sets = None,
+    code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Turn SAMPLES into phi: fit the features on them (cross-fitted), or apply fitted ones (-m)."""
     from ltr.batch import featurize_and_save
 
+    run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
     groups, names = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
     if not quiet:

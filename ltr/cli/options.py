@@ -16,6 +16,9 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", he
 Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
 Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
 Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
+Code = Annotated[
+    list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
@@ -40,6 +43,14 @@ def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "Run
             key = path.replace("__", ".")
             document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
     return checked(document, config)
+
+
+def run_code(files: list[str] | None) -> None:
+    """Run the files, so that what they register can be named."""
+    from ltr.plugins import load_code
+
+    for file in files or []:
+        load_code(file)
 
 
 def samples_or_share(text: str | None) -> Any:

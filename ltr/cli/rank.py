@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Graphs, Shown, Tools, configured
+from ltr.cli.options import Code, Graphs, Shown, Tools, configured, run_code
 from ltr.cli.terminal import Format, chosen_format, columns_of_terminal, emphasis, number, shortened, table, visible
 from ltr.errors import UsageError
 
@@ -27,11 +27,13 @@ def rank(
     graphs: Graphs = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
+    code: Code = None,
     shown: Shown = None,
 ) -> None:
     """Rank the candidates of a QUERY: those of a catalogue, or of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
+    run_code(code)
     found = (
         of_samples(model, str(samples), tools, graphs, k)
         if query is None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
+from ltr.cli.options import Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured, run_code
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, visible, warn
 from ltr.cli.train import show_plan
@@ -22,6 +22,7 @@ def run(
     configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     sets: Sets = None,
+    code: Code = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
@@ -31,6 +32,7 @@ def run(
     """Run each of the CONFIGS, in order, and compare what they came to."""
     from ltr.batch import run_all
 
+    run_code(code)
     names = configs or [HERE]
     if not configs and not Path(HERE).exists():
         raise UsageError(f"no {HERE} here; name a config")

@@ -120,6 +120,23 @@ def warn(text: str) -> None:
     note(f"warning: {visible(text)}")
 
 
+def show_warnings() -> None:
+    """From here on, a warning of ours is one line; those of others stay as they are."""
+    import warnings
+
+    from ltr.errors import PluginWarning
+
+    others = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, PluginWarning):
+            warn(str(message))
+        else:
+            others(message, category, *place, **more)
+
+    warnings.showwarning = show
+
+
 def show_json(document: Any) -> None:
     """The result as JSON; what is not a number is refused."""
     print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))

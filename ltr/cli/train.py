@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    Code,
     ConfigFile,
     DryRun,
     Encoder,
@@ -21,6 +22,7 @@ from ltr.cli.options import (
     Tools,
     configured,
     metric_names,
+    run_code,
     samples_or_share,
 )
 from ltr.cli.progress import watched
@@ -47,12 +49,14 @@ def train(
     ties: Ties = None,
     seed: Seed = None,
     sets: Sets = None,
+    code: Code = None,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
     """Learn w from SAMPLES and keep the run under OUT."""
+    run_code(code)
     wanted = configured(
         config,
         sets,
