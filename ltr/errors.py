@@ -22,10 +22,6 @@ class RunError(LtrError):
     """Work that started on good input and could not be finished."""
 
 
-class PluginWarning(UserWarning):
-    """A plug-in of an installed package that is left out: the work goes on without it."""
-
-
 class ThresholdError(RunError):
     """A result that is below what was asked for."""
 

@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ltr import __version__
-from ltr.errors import PluginWarning, UsageError
+from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 VARIABLE = "LTR_LOAD_PLUGINS"  # unset: every package; empty: none; names with commas: these packages
 LONGEST_CAUSE = 200
+
+
+class PluginWarning(UserWarning):
+    """A plug-in of an installed package that is left out: the work goes on without it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.errors import PluginWarning, UsageError
-from ltr.plugins import OURS, load_code
+from ltr.errors import UsageError
+from ltr.plugins import OURS, PluginWarning, load_code
 from ltr.registry import Registry
 from tests.builders import tool_lines, write_lines
 

@@ -4,6 +4,7 @@ from ltr.artifacts.columns import load_columns, load_features, save_columns, sid
 from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
+    RUN,
     TOOLS,
     claim,
     inputs,
@@ -17,6 +18,7 @@ from ltr.artifacts.run import (
 
 __all__ = [
     "CONFIG",
+    "RUN",
     "TOOLS",
     "Router",
     "claim",

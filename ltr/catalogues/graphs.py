@@ -69,22 +69,23 @@ def graph_columns(
     types, graphs, decoded = Codes(), Codes(), Codes()
     type_codes, graph_codes = np.empty_like(samples.types), np.empty_like(samples.trees)
     for row, (tree, own_type) in enumerate(zip(samples.trees.tolist(), samples.types.tolist(), strict=True)):
-        entry = catalogue.get(_key(samples, row)) if catalogue else None
+        entry = catalogue.get(key_of(samples, row)) if catalogue else None
         if entry is None and tree not in decoded:
-            decoded[tree] = graphs[_own_graph(samples, row)]
+            decoded[tree] = graphs[own_graph(samples, row)]
         given_type = entry.candidate_type if entry else None
         type_codes[row] = types[samples.type_texts[own_type] if given_type is None else given_type]
         graph_codes[row] = graphs[entry.graph] if entry else decoded[tree]
     return type_codes, tuple(types), graph_codes, tuple(graphs)
 
 
-def _key(samples: Samples, row: int) -> GraphKey:
+def key_of(samples: Samples, row: int) -> GraphKey:
+    """What a graph catalogue knows the row by."""
     group = samples.groups[row]
     trace_id, node_id = samples.trace_ids[samples.traces[group]], samples.node_ids[samples.nodes[group]]
     return trace_id, node_id, samples.name_texts[samples.names[row]]
 
 
-def _own_graph(samples: Samples, row: int) -> Graph:
+def own_graph(samples: Samples, row: int) -> Graph:
     """The graph on the row's own line; with ready features it may be missing, and is empty then."""
     tree = samples.tree_texts[samples.trees[row]]
     try:

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train, validate
 from ltr.cli.terminal import note, show_warnings, visible
 from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
 from ltr.files import abandon
@@ -25,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init.init)
+app.command("validate")(validate.validate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)

@@ -124,7 +124,7 @@ def show_warnings() -> None:
     """From here on, a warning of ours is one line; those of others stay as they are."""
     import warnings
 
-    from ltr.errors import PluginWarning
+    from ltr.plugins import PluginWarning
 
     others = warnings.showwarning
 
