@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray, code_sums
-from ltr.groups import Groups
+from ltr.catalogues import ToolCatalogue
+from ltr.groups import Candidates, Groups
 from ltr.validate.findings import Finding, Severity, first_rows, places
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
@@ -88,6 +89,17 @@ def _texts(groups: Groups) -> Iterator[Finding]:
         yield from _of_rows(groups, np.flatnonzero(empty), "info", "no-text", said)
         again, what = _repeats(groups, candidates.texts, ~empty), "description"
     yield from _of_rows(groups, again, "info", "same-text", f"candidates with the {what} of another of their group")
+
+
+def not_in_catalogue(candidates: Candidates, tools: ToolCatalogue) -> Iterator[Finding]:
+    """Tools that the catalogue, where there is one, says nothing of."""
+    if tools and candidates.kind == "tool":
+        known = np.array([name in tools for name in candidates.name_texts])
+        rows = np.flatnonzero(~known[candidates.names])
+        said = f"tools that the catalogue does not know ({(~known).sum():,} names): they keep their own text"
+        if rows.size:
+            where = places(candidates, rows)
+            yield Finding(severity="info", code="not-in-catalogue", message=said, where=where, count=len(rows))
 
 
 def _repeats(groups: Groups, codes: IntArray, counted: BoolArray) -> IntArray:

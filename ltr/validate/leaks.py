@@ -51,11 +51,13 @@ def _words(
     marks = flat[starts[codes][bearer] + step]
     counted = tally(judged, bearer, marks, len(numbers))
     enough = np.bincount(flat, minlength=len(numbers)) >= (FEWEST_TOOLS if groups.candidates.kind == "tool" else 1)
-    for how, each in (("with", counted), ("without", counted.absent())):
-        found = np.flatnonzero(_tells(each, judged) & enough)
-        if found.size:
-            yield _word_finding(code, f"{what}s {how}", groups, judged, each, found, list(numbers), (bearer, marks))
-            return  # what stands on every right candidate is missing on every wrong one: one leak
+    both = {"with": counted, "without": counted.absent()}
+    leaks = {how: np.flatnonzero(_tells(each, judged) & enough) for how, each in both.items()}
+    # what stands on every right candidate is missing on every wrong one: the clearer of the two is the leak
+    how = max(leaks, key=lambda name: round(float(both[name].surprise[leaks[name]].max(initial=0.0)), 6))
+    if leaks[how].size:
+        which = f"{what}s {how}"
+        yield _word_finding(code, which, groups, judged, both[how], leaks[how], list(numbers), (bearer, marks))
 
 
 def _tells(counted: Tally, judged: Judged) -> BoolArray:
