@@ -73,9 +73,20 @@ def test_a_third_of_the_ids_is_enough(tmp_path):
     assert "'gold'" in found(tmp_path, lines)["leak-id"].message
 
 
-def test_a_tool_that_is_nearly_always_right_is_history_and_no_leak(tmp_path):
-    lines = changed(CLEAN["tool"], tool=lambda line: "web_surfer" if line["label"] else line["tool"])
-    assert "leak-id" not in found(tmp_path, lines)
+def popular(share):
+    """Samples whose right tool is the same in so many of ten traces, and never offered where it is wrong."""
+    return changed(
+        CLEAN["tool"],
+        tool=lambda line: "web_surfer" if line["label"] and int(line["trace_id"][1:]) % 10 < share else line["tool"],
+    )
+
+
+def test_a_tool_that_is_right_whenever_it_is_offered_is_history_and_no_leak(tmp_path):
+    assert "leak-id" not in found(tmp_path, popular(6))
+
+
+def test_a_tool_that_is_the_answer_to_everything_is_told(tmp_path):
+    assert "'web'" in found(tmp_path, popular(10))["leak-id"].message
 
 
 def test_a_type_that_carries_the_label_is_found(tmp_path):

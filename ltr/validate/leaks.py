@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from ltr.arrays import BoolArray, IntArray, ragged
+from ltr.arrays import IntArray, ragged
 from ltr.columns import Codes
 from ltr.groups import Groups
 from ltr.jsonlines import excerpt
@@ -16,17 +18,31 @@ WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\dA-Za-z_]+")
 PRECISION = 0.95  # of the rows that bear a leaking word are right: popular tools do not reach it
 RECALL = 0.2  # of the right rows bear it
 FEWEST_TOOLS = 3  # a word of one or two tools is their name: that they are popular is history, not a leak
+NEARLY_ALL = 0.9  # unless they are all there is to know
+ALIKE = 0.9  # of the hits of the clearest word, from which another is shown beside it
 EXCESS = 0.3  # of the way from chance to certainty, for a place
 SHOWN = 3
 
 
-def label_leaks(groups: Groups) -> Iterator[Finding]:
-    """Leaks of the label through ids, types and places: cheap, linear in the rows."""
-    judged, candidates = Judged.of(groups), groups.candidates
-    yield from _words("leak-id", "id", groups, judged, candidates.names, candidates.name_texts)
-    if candidates.kind == "graph":
-        yield from _words("leak-type", "type", groups, judged, candidates.types, candidates.type_texts)
-    yield from _position(groups, judged)
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of ids or types, and which row bears which: rows[i] bears the word marks[i]."""
+
+    texts: list[str]
+    names: IntArray  # (words,) how many distinct ids have it
+    rows: IntArray
+    marks: IntArray
+
+    @classmethod
+    def of(cls, codes: IntArray, names: Sequence[str]) -> Self:
+        """Those of the names, and of the rows that name codes[row]."""
+        numbers = Codes()
+        of_name = [[numbers[word] for word in words(name)] for name in names]
+        lengths = np.array([len(each) for each in of_name], dtype=np.int64)
+        flat = np.array([number for each in of_name for number in each], dtype=np.int64)
+        rows, step = ragged(lengths[codes])
+        marks = flat[(np.cumsum(lengths) - lengths)[codes][rows] + step]
+        return cls(list(numbers), np.bincount(flat, minlength=len(numbers)), rows, marks)
 
 
 def words(text: str) -> list[str]:
@@ -38,59 +54,46 @@ def words(text: str) -> list[str]:
     return list(dict.fromkeys([*(part.lower() for part in WORD.findall(text)), text.lower()]))
 
 
-def _words(
-    code: str, what: str, groups: Groups, judged: Judged, codes: IntArray, texts: Sequence[str]
-) -> Iterator[Finding]:
+def label_leaks(groups: Groups) -> Iterator[Finding]:
+    """Leaks of the label through ids, types and places: cheap, linear in the rows."""
+    judged, candidates = Judged.of(groups), groups.candidates
+    if not judged.can_tell.any():
+        return
+    yield from _told_by("id", groups, judged, Words.of(candidates.names, candidates.name_texts))
+    if candidates.kind == "graph":
+        yield from _told_by("type", groups, judged, Words.of(candidates.types, candidates.type_texts))
+    yield from _position(groups, judged)
+
+
+def _told_by(what: str, groups: Groups, judged: Judged, borne: Words) -> Iterator[Finding]:
     """The words that stand, or do not stand, on nearly all right candidates and nearly no other."""
-    numbers = Codes()
-    of_text = [[numbers[word] for word in words(text)] for text in texts]
-    lengths = np.array([len(each) for each in of_text], dtype=np.int64)
-    flat = np.array([number for each in of_text for number in each], dtype=np.int64)
-    starts = np.cumsum(lengths) - lengths
-    bearer, step = ragged(lengths[codes])
-    marks = flat[starts[codes][bearer] + step]
-    counted = tally(judged, bearer, marks, len(numbers))
-    enough = np.bincount(flat, minlength=len(numbers)) >= (FEWEST_TOOLS if groups.candidates.kind == "tool" else 1)
+    counted = tally(judged, borne.rows, borne.marks, len(borne.texts))
     both = {"with": counted, "without": counted.absent()}
-    leaks = {how: np.flatnonzero(_tells(each, judged) & enough) for how, each in both.items()}
+    leaks = {how: _leaking(each, judged, borne, groups.candidates.kind) for how, each in both.items()}
     # what stands on every right candidate is missing on every wrong one: the clearer of the two is the leak
     how = max(leaks, key=lambda name: round(float(both[name].surprise[leaks[name]].max(initial=0.0)), 6))
-    if leaks[how].size:
-        which = f"{what}s {how}"
-        yield _word_finding(code, which, groups, judged, both[how], leaks[how], list(numbers), (bearer, marks))
-
-
-def _tells(counted: Tally, judged: Judged) -> BoolArray:
-    precise = counted.hits >= PRECISION * np.maximum(counted.rows, 1)
-    return precise & (counted.hits >= RECALL * judged.total) & beyond_chance(counted)
-
-
-def _word_finding(
-    code: str,
-    which: str,
-    groups: Groups,
-    judged: Judged,
-    counted: Tally,
-    found: IntArray,
-    names: list[str],
-    borne: tuple[IntArray, IntArray],
-) -> Finding:
-    best = int(found[np.argmax(counted.surprise[found])])
-    alike = [mark for mark in found.tolist() if mark == best or counted.hits[mark] >= 0.9 * counted.hits[best]]
-    shown = ", ".join(excerpt(names[mark]) for mark in [best, *(mark for mark in alike if mark != best)][:SHOWN])
-    bears = np.zeros(len(judged.owner), dtype=bool)
-    bears[borne[0][borne[1] == best]] = True
-    if which.endswith("without"):
-        bears = ~bears
-    right = np.flatnonzero(bears & (judged.is_right > 0) & judged.can_tell[judged.owner])
-    hits, rows, expected = counted.hits[best], counted.rows[best], counted.expected[best]
+    if not leaks[how].size:
+        return
+    best = max(leaks[how].tolist(), key=both[how].surprise.__getitem__)
+    hits, rows, expected = (float(each[best]) for each in (both[how].hits, both[how].rows, both[how].expected))
+    alike = [mark for mark in leaks[how].tolist() if mark != best and both[how].hits[mark] >= ALIKE * hits]
+    shown = ", ".join(excerpt(borne.texts[mark]) for mark in [best, *alike][:SHOWN])
     message = (
-        f"{which} the word {shown} are right {hits:,.0f} times of {rows:,.0f}, by chance {expected:,.0f}, "
-        f"and are {share(hits, judged.total)} of what is right: the {which.split()[0][:-1]} tells the label"
+        f"{what}s {how} the word {shown} are right {hits:,.0f} times of {rows:,.0f}, by chance {expected:,.0f}, "
+        f"and are {share(hits, judged.total)} of what is right: the {what} tells the label"
     )
-    return Finding(
-        severity="warning", code=code, message=message, where=places(groups.candidates, right), count=int(hits)
-    )
+    bears = np.bincount(borne.rows[borne.marks == best], minlength=len(judged.owner)) > 0
+    right = np.flatnonzero((bears if how == "with" else ~bears) & (judged.is_right > 0))
+    where = places(groups.candidates, right)
+    yield Finding(severity="warning", code=f"leak-{what}", message=message, where=where, count=int(hits))
+
+
+def _leaking(counted: Tally, judged: Judged, borne: Words, kind: str) -> IntArray:
+    """The words that tell right from wrong too well to be anything but a mark of the label."""
+    precise = counted.hits >= PRECISION * np.maximum(counted.rows, 1)
+    frequent = (borne.names >= FEWEST_TOOLS) | (kind == "graph") | (counted.hits >= NEARLY_ALL * judged.total)
+    found = precise & frequent & (counted.hits >= RECALL * judged.total) & beyond_chance(counted)
+    return np.flatnonzero(found)
 
 
 def _position(groups: Groups, judged: Judged) -> Iterator[Finding]:
@@ -113,10 +116,5 @@ def _position(groups: Groups, judged: Judged) -> Iterator[Finding]:
         f"the right candidate stands {place} in its group {hits:,.0f} times of {trials:,.0f}, by chance "
         f"{expected:,.0f}: the order tells the label wherever ties fall by file"
     )
-    yield Finding(
-        severity="warning",
-        code="leak-position",
-        message=message,
-        where=places(groups.candidates, right),
-        count=int(hits),
-    )
+    where = places(groups.candidates, right)
+    yield Finding(severity="warning", code="leak-position", message=message, where=where, count=int(hits))
