@@ -41,7 +41,7 @@ class Registry(Generic[Plugin]):
         return lambda plugin: self.add(name, plugin)
 
     def __getitem__(self, name: str) -> Plugin:
-        if name not in self._plugins:
+        if not isinstance(name, str) or name not in self._plugins:
             raise UnknownNameError(self.kind, name, self.names())
         return self._plugins[name]
 

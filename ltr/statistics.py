@@ -1,11 +1,13 @@
 """How sure a mean is: seeded bootstrap intervals, by row or by cluster."""
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
+import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, code_sums
-from ltr.errors import DataError
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_array, as_floats, code_sums
+from ltr.errors import DataError, UsageError
 
 DRAWS = 1 << 20  # indices drawn at once
 
@@ -22,10 +24,10 @@ class Interval:
 
 
 def bootstrap_mean(
-    values: FloatArray,
+    values: npt.ArrayLike,
     rng: np.random.Generator,
     *,
-    clusters: IntArray | None = None,
+    clusters: npt.ArrayLike | None = None,
     resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
@@ -39,32 +41,54 @@ def bootstrap_mean(
     >>> interval.mean, interval.low, interval.high
     (0.75, 0.25, 1.0)
     """
-    if not values.size:
-        raise DataError("no values to resample")
-    if not np.isfinite(values).all():
-        raise DataError("values to resample must be finite")
-    codes = np.arange(len(values)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    checked = _checked("values", values)
+    if not isinstance(resamples, Integral) or isinstance(resamples, bool) or resamples < 1:
+        raise UsageError(f"resamples is {resamples!r}; a whole number of at least 1 is needed")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise UsageError(f"level is {level!r}; it must be between 0 and 1")
+    codes = np.arange(len(checked)) if clusters is None else _cluster_codes(clusters, len(checked))
     sizes = np.bincount(codes)
-    sums = code_sums(codes, values, len(sizes))
-    means = np.concatenate(_resampled(sums, sizes, rng, resamples))
+    sums = code_sums(codes, checked, len(sizes))
+    means = np.concatenate(_resampled(sums, sizes, rng, int(resamples)))
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(float(values.mean()), float(low), float(high), level, len(sums))
+    return Interval(float(checked.mean()), float(low), float(high), level, len(sums))
 
 
 def bootstrap_difference(
-    values: FloatArray,
-    baseline: FloatArray,
+    values: npt.ArrayLike,
+    baseline: npt.ArrayLike,
     rng: np.random.Generator,
     *,
-    clusters: IntArray | None = None,
+    clusters: npt.ArrayLike | None = None,
     resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
     """Mean of values - baseline, paired row by row, with its percentile bootstrap interval."""
-    if values.shape != baseline.shape:
-        raise DataError(f"{values.shape} values cannot be paired with {baseline.shape}")
-    return bootstrap_mean(values - baseline, rng, clusters=clusters, resamples=resamples, level=level)
+    ours, theirs = _checked("values", values), _checked("baseline", baseline)
+    if ours.shape != theirs.shape:
+        raise DataError(f"{len(ours)} values cannot be paired with {len(theirs)}")
+    return bootstrap_mean(ours - theirs, rng, clusters=clusters, resamples=resamples, level=level)
+
+
+def _checked(argument: str, values: npt.ArrayLike) -> FloatArray:
+    """One axis of finite numbers, at least one."""
+    checked = as_floats(argument, values)
+    if checked.ndim != 1:
+        raise DataError(f"{argument} to resample must have one axis, found shape {checked.shape}")
+    if not checked.size:
+        raise DataError(f"no {argument} to resample")
+    if not (np.abs(checked) <= LARGEST).all():  # NaN fails too
+        raise DataError(f"{argument} to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
+    return checked
+
+
+def _cluster_codes(clusters: npt.ArrayLike, rows: int) -> IntArray:
+    """Each row's cluster as a number from 0."""
+    given = as_array("clusters", clusters)
+    if given.shape != (rows,):
+        raise DataError(f"one cluster a value is needed ({rows},), found shape {given.shape}")
+    return np.unique(given, return_inverse=True)[1]
 
 
 def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> list[FloatArray]:

@@ -4,12 +4,14 @@ from ltr.artifacts.columns import load_columns, load_features, save_columns, sid
 from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
+    EVALUATION,
     RUN,
     TOOLS,
     claim,
     inputs,
     machine,
     refuse_taken,
+    refuse_unwritable,
     write_history,
     write_log,
     write_metrics,
@@ -18,6 +20,7 @@ from ltr.artifacts.run import (
 
 __all__ = [
     "CONFIG",
+    "EVALUATION",
     "RUN",
     "TOOLS",
     "Router",
@@ -29,6 +32,7 @@ __all__ = [
     "machine",
     "nameless",
     "refuse_taken",
+    "refuse_unwritable",
     "save_columns",
     "save_router",
     "sidecar",

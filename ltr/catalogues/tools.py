@@ -54,7 +54,7 @@ def _documents(path: AnyPath) -> Iterator[tuple[str, Any]]:
         yield shown(path), msgspec.json.decode(content)
         return
     except FAILURES as failure:
-        if not _is_json(content.lstrip().partition(b"\n")[0]):
+        if not _is_json(content.lstrip().split(b"\n", 1)[0]):
             raise FileError(shown(path), str(explained(content, failure, NEEDED))) from failure
     lines = enumerate(content.split(b"\n"), start=1)
     for number, document in records(path, lines, object, A_LINE):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Code, Shown, run_code
-from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
 if TYPE_CHECKING:
     from ltr.registry import Registry
@@ -29,7 +29,7 @@ def list_plugins(
     code: Code = None,
     shown: Shown = None,
 ) -> None:
-    """Every feature, encoder, metric or trainer that can be named."""
+    """List features, encoders, metrics or trainers."""
     run_code(code)
     headers, rows = described(kind)
     match chosen_format(shown):
@@ -38,7 +38,7 @@ def list_plugins(
         case Format.TSV:
             show_tsv([headers, *rows])
         case Format.HUMAN:
-            print("\n".join(table(headers, rows, flexible=len(headers) - 1, indent="")))
+            say(*listing(headers, rows))
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import Graphs, Shown, Tools
-from ltr.cli.terminal import Format, chosen_format, count, emphasis, show_json, show_tsv, visible
+from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_json, show_tsv, visible
 from ltr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ def validate(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
     shown: Shown = None,
 ) -> None:
-    """Say what is wrong with SAMPLES: errors, leaks, overlap, degenerate groups. Of a RUN: whether it is whole."""
+    """Say what is wrong with SAMPLES, or with a RUN.
+
+    Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
+    """
     report = examined(samples, against, tools, graphs)
     match chosen_format(shown):
         case Format.JSON:
@@ -33,7 +36,7 @@ def validate(
         case Format.TSV:
             show_tsv([COLUMNS, *(cells(finding) for finding in report.findings)])
         case Format.HUMAN:
-            print("\n".join(lines(report)))
+            say(*lines(report))
     if report.counts["errors"]:
         raise DataError(f"{count(report.counts['errors'], 'error')} found")
     if strict and report.counts["warnings"]:
