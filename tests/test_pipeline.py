@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.encoders import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FeatureConfig, fit_features
 from ltr.groups import read_groups
@@ -42,7 +43,7 @@ def test_a_run_is_features_then_fit_then_rank_then_evaluate(tools):
 
 def test_graphs_run_the_same_way(tmp_path):
     train = write_lines(tmp_path / "graphs.jsonl", graph_lines(traces=30))
-    result = run(RunConfig(data=DataConfig(train=str(train)), train=NEWTON))
+    result = run(RunConfig(data=DataConfig(train=str(train)), encoder="hash", train=NEWTON))
     assert result.router.names == ("graph.rel", "graph.hist", "graph.coop", "graph.struct")
     assert result.config.kind == "graph"
 
@@ -65,7 +66,7 @@ def test_the_trained_w_beats_the_baselines_it_is_shown_beside(tools):
 
 def test_the_config_comes_back_with_everything_decided(tools):
     decided = run(RunConfig(data=tools.data)).config
-    assert (decided.kind, decided.encoder) == ("tool", "hash")
+    assert (decided.kind, decided.encoder) == ("tool", best_installed())
     assert decided.features == ("tool.rel", "tool.hist", "tool.coop", "tool.struct")
 
 
