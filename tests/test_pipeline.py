@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,16 @@ def test_group_weights_of_the_samples_reach_the_trainer(tools, tmp_path):
     lines = [{**line, "weight": 5.0 if line["trace_id"] == "t0" else 1.0} for line in tool_lines(seed=1, traces=30)]
     weighted = with_data(tools, train=str(write_lines(tmp_path / "weighted.jsonl", lines)))
     assert not np.array_equal(run(weighted).router.w, run(tools).router.w)
+
+
+def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools, tmp_path):
+    every = run(replace(tools, features=("recommended",)))
+    assert len(every.router.names) == 7
+    assert not any("recommended" in warning for warning in every.warnings)
+    assert every.config.features == every.router.names
+    few = write_lines(tmp_path / "few.jsonl", tool_lines(seed=3, traces=4))
+    fewer = run(replace(with_data(tools, train=str(few)), features=("recommended",)))
+    assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
+    assert fewer.warnings == (
+        "only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on",
+    )
