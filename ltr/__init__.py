@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ltr.routing import Answer, Choice, Ranker, load
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
     from ltr.train import TrainConfig, fit
+    from ltr.validate import Finding, Report, validate_run, validate_samples
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
@@ -101,6 +102,12 @@ _HOMES = {
         "TrainConfig",
         "fit",
     ),
+    "ltr.validate": (
+        "Finding",
+        "Report",
+        "validate_run",
+        "validate_samples",
+    ),
 }
 
 __all__ = [
@@ -117,6 +124,7 @@ __all__ = [
     "Evaluation",
     "FeatureConfig",
     "FileError",
+    "Finding",
     "Finished",
     "Groups",
     "Interval",
@@ -124,6 +132,7 @@ __all__ = [
     "Model",
     "Ranker",
     "Ranking",
+    "Report",
     "RunConfig",
     "RunError",
     "RunResult",
@@ -150,6 +159,8 @@ __all__ = [
     "run",
     "run_all",
     "run_and_save",
+    "validate_run",
+    "validate_samples",
 ]
 
 

@@ -20,6 +20,7 @@ from ltr.metrics import Evaluation
 from ltr.model import Model, direction_text
 from ltr.ranking import Ranking
 from ltr.train import Epoch, fit
+from ltr.validate import quick_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,14 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
             raise UsageError(
                 "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
             )
-        return *_split((train, state), data.test, config.seed), ()
+        kept, drawn = _split((train, state), data.test, config.seed)
+        return kept, drawn, _warnings(kept[0], drawn)
     test = None if data.test is None else read(data.test, data)[0]
-    return (train, state), test, () if test is None else tuple(_overlaps(train, test))
+    return (train, state), test, _warnings(train, test)
+
+
+def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
+    return tuple(f"{each.code}: {each.message}" for each in quick_findings(train, test))
 
 
 def read(
@@ -208,15 +214,3 @@ def _split(
     is_test = np.array([mark < limit for mark in drawn])[groups.candidates.traces]
     kept: IntArray = np.flatnonzero(~is_test)
     return (select(groups, kept), state), select(groups, np.flatnonzero(is_test))
-
-
-def _overlaps(train: Groups, test: Groups) -> list[str]:
-    """What train and test share that would flatter the result."""
-    warnings = []
-    files = {source.sha256 for source in train.candidates.files} & {source.sha256 for source in test.candidates.files}
-    if files:
-        warnings.append("training and test data share a file: the metrics describe what was learned, not what is new")
-    traces = set(train.candidates.trace_ids) & set(test.candidates.trace_ids)
-    if traces and not files:
-        warnings.append(f"{len(traces)} traces stand in both training and test data, such as {min(traces)!r}")
-    return warnings

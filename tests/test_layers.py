@@ -34,7 +34,7 @@ LAYERS = [
         "ranking",
         "listwise",
     ],
-    ["engine", "registry", "configtext", "files", "arrays", "errors"],
+    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise"}

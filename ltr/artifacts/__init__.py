@@ -5,6 +5,7 @@ from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
+    RUN,
     TOOLS,
     claim,
     inputs,
@@ -21,6 +22,7 @@ from ltr.artifacts.state import are_same
 __all__ = [
     "CONFIG",
     "EVALUATION",
+    "RUN",
     "TOOLS",
     "Router",
     "are_same",

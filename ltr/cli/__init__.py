@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import cache, config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli import cache, config, environment, evaluate, featurize, init, listing, rank, run, train, validate
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible, warn
 from ltr.errors import ConfigError, DataError, DiskError, LtrError, LtrWarning, RunError, ThresholdError, UsageError
@@ -30,6 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init.init)
+app.command("validate")(validate.validate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)

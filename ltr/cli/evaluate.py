@@ -8,6 +8,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    Code,
     Graphs,
     Metrics,
     NoRelevant,
@@ -21,6 +22,7 @@ from ltr.cli.options import (
     configured,
     fetch_own_encoder,
     metric_names,
+    run_code,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -47,6 +49,7 @@ def evaluate(
     tools: Tools = None,
     graphs: Graphs = None,
     allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -56,6 +59,7 @@ def evaluate(
     from ltr.batch import keep_evaluation
     from ltr.pipeline import evaluate_router, read
 
+    run_code(code)
     limits = thresholds(fail_under or [])
     flags: dict[str, Any] = {
         "metrics": [*(metric_names(metrics) or []), *limits],

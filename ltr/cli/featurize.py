@@ -7,6 +7,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    Code,
     ConfigFile,
     Encoder,
     Graphs,
@@ -17,6 +18,7 @@ from ltr.cli.options import (
     Tools,
     configured,
     fetch_encoder,
+    run_code,
 )
 from ltr.cli.terminal import count, note, visible
 
@@ -33,6 +35,7 @@ def featurize(
     encoder: Encoder = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -42,6 +45,7 @@ def featurize(
     """
     from ltr.batch import featurize_and_save, fitted_features
 
+    run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     groups, names = featurize_and_save(wanted, out, model=model, overwrite=overwrite)

@@ -20,6 +20,9 @@ Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vecto
 AllowDownload = Annotated[
     bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
 ]
+Code = Annotated[
+    list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
@@ -69,6 +72,14 @@ def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
     """The same for the encoder a model was trained with."""
     if router.features:
         fetch_encoder(router.features.encoder.name, allowed=allowed)
+
+
+def run_code(files: list[str] | None) -> None:
+    """Run the files, so that what they register can be named."""
+    from ltr.plugins import load_code
+
+    for file in files or []:
+        load_code(file)
 
 
 def samples_or_share(text: str | None) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Graphs, Shown, Tools, configured, fetch_own_encoder
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, configured, fetch_own_encoder, run_code
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -42,11 +42,13 @@ def rank(
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
     allow_download: AllowDownload = False,
+    code: Code = None,
     shown: Shown = None,
 ) -> None:
     """Rank tools or graphs for a QUERY, or of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
+    run_code(code)
     if allow_download:
         from ltr.artifacts import load_router
 

@@ -7,6 +7,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    Code,
     DryRun,
     Overwrite,
     Quiet,
@@ -15,6 +16,7 @@ from ltr.cli.options import (
     Shown,
     configured,
     fetch_encoder,
+    run_code,
 )
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
@@ -32,6 +34,7 @@ def run(
     configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     sets: Sets = None,
+    code: Code = None,
     seed: Seed = None,
     allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
@@ -42,6 +45,7 @@ def run(
     """Run CONFIGS in order; end in a leaderboard."""
     from ltr.batch import directories, run_all
 
+    run_code(code)
     names = configs or [HERE]
     if not configs and not Path(HERE).exists():
         raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")

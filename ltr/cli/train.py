@@ -7,6 +7,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    Code,
     ConfigFile,
     DryRun,
     Encoder,
@@ -23,6 +24,7 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     metric_names,
+    run_code,
     samples_or_share,
 )
 from ltr.cli.progress import watched
@@ -50,12 +52,14 @@ def train(
     seed: Seed = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
     """Learn weights from SAMPLES; keep the run in OUT."""
+    run_code(code)
     wanted = configured(
         config,
         sets,

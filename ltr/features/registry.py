@@ -86,7 +86,7 @@ def feature(name: str, family: Family, *, fit: Fit | None = None) -> Callable[[C
     """Register a column function under a name, with the function that fits its state, if it has one."""
 
     def keep(column: Column) -> Column:
-        FEATURES.add(name, Feature(name, family, column, fit))
+        FEATURES.add(name, Feature(name, family, column, fit), made_of=column)
         return column
 
     return keep
