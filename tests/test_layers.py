@@ -27,8 +27,10 @@ LAYERS = [
         "schema",
         "jsonlines",
         "baselines",
+        "intervals",
         "train",
         "metrics",
+        "significance",
         "statistics",
         "model",
         "ranking",
@@ -37,7 +39,17 @@ LAYERS = [
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
-NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise"}
+NUMBER_SIDE = {
+    "baselines",
+    "intervals",
+    "train",
+    "metrics",
+    "significance",
+    "statistics",
+    "model",
+    "ranking",
+    "listwise",
+}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")
