@@ -11,6 +11,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, as_column, as_offsets
 from ltr.errors import ArrayError, UsageError
 
 COMPARISONS = 1 << 18  # compared at once: the block stays in the cache
+NOWHERE = 1 << 31  # candidates before one that is not in the list: more than any cutoff
 
 
 class Ties(StrEnum):
@@ -27,7 +28,7 @@ class Ties(StrEnum):
 class Ranking:
     """Checked scores in groups; places are counted from them when asked for."""
 
-    scores: FloatArray  # (rows,)
+    scores: FloatArray  # (rows,); -inf: not in the list
     offsets: IntArray  # (groups + 1,)
     keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
 
@@ -41,10 +42,18 @@ class Places:
     level: IntArray  # candidates that share the score, itself included, under every rule
 
 
-def rank(scores: npt.ArrayLike, offsets: npt.ArrayLike, *, keys: npt.ArrayLike | None = None) -> Ranking:
+def rank(
+    scores: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    keys: npt.ArrayLike | None = None,
+    listed: BoolArray | None = None,
+) -> Ranking:
     """The ranking of each group by score, highest first. Scores are compared as float64, exactly.
 
-    `keys` holds the place of each row's id in the order of the ids; rules that go by id need it.
+    `keys` holds the place of each row's id in the order of the ids; rules that go by id need it. A row that is not
+    `listed` was never ranked, such as a right candidate that a search did not return: it has no place, whatever its
+    score, and only what is divided by all right candidates, or by the ideal, knows of it.
 
     >>> ranking = rank([0.2, 0.9, 0.5, 0.7, 0.7], [0, 3, 5])
     >>> order(ranking, Ties.FILE)
@@ -52,7 +61,12 @@ def rank(scores: npt.ArrayLike, offsets: npt.ArrayLike, *, keys: npt.ArrayLike |
     """
     given = np.asarray(scores)
     checked = as_offsets(offsets, len(given) if given.ndim else 0)
-    return Ranking(as_column("scores", given, checked), checked, None if keys is None else as_keys(keys, checked))
+    column = as_column("scores", given, checked)
+    if listed is not None:
+        if listed.shape != column.shape or listed.dtype != np.bool_:
+            raise ArrayError("listed", "", f"one truth value a row is needed {column.shape}, found {listed.shape}")
+        column = np.where(listed, column, -np.inf)
+    return Ranking(column, checked, None if keys is None else as_keys(keys, checked))
 
 
 def as_keys(keys: npt.ArrayLike, offsets: IntArray) -> IntArray:
@@ -93,6 +107,8 @@ def places(ranking: Ranking, rows: IntArray, ties: Ties, labels: FloatArray) -> 
         if ties is not Ties.EXPECTED and (level[chosen] > 1).any():
             ahead |= equal & _goes_before(ranking, others, own, ties, labels)
         above[chosen] = np.count_nonzero(ahead, axis=0)
+    unlisted = np.flatnonzero(np.isneginf(ranking.scores[rows]))
+    above[unlisted], level[unlisted] = NOWHERE + np.arange(len(unlisted)), 1  # no two share a place
     return Places(above, level if ties is Ties.EXPECTED else np.ones_like(level), level)
 
 

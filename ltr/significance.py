@@ -74,7 +74,7 @@ def permutation_p(units: FloatArray, rng: np.random.Generator, *, permutations: 
 def _signs(units: int) -> FloatArray:
     """Each of the 2^n patterns of signs, one a row."""
     patterns = np.arange(1 << units)[:, np.newaxis] >> np.arange(units)
-    return 2.0 * (patterns & 1) - 1
+    return np.where(patterns & 1, 1.0, -1.0)
 
 
 def _flipped(sums: FloatArray, rng: np.random.Generator, permutations: int) -> FloatArray:
@@ -95,7 +95,8 @@ def _flipped_block(sums: FloatArray, rng: np.random.Generator, permutations: int
     eights.ravel()[: len(sums)] = sums
     table = _signs(8) @ eights
     drawn = rng.integers(256, size=(permutations, eights.shape[1]), dtype=np.uint8)
-    return table[drawn, np.arange(eights.shape[1])].sum(axis=1)
+    total: FloatArray = table[drawn, np.arange(eights.shape[1])].sum(axis=1)
+    return total
 
 
 def paired_t_p(units: FloatArray) -> float | None:
@@ -110,7 +111,7 @@ def paired_t_p(units: FloatArray) -> float | None:
     deviation = float(units.std(ddof=1))
     if deviation <= ROUNDING * float(np.abs(units).max()):
         return 0.0
-    from scipy.stats import t
+    from scipy.stats import t  # type: ignore[import-untyped]
 
     statistic = float(units.mean()) / (deviation / np.sqrt(len(units)))
     return float(2 * t.sf(abs(statistic), len(units) - 1))

@@ -28,6 +28,7 @@ LAYERS = [
         "jsonlines",
         "baselines",
         "intervals",
+        "lists",
         "train",
         "metrics",
         "significance",

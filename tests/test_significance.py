@@ -23,7 +23,10 @@ def rng(seed=0):
 def enumerated_p(units):
     """Share of all sign patterns whose sum is at least as far from 0, one by one."""
     observed = abs(sum(units))
-    sums = [abs(sum(s * d for s, d in zip(signs, units))) for signs in itertools.product((1, -1), repeat=len(units))]
+    sums = [
+        abs(sum(s * d for s, d in zip(signs, units, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(units))
+    ]
     return sum(each >= observed - 1e-9 for each in sums) / len(sums)
 
 

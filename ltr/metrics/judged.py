@@ -30,7 +30,8 @@ class Blocks:
 class Judged:
     """A ranking with its truth."""
 
-    sizes: IntArray  # (queries,): candidates
+    sizes: IntArray  # (queries,): candidates in the list
+    longest: int  # candidates of the longest query, in the list or not: beyond all places
     relevant: IntArray  # (queries,): relevant candidates, R
     blocks: Blocks
     first: IntArray  # (queries with R > 0,): the first block with a relevant candidate
@@ -40,11 +41,6 @@ class Judged:
     ideal_block: IntArray  # (labelled,): its block in the ideal
     level: IntArray  # (queries,): candidates with the score of the best relevant one, itself included
     tied: BoolArray  # (queries,): whether a relevant candidate shares its score with another candidate
-
-    @property
-    def longest(self) -> int:
-        """Candidates of the longest query."""
-        return int(self.sizes.max())
 
     def per_query(self, query: IntArray, values: FloatArray) -> FloatArray:
         """Sum of the values of each query."""
@@ -56,14 +52,14 @@ class Judged:
 
 def judge(ranking: Ranking, labels: FloatArray, ties: Ties, rel_threshold: float) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
-    sizes = np.diff(ranking.offsets)
+    sizes = np.add.reduceat(~np.isneginf(ranking.scores), ranking.offsets[:-1], dtype=np.int64)
     rows = np.flatnonzero(labels > 0)
     query = np.searchsorted(ranking.offsets, rows, side="right") - 1
     placed = places(ranking, rows, ties, labels)
     by_label = places(rank(labels, ranking.offsets), rows, Ties.EXPECTED, labels)
     relevant = labels[rows] >= rel_threshold
-    blocks, label_block = _blocks(query, placed, relevant, int(sizes.max()))
-    ideal, ideal_block = _blocks(query, by_label, relevant, int(sizes.max()))
+    blocks, label_block = _blocks(query, placed, relevant)
+    ideal, ideal_block = _blocks(query, by_label, relevant)
     holding = np.flatnonzero(blocks.relevant > 0)
     first = holding[np.unique(blocks.query[holding], return_index=True)[1]]
     level = np.zeros(len(sizes), dtype=np.int64)
@@ -72,6 +68,7 @@ def judge(ranking: Ranking, labels: FloatArray, ties: Ties, rel_threshold: float
     level[blocks.query[first]] = block_level[first]
     return Judged(
         sizes=sizes,
+        longest=int(np.diff(ranking.offsets).max()),
         relevant=np.bincount(query[relevant], minlength=len(sizes)),
         blocks=blocks,
         first=first,
@@ -84,9 +81,9 @@ def judge(ranking: Ranking, labels: FloatArray, ties: Ties, rel_threshold: float
     )
 
 
-def _blocks(query: IntArray, placed: Places, relevant: BoolArray, longest: int) -> tuple[Blocks, IntArray]:
+def _blocks(query: IntArray, placed: Places, relevant: BoolArray) -> tuple[Blocks, IntArray]:
     """The blocks in order of query and place, and the block of each labelled row."""
-    codes = query * (longest + 1) + placed.above
+    codes = query * (int(placed.above.max(initial=0)) + 1) + placed.above
     unique, where, label_block = np.unique(codes, return_index=True, return_inverse=True)
     counts = np.bincount(label_block[relevant], minlength=len(unique))
     block_query, above, span = query[where], placed.above[where], placed.span[where]
