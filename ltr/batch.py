@@ -1,5 +1,6 @@
 """Configs in, run directories out."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import msgspec
 
 from ltr.artifacts import (
     CONFIG,
+    EVALUATION,
     TOOLS,
     Router,
     claim,
@@ -18,6 +20,7 @@ from ltr.artifacts import (
     load_features,
     load_router,
     refuse_taken,
+    refuse_unwritable,
     save_columns,
     save_router,
     sidecar,
@@ -27,10 +30,11 @@ from ltr.artifacts import (
     write_metrics,
     write_record,
 )
+from ltr.columns import SourceFile
 from ltr.config import RunConfig, relocated, render
 from ltr.errors import UsageError
 from ltr.features import FittedFeatures
-from ltr.files import AnyPath, inside, write_lines, write_text
+from ltr.files import STDIN, AnyPath, digest, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.pipeline import Measured, RunResult, Watch, prepare, read, run
 from ltr.records import metrics, queries
@@ -75,8 +79,8 @@ def run_and_save(
 
 def save(result: RunResult, home: Path) -> None:
     """Everything of a run but its log and record."""
-    write_text(home / CONFIG, render(relocated(result.config, home)))
     save_router(home, result.router)
+    write_text(home / CONFIG, render(relocated(result.config, home)))
     write_history(home, result.model.training.history.tolist())
     write_metrics(home, metrics(result.measured), queries(result.measured, result.router))
     if result.router.features and result.router.kind == "tool":
@@ -85,7 +89,7 @@ def save(result: RunResult, home: Path) -> None:
 
 def keep_evaluation(measured: Measured, router: Router, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
-    home = claim(out, overwrite=overwrite)
+    home = claim(out, overwrite=overwrite, ours=EVALUATION)
     write_metrics(home, metrics(measured), queries(measured, router, explain=explain))
 
 
@@ -93,10 +97,7 @@ def featurize_and_save(
     config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
 ) -> tuple[Groups, tuple[str, ...]]:
     """The groups and the names of the features whose columns now lie in `out`, with the state that made them."""
-    if not str(out).endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
-        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
-    if Path(out).exists() and not overwrite:
-        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    refuse_output(Path(out), overwrite=overwrite)
     groups, _ = read(config.data.train, config.data, labels_required=model is None)
     if model is None:
         prepared = prepare(config, groups, None)
@@ -109,6 +110,17 @@ def featurize_and_save(
     write = save_columns if str(out).endswith(".npz") else write_featurized
     write(out, groups, phi, features)
     return groups, features.names
+
+
+def refuse_output(out: Path, *, overwrite: bool) -> None:
+    """Raise unless featurised samples can be written there."""
+    if not out.name.endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
+        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
+    state = [] if out.suffix == ".npz" else [sidecar(out), sidecar(out).with_suffix(".npz")]
+    taken = [each for each in (out, *state) if os.path.lexists(each)]
+    if taken and not overwrite:
+        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
+    refuse_unwritable(out.parent)
 
 
 def fitted_features(path: AnyPath) -> FittedFeatures:
@@ -138,19 +150,36 @@ def record(result: RunResult, home: Path, timings: dict[str, float]) -> dict[str
     return {
         "name": result.config.name,
         "seed": result.config.seed,
-        "inputs": inputs([*result.train.candidates.files, *measured], home),
+        "inputs": inputs([*result.train.candidates.files, *measured, *catalogues(result)], home),
         "warnings": list(result.warnings),
         "timings": timings,
     }
+
+
+def catalogues(result: RunResult) -> Iterator[SourceFile]:
+    """The catalogues that were read; featurised columns need none."""
+    data = result.config.data
+    for path in (data.tools, data.graphs):
+        if path is not None and path != STDIN and not str(data.train).endswith(".npz"):
+            content = digest(path)
+            yield SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
+
+
+def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
+    """Where each run is kept: a directory of root named after it."""
+    homes = [inside(root, config.name) for config in configs]
+    if len(set(homes)) < len(homes):
+        twice = next(home for home in homes if homes.count(home) > 1)
+        raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
+    return homes
 
 
 def run_all(
     configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: Watch = ignore
 ) -> Iterator[Finished]:
     """The runs of the configs, in order, each in a directory of root named after it."""
-    directories = [inside(root, config.name) for config in configs]
-    if len(set(directories)) < len(directories):
-        twice = next(name for name in directories if directories.count(name) > 1)
-        raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
-    for config, directory in zip(configs, directories, strict=True):
-        yield run_and_save(config, directory, overwrite=overwrite, on_epoch=on_epoch)
+    homes = directories(configs, root)
+    for home in homes:  # before the first of them has taken its hours
+        refuse_taken(home, overwrite=overwrite)
+    for config, home in zip(configs, homes, strict=True):
+        yield run_and_save(config, home, overwrite=overwrite, on_epoch=on_epoch)

@@ -1,6 +1,5 @@
 """What a run is asked to do: every key, its default, and what it means."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from ltr.configtext.document import Path as Address
 from ltr.encoders import ENCODERS
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig
-from ltr.files import STDIN, AnyPath, read_bytes, shown
+from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.schema import Kind
 from ltr.train import TRAINERS, TrainConfig
@@ -128,6 +127,18 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
                 look_up(name)
         except LtrError as error:
             yield address, str(error)
+    yield from _repeated(_listed(value.get("features")))
+
+
+def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
+    """Features that are named again: a column, its weight and its state are known by the name."""
+    seen: set[str] = set()
+    for place, entry in enumerate(features):
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        if isinstance(name, str) and name in seen:
+            yield ("features", place), f"{name} stands twice"
+        if isinstance(name, str):
+            seen.add(name)
 
 
 def _listed(value: Value) -> list[Value]:
@@ -180,9 +191,7 @@ def relocated(config: RunConfig, directory: Path) -> RunConfig:
 
 
 def _from(name: str, directory: Path) -> str:
-    if name == STDIN:
-        return name
-    return Path(os.path.relpath(Path(name).absolute(), directory.absolute())).as_posix()
+    return name if name == STDIN else path_from(directory, name)
 
 
 def render(config: RunConfig) -> str:

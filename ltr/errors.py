@@ -86,10 +86,14 @@ class ConfigError(UsageError):
         """Each mistake, for whoever shows them another way."""
         return tuple(self.args[0])
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """A line for each mistake, of so many as a person reads."""
         lines = [str(problem) for problem in self.problems[:MOST_PROBLEMS_SHOWN]]
         unseen = len(self.problems) - len(lines)
-        return "\n".join([*lines, *([f"and {unseen} more"] if unseen else [])])
+        return [*lines, *([f"and {unseen} more"] if unseen else [])]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
 
 class ArrayError(DataError):

@@ -1,29 +1,541 @@
+"""The commands on small data: what they print, what they leave, how they end."""
+
+import gzip
+import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
+
+import pytest
 
 import ltr
+from ltr.files import write_lines
+from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
+
+COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]
+HEAVY = {"numpy", "scipy", "torch", "numba", "pydantic", "jinja2"}
+FILES = ["config.yaml", "history.jsonl", "log.jsonl", "metrics.json", "model.json", "model.npz", "per_query.jsonl"]
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "ltr", *arguments], capture_output=True, text=True, check=False)
+@pytest.fixture(params=["tool", "graph"])
+def kind(request, cli):
+    """Training and test samples of a kind in the current directory."""
+    rows = ROWS[request.param]
+    written("train.jsonl", rows(range(25)))
+    written("test.jsonl", rows(range(30, 40), seed=1))
+    return request.param
 
 
-def test_the_version_is_one_line():
-    done = run("--version")
-    assert (done.returncode, done.stdout) == (0, f"ltr {ltr.__version__}\n")
+@pytest.fixture
+def tools(cli):
+    """A run of tools under `run`."""
+    written("train.jsonl", tool_rows(range(25)))
+    written("test.jsonl", tool_rows(range(30, 40), seed=1))
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
 
 
-def test_help_loads_nothing_heavy():
+def kept(directory):
+    """The bytes of each file but those that hold times."""
+    return {
+        path.name: path.read_bytes() for path in Path(directory).iterdir() if path.name not in ("run.json", "log.jsonl")
+    }
+
+
+# ---- starting
+
+
+def test_the_version_is_one_line(cli):
+    assert cli.good("--version") == f"ltr {ltr.__version__}\n"
+
+
+def test_every_help_ends_well_and_loads_nothing_heavy():
     code = (
         "import sys\nfrom ltr.cli import app\n"
-        "try: app(['--help'])\nexcept SystemExit: pass\n"
-        "print({'numpy', 'scipy', 'torch', 'numba', 'pydantic', 'jinja2'} & set(sys.modules))"
+        f"for command in {['', *COMMANDS]!r}:\n"
+        "    try: app([*command.split(), '--help'])\n"
+        "    except SystemExit as done: assert done.code == 0, command\n"
+        f"print({HEAVY!r} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert done.stdout.splitlines()[-1] == "set()"
+    assert done.stdout.count("Usage: ") == len(COMMANDS) + 1
 
 
-def test_an_unknown_command_is_a_usage_error():
-    done = run("trian")
-    assert done.returncode == 2
-    assert "trian" in done.stderr
+def test_the_list_of_commands_is_not_cut(cli):
+    assert "..." not in cli.good("--help").replace("[ARGS]...", "")
+
+
+def test_without_a_command_there_is_help_and_exit_two(cli):
+    assert cli.run() == 2
+    assert "Commands:" in cli.err
+    assert cli.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["trian"], ["train", "--epoch", "3"], ["train"], ["list", "features", "x"]])
+def test_a_mistyped_command_line_is_a_usage_error(cli, arguments):
+    assert cli.run(*arguments) == 2
+    assert "Error: " in cli.err
+    assert cli.out == ""
+
+
+# ---- the flow
+
+
+def test_training_keeps_a_whole_run(cli, kind):
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "runs/a")
+    own = ["tools.jsonl"] if kind == "tool" else []
+    assert sorted(path.name for path in Path("runs/a").iterdir()) == sorted([*FILES, *own, "run.json"])
+    assert cli.err == ""
+
+
+def test_two_steps_equal_one(cli, kind):
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "one")
+    cli.good("evaluate", "one", "test.jsonl", "-o", "one.test")
+    one = cli.good("rank", "one", "--samples", "test.jsonl", "--format", "json", "--explain")
+    for name in ("x.npz", "x.jsonl", "x.jsonl.gz"):
+        cli.good("featurize", "train.jsonl", "-o", name, "--overwrite")
+        cli.good("featurize", "test.jsonl", "-m", name, "-o", f"test.{name}", "--overwrite")
+        cli.good("train", name, "--test", "test.jsonl", "-o", "two", "--overwrite")
+        cli.good("evaluate", "two", f"test.{name}", "-o", "two.test", "--overwrite")
+        assert cli.good("rank", "two", "--samples", "test.jsonl", "--format", "json", "--explain") == one
+        for file in ("metrics.json", "per_query.jsonl", "model.json", "model.npz", "history.jsonl"):
+            assert Path("one", file).read_bytes() == Path("two", file).read_bytes(), (name, file)
+        assert kept("one.test") == kept("two.test"), name
+
+
+def test_features_of_a_model_and_of_featurised_data_are_applied_alike(cli, kind):
+    cli.good("featurize", "train.jsonl", "-o", "x.npz")
+    cli.good("train", "x.npz", "-o", "run")
+    for place, fitted in enumerate(["x.npz", "run", "run/model.json"]):
+        cli.good("featurize", "test.jsonl", "-m", fitted, "-o", f"{place}.jsonl")
+    assert Path("0.jsonl").read_bytes() == Path("1.jsonl").read_bytes() == Path("2.jsonl").read_bytes()
+
+
+def test_a_model_made_of_columns_still_knows_the_tools(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    cli.good("featurize", "train.jsonl", "-o", "x.npz")
+    cli.good("train", "x.npz", "-o", "two")
+    cli.good("train", "train.jsonl", "-o", "one")
+    assert Path("one/tools.jsonl").read_bytes() == Path("two/tools.jsonl").read_bytes()
+    assert cli.good("rank", "two", "the weather?") == cli.good("rank", "one", "the weather?")
+
+
+def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypatch):
+    rows = list(ROWS[kind](range(25)))
+    cli.good("train", "train.jsonl", "-o", "one")
+    lines = [json.dumps(row).encode() for row in rows]
+    write_lines("a.jsonl.gz", lines)
+    write_lines("a.jsonl.zst", lines)
+    written("grouped.jsonl", grouped(rows))
+    written("part1.jsonl", rows[:60])
+    written("part2.jsonl", rows[60:])
+    for samples in (
+        ["a.jsonl.gz"],
+        ["a.jsonl.zst"],
+        ["grouped.jsonl"],
+        ["part*.jsonl"],
+        ["part1.jsonl", "part2.jsonl"],
+    ):
+        cli.good("train", *samples, "-o", "two", "--overwrite")
+        for file in set(FILES) - {"config.yaml", "log.jsonl"}:
+            assert Path("one", file).read_bytes() == Path("two", file).read_bytes(), (samples, file)
+
+
+def test_samples_come_through_stdin(tools, cli):
+    content = Path("train.jsonl").read_bytes()
+    done = process("train", "-", "--test", "test.jsonl", "-o", "two", "-q", input=content)
+    assert done.returncode == 0, done.stderr
+    assert Path("run/model.json").read_bytes() == Path("two/model.json").read_bytes()
+    assert json.loads(Path("two/run.json").read_bytes())["inputs"][0]["path"] == "<stdin>"
+
+
+def test_catalogues_give_texts_and_trees(cli):
+    bare = [{key: row[key] for key in row if key != "tool_description"} for row in tool_rows(range(25))]
+    texts = {row["tool"]: row["tool_description"] for row in tool_rows(range(25))}
+    written("bare.jsonl", bare)
+    written("full.jsonl", tool_rows(range(25)))
+    Path("tools.json").write_text(json.dumps({"tools": {name: {"description": text} for name, text in texts.items()}}))
+    cli.good("train", "bare.jsonl", "--tools", "tools.json", "-o", "one")
+    cli.good("train", "full.jsonl", "-o", "two")
+    assert Path("one/model.json").read_bytes() == Path("two/model.json").read_bytes()
+    rows = list(graph_rows(range(25)))
+    written("graphs.jsonl", rows)
+    written("bare.jsonl", [{key: row[key] for key in row if key not in ("tree", "candidate_type")} for row in rows])
+    cli.good("train", "bare.jsonl", "--graphs", "graphs.jsonl", "-o", "three")
+    cli.good("train", "graphs.jsonl", "-o", "four")
+    assert Path("three/model.json").read_bytes() == Path("four/model.json").read_bytes()
+
+
+def test_ready_numbers_need_no_texts(cli):
+    rows = [row | {"features": [row["label"] + 0.1 * place, 0.5]} for place, row in enumerate(tool_rows(range(25)))]
+    written("ready.jsonl", rows)
+    cli.good("train", "ready.jsonl", "-o", "run")
+    assert "x1" in Path("run/model.json").read_text()
+    cli.good("evaluate", "run", "ready.jsonl")
+    written("raw.jsonl", tool_rows(range(5)))
+    told = "the model was trained on ready numbers; it ranks featurised samples only"
+    assert cli.refused("evaluate", "run", "raw.jsonl") == (3, told)
+    assert cli.run("rank", "run", "weather?", "--tools", "tools.jsonl") == 3
+
+
+# ---- formats and streams
+
+
+def test_the_result_goes_to_stdout_in_three_formats(tools, cli):
+    flat = json.loads(cli.good("evaluate", "run", "test.jsonl", "--format", "json", "--baselines"))
+    assert list(flat)[:4] == ["top1_accuracy", "top3_accuracy", "mrr", "num_queries"]
+    assert {"ties", "gain", "rel_threshold", "no_relevant", "num_tied", "random.mrr", "oracle.mrr"} <= set(flat)
+    tsv = dict(line.split("\t") for line in cli.good("evaluate", "run", "test.jsonl", "--baselines").splitlines())
+    assert {name: str(value) for name, value in flat.items()} == tsv
+    human = cli.good("evaluate", "run", "test.jsonl", "--baselines", "--format", "human")
+    assert re.search(rf"^the model +{flat['top1_accuracy']:.3f} +{flat['top3_accuracy']:.3f}", human, re.MULTILINE)
+    assert cli.err == ""
+
+
+def test_the_metrics_of_a_run_are_those_its_evaluation_prints(tools, cli):
+    kept_metrics = json.loads(Path("run/metrics.json").read_bytes())
+    printed = json.loads(cli.good("evaluate", "run", "test.jsonl", "--baselines", "--format", "json"))
+    assert kept_metrics == printed
+
+
+def test_quiet_commands_say_nothing_but_the_result(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    cli.good("featurize", "train.jsonl", "-o", "x.npz", "-q")
+    assert (cli.out, cli.err) == ("", "")
+    cli.good("train", "x.npz", "-o", "run", "-q", "--format", "json")
+    assert json.loads(cli.out)["run"] == "run"
+    assert cli.err == ""
+
+
+def test_featurising_is_told_on_stderr(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    assert cli.good("featurize", "train.jsonl", "-o", "x.npz") == ""
+    assert cli.err == (
+        "250 candidates of 50 groups, tool.rel, tool.hist, tool.coop, tool.struct fitted and cross-fitted: x.npz\n"
+    )
+
+
+def test_a_ranking_has_a_line_a_candidate_and_probabilities(tools, cli):
+    lines = [line.split("\t") for line in cli.good("rank", "run", "the weather?", "-k", "3").splitlines()]
+    assert lines[0] == ["trace_id", "node_id", "query", "rank", "candidate", "probability", "score"]
+    assert lines[1][3:5] == ["1", "get_weather"]
+    assert len(lines) == 4
+    every = json.loads(cli.good("rank", "run", "the weather?", "-k", "99", "--format", "json"))["ranking"]
+    assert sum(each["probability"] for each in every) == pytest.approx(1)
+    assert [each["rank"] for each in every] == list(range(1, 11))
+
+
+def test_an_explained_score_is_the_sum_of_its_parts(tools, cli):
+    header, *lines = [
+        line.split("\t") for line in cli.good("rank", "run", "--samples", "test.jsonl", "--explain").splitlines()
+    ]
+    assert header[6:] == ["score", "tool.rel", "tool.hist", "tool.coop", "tool.struct"]
+    assert len(lines) == 20 * 5
+    for line in lines:
+        assert float(line[6]) == pytest.approx(sum(map(float, line[7:])))
+    answer = json.loads(cli.good("rank", "run", "the news?", "--explain", "--format", "json"))
+    assert set(answer["ranking"][0]["contributions"]) == set(header[7:])
+
+
+def test_samples_to_rank_need_no_labels(tools, cli):
+    written("asked.jsonl", tool_rows(range(30, 40), seed=1, labels=False))
+    asked = cli.good("rank", "run", "--samples", "asked.jsonl")
+    assert asked == cli.good("rank", "run", "--samples", "test.jsonl")
+    assert cli.refused("evaluate", "run", "asked.jsonl") == (
+        3,
+        "asked.jsonl:1: label: missing; a finite number of at least 0 is needed",
+    )
+
+
+def test_unlabelled_columns_rank_but_neither_train_nor_measure(tools, cli):
+    written("asked.jsonl", tool_rows(range(30, 40), seed=1, labels=False))
+    cli.good("featurize", "asked.jsonl", "-m", "run", "-o", "asked.npz")
+    assert cli.good("rank", "run", "--samples", "asked.npz") == cli.good("rank", "run", "--samples", "test.jsonl")
+    assert cli.refused("train", "asked.npz", "-o", "x")[0] == 3
+    assert cli.refused("evaluate", "run", "asked.npz")[0] == 3
+    assert not Path("x").exists()
+
+
+def test_queries_come_line_by_line_through_stdin(tools):
+    done = process("rank", "run", "-", "--format", "json", input=b"the weather?\r\n\n \nthe news?")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["query"] for answer in answers] == ["the weather?", "the news?"]
+    assert [answer["ranking"][0]["candidate"] for answer in answers] == ["get_weather", "get_news"]
+
+
+@pytest.mark.parametrize(
+    "typed, told",
+    [(b"", "<stdin>: no queries; one a line is needed"), (b"a\nb\xff\n", "<stdin>:2: byte 2 is not UTF-8")],
+)
+def test_stdin_without_queries_or_of_other_bytes_is_refused(tools, typed, told):
+    done = process("rank", "run", "-", "-k", "1", input=typed)
+    assert (done.returncode, done.stderr.decode()) == (3, f"error: {told}\n")
+
+
+def test_graphs_are_ranked_by_query_from_a_catalogue(cli):
+    rows = list(graph_rows(range(25)))
+    written("train.jsonl", rows)
+    written("graphs.jsonl", rows[:4])
+    cli.good("train", "train.jsonl", "-o", "run")
+    assert cli.refused("rank", "run", "solve it") == (
+        2,
+        "no graphs to choose from: name a catalogue (--graphs), or samples to rank",
+    )
+    assert cli.good("rank", "run", "solve it", "--graphs", "graphs.jsonl").count("\n") == 5
+
+
+def test_a_query_and_samples_exclude_each_other(tools, cli):
+    for arguments in ([], ["q", "--samples", "test.jsonl"]):
+        assert cli.refused("rank", "run", *arguments) == (2, "give a QUERY, or --samples FILE")
+
+
+# ---- evaluate
+
+
+def test_an_evaluation_is_kept_with_its_explanations(tools, cli):
+    cli.good("evaluate", "run", "test.jsonl", "-o", "out", "--explain")
+    assert sorted(path.name for path in Path("out").iterdir()) == ["metrics.json", "per_query.jsonl"]
+    record = json.loads(Path("out/per_query.jsonl").read_text().splitlines()[0])
+    assert list(record["contributions"]) == ["predicted", "true"]
+    assert sum(record["contributions"]["predicted"].values()) == pytest.approx(record["top3_scores"][0])
+
+
+def test_an_explanation_nobody_sees_is_told(tools, cli):
+    cli.good("evaluate", "run", "test.jsonl", "--explain")
+    assert cli.err == "note: --explain is shown on a terminal (--format human), and kept with -o\n"
+
+
+def test_a_record_of_a_query_has_the_documented_keys_in_order(tools):
+    record = json.loads(Path("run/per_query.jsonl").read_text().splitlines()[0])
+    assert " ".join(record) == (
+        "trace_id node_id query true_candidate predicted_candidate top3_candidates top3_scores rank is_top1_correct "
+        "is_top3_correct top1 top3 reciprocal_rank tied num_candidates num_positives probability"
+    )
+
+
+def test_the_means_are_those_of_the_records(tools):
+    records = [json.loads(line) for line in Path("run/per_query.jsonl").read_text().splitlines()]
+    metrics = json.loads(Path("run/metrics.json").read_bytes())
+    for mean, value in (("top1_accuracy", "top1"), ("top3_accuracy", "top3"), ("mrr", "reciprocal_rank")):
+        assert metrics[mean] == pytest.approx(sum(record[value] for record in records) / len(records), abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["skip", "zero"])
+def test_queries_without_a_right_candidate_follow_the_rule(tools, cli, rule):
+    rows = [
+        row | {"label": 0 if row["trace_id"] == "t31" else row["label"]} for row in tool_rows(range(30, 40), seed=1)
+    ]
+    written("test.jsonl", rows)
+    flat = json.loads(cli.good("evaluate", "run", "test.jsonl", "--no-relevant", rule, "--format", "json", "-o", rule))
+    assert (flat["no_relevant"], flat["num_no_relevant"]) == (rule, 2)
+    assert flat["num_queries"] == {"skip": 18, "zero": 20}[rule]
+    records = [json.loads(line) for line in Path(rule, "per_query.jsonl").read_text().splitlines()]
+    assert [record["trace_id"] for record in records if record["rank"] is None] == ["t31", "t31"]
+
+
+def test_a_query_without_a_right_candidate_can_be_an_error(tools, cli):
+    written("test.jsonl", [row | {"label": 0} for row in tool_rows(range(2))])
+    code, told = cli.refused("evaluate", "run", "test.jsonl", "--no-relevant", "error")
+    assert code == 3
+    assert "no_relevant is 'error'" in told
+
+
+@pytest.mark.parametrize("rule", ["expected", "file", "worst", "best", "trec"])
+def test_every_rule_of_ties_is_named_in_the_result(tools, cli, rule):
+    flat = json.loads(cli.good("evaluate", "run", "test.jsonl", "--ties", rule, "--format", "json"))
+    assert flat["ties"] == rule
+
+
+@pytest.mark.parametrize(
+    "limits, code, told",
+    [
+        (["mrr=0"], 0, ""),
+        (["mrr=1.1"], 4, r"error: mrr is 0\.\d+, below 1.1\n"),
+        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@03 is 0\.\d+, below 2\n"),
+    ],
+)
+def test_a_metric_below_its_limit_ends_with_four_after_the_result(tools, cli, limits, code, told):
+    flags = [part for limit in limits for part in ("--fail-under", limit)]
+    assert cli.run("evaluate", "run", "test.jsonl", *flags) == code
+    assert cli.out.startswith("top1_accuracy\t")
+    assert re.fullmatch(told, cli.err)
+
+
+def test_a_metric_that_is_undefined_misses_any_limit(tools, cli):
+    written("test.jsonl", [row | {"label": 0} for row in tool_rows(range(2))])
+    assert cli.run("evaluate", "run", "test.jsonl", "--fail-under", "mrr=-5") == 4
+    assert cli.err == "error: mrr is undefined, below -5\n"
+
+
+@pytest.mark.parametrize("limit", ["mrr", "mrr=", "mrr=x", "mrr=nan", "mrr=inf"])
+def test_a_limit_is_a_metric_and_a_number(tools, cli, limit):
+    told = f"--fail-under {limit}: write METRIC=X, such as mrr=0.7"
+    assert cli.refused("evaluate", "run", "test.jsonl", "--fail-under", limit) == (2, told)
+
+
+# ---- configs and runs
+
+
+def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    for name, trainer in (("exact", "newton"), ("steps", "descent")):
+        Path(f"{name}.yaml").write_text(f"name: {name}\ndata: {{train: train.jsonl}}\ntrain: {{trainer: {trainer}}}\n")
+    lines = [line.split("\t") for line in cli.good("run", "exact.yaml", "steps.yaml").splitlines()]
+    assert lines[0] == ["run", "split", "top1_accuracy", "top3_accuracy", "mrr", "num_queries"]
+    assert [line[0] for line in lines[1:]] == ["exact", "steps"]
+    assert re.fullmatch(r"kept runs/exact/ \(\d+\.\d s\)\nkept runs/steps/ \(\d+\.\d s\)\n", cli.err)
+    assert Path("runs/steps/run.json").exists()
+
+
+def test_the_config_here_is_the_default(cli):
+    assert cli.refused("run") == (2, "no ltr.yaml here; name a config")
+    written("train.jsonl", tool_rows(range(25)))
+    Path("ltr.yaml").write_text("data: {train: train.jsonl}\n")
+    cli.good("run", "-o", "out", "-q")
+    assert Path("out/run/run.json").exists()
+
+
+def test_a_run_that_is_there_stops_all_before_the_first(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    for name in ("a", "b"):
+        Path(f"{name}.yaml").write_text(f"name: {name}\ndata: {{train: train.jsonl}}\n")
+    cli.good("run", "b.yaml", "-q")
+    assert cli.refused("run", "a.yaml", "b.yaml") == (
+        2,
+        "runs/b: holds a result; add --overwrite, or name another directory",
+    )
+    assert not Path("runs/a").exists()
+    cli.good("run", "a.yaml", "b.yaml", "-q", "--overwrite")
+
+
+def test_a_command_line_beats_the_config_it_starts_from(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    Path("ltr.yaml").write_text("data: {train: other.jsonl}\ntrain: {epochs: 7, l2: 0.5}\nseed: 3\n")
+    cli.good(
+        "train", "train.jsonl", "-c", "ltr.yaml", "-o", "run", "--set", "train.l2=0.25", "--set", "seed=4", "--seed", 5
+    )
+    text = Path("run/config.yaml").read_text()
+    assert all(line in text for line in ("train: [../train.jsonl]", "epochs: 7", "l2: 0.25", "seed: 5"))
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    Path("ltr.yaml").write_text("data: {train: train.jsonl, test: 0.2}\n")
+    before = sorted(Path().rglob("*"))
+    assert cli.good("train", "train.jsonl", "-o", "out", "--dry-run").startswith("name: out\n")
+    assert cli.err == "would learn from 50 groups, measure on the same, and write out/\n"
+    cli.good("run", "--dry-run")
+    assert cli.err == "would learn from 40 groups, measure on 10 test groups, and write runs/run/\n"
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_dry_run_refuses_what_the_run_would_refuse(tools, cli):
+    told = "run: holds a result; add --overwrite, or name another directory"
+    assert cli.refused("train", "train.jsonl", "-o", "run", "--dry-run") == (2, told)
+    assert cli.run("train", "train.jsonl", "-o", "run", "--dry-run", "--overwrite") == 0
+
+
+def test_a_config_is_checked_rendered_and_described(cli):
+    Path("ltr.yaml").write_text("train: {l2: 0.5}\n")
+    assert cli.good("config", "check", "ltr.yaml") == ""
+    assert cli.err == "ltr.yaml: good\n"
+    assert "  l2: 0.5\n" in cli.good("config", "render", "ltr.yaml", "--set", "seed=3")
+    assert json.loads(cli.good("config", "schema"))["properties"]["train"]
+    Path("ltr.yaml").write_text("trian: {l2: 0.5}\nseed: x\n")
+    assert cli.run("config", "check", "ltr.yaml") == 2
+    assert cli.err == (
+        "error: ltr.yaml:1:1: trian: unknown key; did you mean train?\n"
+        "error: ltr.yaml:2:1: seed: 'x' is not an integer\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "plugins, name", [("features", "tool.rel"), ("encoders", "hash"), ("metrics", "mrr"), ("trainers", "newton")]
+)
+def test_plugins_are_listed(cli, plugins, name):
+    listed = json.loads(cli.good("list", plugins, "--format", "json"))
+    assert name in {each["name"] for each in listed}
+    assert all(all(each.values()) for each in listed)
+    assert cli.good("list", plugins).count("\n") == len(listed) + 1
+
+
+def test_the_environment_is_what_a_bug_report_needs(cli):
+    facts = json.loads(cli.good("env", "--format", "json"))
+    assert {"ltr", "python", "numpy", "blas", "platform", "cpus"} <= set(facts)
+    assert cli.good("env").count("\n") == len(facts)
+
+
+def test_shared_data_of_training_and_test_are_warned_about(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a")
+    assert cli.err.startswith("warning: training and test data share a file")
+    written("test.jsonl", tool_rows(range(20, 30)))
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b")
+    assert cli.err == "warning: 5 traces stand in both training and test data, such as 't20'\n"
+
+
+# ---- how a process ends
+
+
+def test_a_reader_that_leaves_early_is_no_error(tools):
+    command = f"{sys.executable} -m ltr rank run --samples train.jsonl -k 9 --format json --explain | head -1"
+    shell = ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(shell, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", ["list features", "--help", "--version", "rank run --samples train.jsonl", "env --format json"]
+)
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_a_full_stdout_is_one_line_and_code_74(tools, arguments):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "ltr", *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (74, b"error: <stdout>: no space left on device\n")
+
+
+def test_closed_streams_are_no_traceback(tools):
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        for command in ("rank run weather", "rank nothing weather"):
+            shell = f"{sys.executable} -m ltr {command} {closed}"
+            done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            assert done.returncode == (0 if " run " in command else 3), done.stderr
+            assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
+    done = process("rank", "run", "天気 é?", "--format", "json", environment={"PYTHONIOENCODING": encoding})
+    assert json.loads(done.stdout)["query"] == "天気 é?"
+    human = process("rank", "run", "天気?", "--format", "human", environment={"PYTHONIOENCODING": encoding})
+    assert (human.returncode, human.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, code):
+    command = [sys.executable, "-m", "ltr", "train", "train.jsonl", "-o", "long", "--epochs", "100000000"]
+    running = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.5)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=10)
+    assert (running.returncode, out) == (code, b"")
+    assert b"Traceback" not in err
+    assert not Path("long").exists()
+
+
+def test_a_gzip_member_after_another_is_read(cli):
+    lines = [json.dumps(row).encode() + b"\n" for row in tool_rows(range(25))]
+    Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))
+    cli.good("train", "two.jsonl.gz", "-o", "run")
+    assert json.loads(Path("run/metrics.json").read_bytes())["num_candidates"] == 250

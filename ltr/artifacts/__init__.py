@@ -4,11 +4,13 @@ from ltr.artifacts.columns import load_columns, load_features, save_columns, sid
 from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
+    EVALUATION,
     TOOLS,
     claim,
     inputs,
     machine,
     refuse_taken,
+    refuse_unwritable,
     write_history,
     write_log,
     write_metrics,
@@ -17,6 +19,7 @@ from ltr.artifacts.run import (
 
 __all__ = [
     "CONFIG",
+    "EVALUATION",
     "TOOLS",
     "Router",
     "claim",
@@ -27,6 +30,7 @@ __all__ = [
     "machine",
     "nameless",
     "refuse_taken",
+    "refuse_unwritable",
     "save_columns",
     "save_router",
     "sidecar",

@@ -1,6 +1,6 @@
 """Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,17 +9,19 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
 from ltr.artifacts.model import LARGEST_ARRAYS, LARGEST_DOCUMENT
 from ltr.artifacts.state import features_document, features_from
+from ltr.catalogues import ToolText
 from ltr.columns import SourceFile
 from ltr.errors import DataError, FileError, LtrError, UsageError
 from ltr.features import FittedFeatures
-from ltr.files import STDIN, AnyPath, digest, read_bytes, read_lines, shown, write_bytes, write_lines
+from ltr.files import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown, write_bytes, write_lines
 from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
 from ltr.groups import Candidates, Groups
 
 FORMAT = "ltr-features/1"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
-CODES = ("offsets", "traces", "queries", "names")
+CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
+UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
 
@@ -31,8 +33,10 @@ def save_columns(path: AnyPath, groups: Groups, phi: FloatArray, features: Fitte
     columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(document), dtype=np.uint8), "phi": phi}
     columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
     columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
-    for name in TABLES:
-        columns[name], columns[f"{name}.ends"] = packed(getattr(candidates, name))
+    tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
+    tables |= {field: [getattr(text, field) for text in candidates.tool_texts] for field in ToolText._fields}
+    for name, table in tables.items():
+        columns[name], columns[f"{name}.ends"] = packed(table)
     write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
 
 
@@ -40,10 +44,12 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
     """Groups that bear their phi, and the features that made it."""
     arrays = read_arrays(path, limit=LARGEST_COLUMNS)
     try:
+        if arrays["state"].nbytes > LARGEST_DOCUMENT:
+            raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
         document = msgspec.json.decode(arrays["state"].tobytes())
         features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
         return _groups(str(path), arrays, features), features
-    except (KeyError, ValueError, TypeError, LtrError) as error:
+    except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
 
 
@@ -54,6 +60,8 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
         raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
     refuse_outside("phi", phi, offsets, least=-LARGEST)
     tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in TABLES}
+    said = [unpacked(arrays[name], arrays[f"{name}.ends"]) for name in ToolText._fields]
+    tool_texts = tuple(ToolText(*fields) for fields in zip(*said, strict=True))
     if len(tables["node_ids"]) != len(offsets) - 1:
         raise DataError(f"{len(tables['node_ids'])} node ids do not fit {len(offsets) - 1} groups")
     nothing, content = np.empty(0, dtype=np.int64), digest(path)
@@ -64,8 +72,8 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
         queries=_codes(arrays["queries"], len(offsets) - 1, tables["query_texts"]),
         names=_codes(arrays["names"], len(phi), tables["name_texts"]),
         **tables,
-        texts=nothing,
-        tool_texts=(),
+        texts=_codes(arrays["texts"], len(phi), tool_texts) if tool_texts else nothing,
+        tool_texts=tool_texts,
         types=nothing,
         type_texts=(),
         graphs=nothing,
@@ -80,7 +88,7 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
     return Groups(candidates, labels, offsets, *per_group)
 
 
-def _codes(codes: Array, length: int, table: tuple[str, ...]) -> IntArray:
+def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
     if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
         raise DataError(f"{length} places in a table of {len(table)} are needed")
     return codes.astype(np.int64)
@@ -100,25 +108,33 @@ def write_featurized(path: AnyPath, groups: Groups, phi: FloatArray, features: F
     state, arrays = sidecar(path), dict[str, Array]()
     document = {"format": FORMAT, **features_document(features, arrays)}
     in_file = np.argsort(candidates.lines, kind="stable")
-    write_lines(path, _with_features(candidates, phi[in_file]))
-    write_arrays(state.with_suffix(".npz"), arrays)
-    write_bytes(state, msgspec.json.encode(document))
+
+    def lines() -> Iterator[bytes]:
+        yield from _with_features(candidates, phi[in_file])
+        write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
+        write_bytes(state, msgspec.json.encode(document))
+
+    write_lines(path, lines())
 
 
 def _with_features(candidates: Candidates, phi: FloatArray) -> Iterator[bytes]:
     rows = iter(phi.tolist())
     for source in candidates.files:
-        for _, line in read_lines(source.path):
+        seen = Fingerprint()
+        for _, line in read_lines(source.path, fingerprint=seen):
             if line and not line.isspace():
                 yield _line_with_features(line, rows)
+        if seen.sha256 != source.sha256:
+            raise FileError(source.path, "was changed while it was read")
 
 
 def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
-    sample = msgspec.json.decode(line)
-    held = sample.get("candidates")
-    for candidate in (sample,) if held is None else held:
-        candidate["features"] = next(rows)
-    return msgspec.json.encode(sample)
+    """The line as it stands, its candidates with their features: what nobody asked for is not taken apart."""
+    sample = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    if bytes(sample.get("candidates", msgspec.Raw(b"null"))) == b"null":
+        return msgspec.json.encode(sample | {"features": next(rows, [])})
+    held = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
+    return msgspec.json.encode(sample | {"candidates": [each | {"features": next(rows, [])} for each in held]})
 
 
 def sidecar(path: AnyPath) -> Path:
@@ -139,5 +155,7 @@ def load_features(path: AnyPath) -> FittedFeatures:
     try:
         document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
         return features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
-    except (msgspec.DecodeError, KeyError, ValueError, TypeError, LtrError) as error:
+    except FileError:
+        raise
+    except UNUSABLE as error:
         raise FileError(str(file), f"not a state of features: {error}") from error

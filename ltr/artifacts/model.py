@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from ltr.files import AnyPath, read_bytes, write_bytes
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.groups import Candidates
 from ltr.listwise import scores
+from ltr.schema import Kind
 
 FORMAT = "ltr-model/1"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
@@ -93,22 +94,50 @@ def save_router(directory: AnyPath, router: Router) -> None:
     write_bytes(Path(directory, MODEL), ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
+class _Feature(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    options: dict[str, Any]
+    state: dict[str, Any] | None
+
+
+class _BestFeature(msgspec.Struct):
+    name: str
+    sign: Literal[-1, 1]
+
+
+class _Training(msgspec.Struct):
+    best_feature: _BestFeature
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    """What model.json says, checksum aside; what it says of features and encoder is read by `state`."""
+
+    format: str
+    kind: Kind
+    features: list[_Feature]
+    weights: list[float]
+    encoder: dict[str, Any] | None
+    trainer: dict[str, Any]
+    training: _Training
+    arrays: str | None
+
+
 def load_router(path: AnyPath) -> Router:
     """The model of a model.json or of a run directory, checked against its checksums."""
     given = Path(path)
     file = given / MODEL if given.is_dir() else given
     document = _read(file)
     try:
-        arrays = _arrays(file.with_name(ARRAYS), document["arrays"])
-        w, entries = np.array(document["weights"], dtype=np.float64), document["features"]
-        names = tuple(str(entry["name"]) for entry in entries)
-        if len(names) != len(w) or not np.isfinite(w).all():
-            raise DataError(f"{len(names)} features do not fit {len(w)} finite weights")
-        features = features_from(document, arrays) if document["encoder"] else None
-        return Router(document["kind"], names, w, features, document["trainer"], document["training"])
-    except (KeyError, TypeError, ValueError, LtrError) as error:
-        if isinstance(error, FileError):
-            raise
+        model = msgspec.convert(document, _Document)
+        arrays = _arrays(file.with_name(ARRAYS), model.arrays)
+        names, w = tuple(feature.name for feature in model.features), np.array(model.weights, dtype=np.float64)
+        if not len(names) == len(set(names)) == len(w) > 0 or model.training.best_feature.name not in names:
+            raise DataError(f"{len(w)} weights do not fit the features {', '.join(names)}")
+        features = None if model.encoder is None else features_from(document, arrays)
+        return Router(model.kind, names, w, features, model.trainer, document["training"])
+    except FileError:
+        raise
+    except (msgspec.ValidationError, OverflowError, LtrError) as error:
         raise FileError(str(file), f"not a usable model: {error}") from error
 
 

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import platform
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,20 @@ import msgspec
 from ltr import __version__
 from ltr.artifacts.model import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.columns import SourceFile
-from ltr.errors import UsageError
-from ltr.files import AnyPath, encode_lines, make_directory, read_bytes, remove, write_bytes, write_lines
+from ltr.errors import DiskError, FileError, UsageError
+from ltr.files import (
+    STDIN,
+    AnyPath,
+    encode_lines,
+    make_directory,
+    path_from,
+    read_bytes,
+    reason,
+    remove,
+    shown,
+    write_bytes,
+    write_lines,
+)
 
 RUN, CONFIG, METRICS, PER_QUERY, HISTORY, LOG, TOOLS = (
     "run.json",
@@ -26,28 +39,63 @@ RUN, CONFIG, METRICS, PER_QUERY, HISTORY, LOG, TOOLS = (
     "tools.jsonl",
 )
 OURS = (RUN, MODEL, ARRAYS, CONFIG, METRICS, PER_QUERY, HISTORY, LOG, TOOLS)  # run.json goes first, comes last
+EVALUATION = (METRICS, PER_QUERY)
 FORMAT = "ltr-run/1"
+TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 
-def claim(directory: AnyPath, *, overwrite: bool) -> Path:
-    """The directory, made if it is not there, and emptied of the run it holds if that is to be overwritten."""
-    for name in refuse_taken(directory, overwrite=overwrite):
+def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> Path:
+    """The directory, made if it is not there, and emptied of what it holds of ours if that is to be overwritten."""
+    for name in refuse_taken(directory, overwrite=overwrite, ours=ours):
         remove(Path(directory, name))
-    return make_directory(directory)
+    home = make_directory(directory)
+    for entry in home.iterdir():
+        if TEMPORARY.fullmatch(entry.name):  # of a run that was killed
+            remove(entry)
+    return home
 
 
-def refuse_taken(directory: AnyPath, *, overwrite: bool) -> list[str]:
-    """The files of the run that the directory holds; refused unless they may be overwritten."""
+def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> list[str]:
+    """The files of ours that the directory holds; refused unless they may be overwritten.
+
+    Only a run is overwritten: run.json says that it is one; so does, when its writing was broken off, that
+    nothing else lies there. config.yaml may be the user's own: it is written after model.json.
+    """
     path = Path(directory)
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{path}: a file; a run needs a directory of its own")
-    found = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
-    held = [name for name in OURS if name in found]
-    if found and not held:
-        raise UsageError(f"{path}: not empty, and not a run, such as {found[0]!r}; name another directory")
+    try:
+        found = sorted(entry.name for entry in path.iterdir())
+    except FileNotFoundError:
+        found = []
+    except NotADirectoryError as error:
+        raise UsageError(f"{path}: not a directory; one of its own is needed") from error
+    except (OSError, ValueError) as error:
+        raise DiskError(str(path), reason(error)) from error
+    refuse_unwritable(path)
+    held = [name for name in ours if name in found]
+    foreign = [name for name in found if name not in ours and not TEMPORARY.fullmatch(name)]
+    is_begun = not foreign and RUN not in found and (CONFIG not in found or MODEL in found)
+    if found and not (is_begun or (RUN in ours and _is_run(path))):
+        raise UsageError(f"{path}: holds other things, such as {(foreign or held)[0]!r}; name another directory")
     if held and not overwrite:
-        raise UsageError(f"{path}: holds a run; add --overwrite, or name another directory")
+        raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
     return held
+
+
+def refuse_unwritable(directory: Path) -> None:
+    """Raise before the work where its result could not be kept."""
+    nearest = next(each for each in (directory, *directory.absolute().parents) if os.path.lexists(each))
+    if not nearest.is_dir():
+        raise DiskError(str(directory), f"{nearest.name} is not a directory")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise DiskError(str(directory), f"{nearest} cannot be written to")
+
+
+def _is_run(directory: Path) -> bool:
+    try:
+        document = msgspec.json.decode(read_bytes(directory / RUN, limit=LARGEST_ARRAYS))
+    except (msgspec.DecodeError, RecursionError, ValueError, FileError):
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[msgspec.Struct]) -> None:
@@ -78,13 +126,15 @@ def inputs(files: Iterable[SourceFile], directory: Path) -> list[dict[str, Any]]
     """Path, length and sha256 of each file that was read, the content decompressed."""
     named = {file.path: file for file in files}
     return [
-        {
-            "path": path if path.startswith("<") else Path(os.path.relpath(path, directory)).as_posix(),
-            "bytes": file.byte_count,
-            "sha256": file.sha256,
-        }
+        {"path": _as_text(path, directory), "bytes": file.byte_count, "sha256": file.sha256}
         for path, file in named.items()
     ]
+
+
+def _as_text(path: str, directory: Path) -> str:
+    if path == shown(STDIN):
+        return path
+    return os.fsencode(path_from(directory, path)).decode("utf-8", "backslashreplace")
 
 
 def machine() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What features and encoders have learned, as plain JSON with the arrays beside it."""
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from ltr.encoders import ENCODERS
@@ -11,6 +12,13 @@ from ltr.files.npz import Array
 from ltr.schema import Kind
 
 REFERENCE = "$array"
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+
+
+class _Successes(msgspec.Struct):
+    """What the features of history learn, where a state has it: wins and seen by name."""
+
+    success: dict[str, tuple[Count, Count]] = {}
 
 
 def detached(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -60,6 +68,13 @@ def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dic
     }
 
 
+def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
+    """Raise unless the feature has learned something where it learns, and counts of successes are counts."""
+    if (state is None) != (FEATURES[config.name].fit is None):
+        raise ValueError(f"the state of {config.name} is not one")
+    msgspec.convert(state, _Successes | None)
+
+
 def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedFeatures:
     """The features of a document; a DataError says what in it cannot be."""
     try:
@@ -68,7 +83,9 @@ def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedF
         wanted = document["encoder"]
         encoder = ENCODERS[wanted["name"]].restored(attached(wanted["state"], arrays))
         kind: Kind = "graph" if document["kind"] == "graph" else "tool"
-    except (KeyError, TypeError, AttributeError) as error:
+        for config, state in zip(configs, states, strict=True):
+            _refuse_other_state(config, state)
+    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
         raise DataError(f"the description of the features does not hold together: {error!r}") from error
     if encoder.revision != wanted["revision"]:
         raise DataError(f"the encoder {encoder.name} is at revision {encoder.revision}, not {wanted['revision']}")

@@ -1,5 +1,7 @@
 """The command line: parse, call, show. Only here are things printed, and only here exit codes are known."""
 
+import errno
+import io
 import signal
 import sys
 from types import FrameType
@@ -9,15 +11,17 @@ import typer
 
 from ltr import __version__
 from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
-from ltr.cli.terminal import note, visible
-from ltr.errors import DataError, DiskError, LtrError, ThresholdError, UsageError
-from ltr.files import abandon
+from ltr.cli.options import Commands
+from ltr.cli.terminal import full, note, visible
+from ltr.errors import ConfigError, DataError, DiskError, LtrError, ThresholdError, UsageError
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = typer.Typer(
     name="ltr",
+    cls=Commands,
     help="Learn which tool, or which team of agents, should answer a query.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -54,22 +58,44 @@ def options(
 def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
+    prepare_streams()
     try:
+        refuse_other_text(sys.argv)
         code = run_app()
     except LtrError as error:
-        note("\n".join(f"error: {visible(line)}" for line in str(error).split("\n")))
+        note("\n".join(f"error: {visible(line)}" for line in lines_of(error)))
         code = exit_code(error)
     sys.exit(flushed(code))
 
 
+def prepare_streams() -> None:
+    """Streams that take any text, whatever the locale, and are there even where the caller closed them."""
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def refuse_other_text(arguments: list[str]) -> None:
+    """Raise for an argument of bytes that are not text: it could be neither shown nor kept."""
+    for argument in arguments:
+        if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
+            raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
+
+
 def run_app() -> int:
     """The exit code of the command."""
+    stdout = sys.stdout
     try:
         app(prog_name="ltr")
     except SystemExit as done:
+        if sys.stdout is not stdout:  # Typer wraps the streams when the reader of its help has left, and only then
+            return 0
         return done.code if isinstance(done.code, int) else 1
-    except BrokenPipeError:
-        return 0  # the reader has all it wanted
+    except OSError as error:
+        if error.errno in FULL:  # Typer writes its help without asking us
+            raise full(error) from error
+        raise
     return 0
 
 
@@ -77,11 +103,13 @@ def flushed(code: int) -> int:
     """The code, once stdout has taken all of the result; another when it cannot."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        abandon(sys.stdout)
     except OSError as error:
-        note(f"error: stdout: {(error.strerror or str(error)).lower()}")
-        abandon(sys.stdout)
+        from ltr.files import drop
+
+        drop(sys.stdout)  # what is left would be tried again at exit
+        if isinstance(error, BrokenPipeError) or code:
+            return code  # the reader has all it wanted; or a message has been given
+        note(f"error: {full(error)}")
         return EXIT_CODES[DiskError]
     return code
 
@@ -89,6 +117,11 @@ def flushed(code: int) -> int:
 def exit_code(error: LtrError) -> int:
     """The documented code of the nearest class that has one."""
     return next((EXIT_CODES[each] for each in type(error).__mro__ if each in EXIT_CODES), 1)
+
+
+def lines_of(error: LtrError) -> list[str]:
+    """A line for each problem of a config; one for anything else, whatever the names in it."""
+    return error.lines() if isinstance(error, ConfigError) else [str(error)]
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -4,11 +4,14 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Sets, configured
-from ltr.cli.terminal import note, show_json, visible
+from ltr.cli.options import Commands, Sets, configured
+from ltr.cli.terminal import note, show_json, show_yaml, visible
 
 app = typer.Typer(
-    help="Check a config, show it whole, or show its schema.", no_args_is_help=True, rich_markup_mode=None
+    cls=Commands,
+    help="Check a config, show it whole, or show its schema.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 File = Annotated[str, typer.Argument(help="The config; - is stdin.")]
@@ -23,15 +26,15 @@ def check(config: File, sets: Sets = None) -> None:
 
 @app.command()
 def render(config: File, sets: Sets = None) -> None:
-    """The config with every default written out; paths as they are seen from here."""
+    """Show it with every default; paths as seen from here."""
     from ltr.config import render as rendered
 
-    print(rendered(configured(config, sets)), end="")
+    show_yaml(rendered(configured(config, sets)))
 
 
 @app.command()
 def schema() -> None:
-    """The JSON Schema of a config, for editors."""
+    """Show the JSON Schema, for editors."""
     from ltr.config import schema as described
 
     show_json(described())

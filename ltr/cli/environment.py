@@ -1,11 +1,11 @@
 """ltr env: what a bug report needs."""
 
 from ltr.cli.options import Shown
-from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
 
 def env(shown: Shown = None) -> None:
-    """Versions and hardware that the last bits of a number may depend on."""
+    """Show versions and hardware, for a bug report."""
     from ltr.artifacts import machine
 
     facts = machine()
@@ -15,7 +15,7 @@ def env(shown: Shown = None) -> None:
         case Format.TSV:
             show_tsv(_texts(facts))
         case Format.HUMAN:
-            print("\n".join(table(["", ""], _texts(facts), flexible=1, indent="")))
+            say(*listing(["", ""], _texts(facts)))
 
 
 def _texts(facts: dict[str, object]) -> list[tuple[str, str]]:

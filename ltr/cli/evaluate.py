@@ -1,5 +1,6 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from ltr.cli.options import (
     configured,
     metric_names,
 )
-from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def evaluate(
     shown: Shown = None,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.artifacts import load_router
+    from ltr.artifacts import EVALUATION, load_router, refuse_taken
     from ltr.batch import keep_evaluation
     from ltr.pipeline import evaluate_router, read
 
@@ -61,13 +62,19 @@ def evaluate(
         evaluate__rel_threshold=rel_threshold,
         evaluate__baselines=baselines,
     )
+    if out is not None:
+        refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
     groups, _ = read(tuple(samples), config.data)
     measured = evaluate_router(router, groups, config)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    show(measured, router, shown, explain=explain)
-    refuse_below(measured.evaluation.means, limits)
+    elif explain and chosen_format(shown) is not Format.HUMAN:
+        note("note: --explain is shown on a terminal (--format human), and kept with -o")
+    try:
+        show(measured, router, shown, explain=explain)
+    finally:  # a reader of stdout that leaves early does not lift the limit
+        refuse_below(measured.evaluation.means, limits)
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:
@@ -83,7 +90,7 @@ def thresholds(texts: list[str]) -> dict[str, float]:
             limits[name.strip()] = float(value)
         except ValueError:
             equals = ""
-        if not equals:
+        if not equals or not math.isfinite(limits[name.strip()]):
             raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
     return limits
 
@@ -102,15 +109,18 @@ def show(measured: "Measured", router: "Router", shown: Format | None, *, explai
             show_tsv(flat.items())
         case Format.HUMAN:
             lines = measured_lines(measured, router.training["best_feature"], "the model")
-            print("\n".join([*lines, *(explained_lines(measured, router) if explain else [])]))
+            say(*lines, *(explained_lines(measured, router) if explain else []))
 
 
 def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:
     """Raise when a metric misses its limit."""
+    from ltr.metrics import named
+
+    reached = [(name, means[named(name).name], limit) for name, limit in limits.items()]
     missed = [
-        f"{name} is {'undefined' if means[name] is None else f'{means[name]:.6g}'}, below {limit:g}"
-        for name, limit in limits.items()
-        if (means[name] if means[name] is not None else -1.0) < limit  # type: ignore[operator]
+        f"{name} is {'undefined' if value is None else f'{value:.6g}'}, below {limit:g}"
+        for name, value, limit in reached
+        if value is None or value < limit
     ]
     if missed:
         raise ThresholdError("; ".join(missed))

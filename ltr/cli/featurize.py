@@ -23,7 +23,10 @@ def featurize(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn SAMPLES into phi: fit the features on them (cross-fitted), or apply fitted ones (-m)."""
+    """Turn SAMPLES into phi, the matrix of features.
+
+    The features are fitted on the samples (cross-fitted), or those of a model are applied (-m).
+    """
     from ltr.batch import featurize_and_save
 
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)

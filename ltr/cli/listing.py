@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Shown
-from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
 
 class Plugins(StrEnum):
@@ -22,7 +22,7 @@ def list_plugins(
     kind: Annotated[Plugins, typer.Argument(help="What to list.")],
     shown: Shown = None,
 ) -> None:
-    """Every feature, encoder, metric or trainer that can be named."""
+    """List features, encoders, metrics or trainers."""
     headers, rows = described(kind)
     match chosen_format(shown):
         case Format.JSON:
@@ -30,7 +30,7 @@ def list_plugins(
         case Format.TSV:
             show_tsv([headers, *rows])
         case Format.HUMAN:
-            print("\n".join(table(headers, rows, flexible=len(headers) - 1, indent="")))
+            say(*listing(headers, rows))
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:

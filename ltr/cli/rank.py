@@ -1,6 +1,5 @@
 """ltr rank: queries in, ranked candidates out."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,13 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Graphs, Shown, Tools, configured
-from ltr.cli.terminal import Format, chosen_format, columns_of_terminal, emphasis, number, shortened, table, visible
-from ltr.errors import UsageError
+from ltr.cli.terminal import (
+    Format,
+    chosen_format,
+    columns_of_terminal,
+    count,
+    emphasis,
+    json_text,
+    number,
+    say,
+    shortened,
+    table,
+    visible,
+)
+from ltr.cli.terminal import show_tsv as table_of
+from ltr.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from ltr.routing import Answer, Choice
 
 DEFAULT_K = 5
+COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
+WITHOUT_PARTS, PART = 55, 9  # columns of a line without the features, and of each feature
 
 
 def rank(
@@ -29,7 +43,7 @@ def rank(
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
     shown: Shown = None,
 ) -> None:
-    """Rank the candidates of a QUERY: those of a catalogue, or of samples."""
+    """Rank tools or graphs for a QUERY, or those of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
     found = (
@@ -37,11 +51,7 @@ def rank(
         if query is None
         else of_queries(model, query, tools, graphs, k)
     )
-    wanted = chosen_format(shown)
-    if wanted is Format.TSV:
-        print("\t".join(["trace_id", "node_id", "query", "rank", "candidate", "probability", "score"]))
-    for answer in found:
-        SHOW[wanted](answer, explain)
+    SHOW[chosen_format(shown)](found, explain)
 
 
 def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
@@ -57,43 +67,73 @@ def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None,
 
 def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answer to the query, or to each line of stdin."""
-    from ltr.files import read_lines
     from ltr.routing import Answer, load
 
     ranker = load(model, tools=tools, graphs=graphs)
-    texts = (line.decode("utf-8", "replace") for _, line in read_lines("-")) if query == "-" else iter([query])
-    for text in texts:
-        yield Answer("", "", text, ranker.rank(text, k))
+    texts = typed_queries() if query == "-" else iter([query])
+    return (Answer("", "", text, ranker.rank(text, k)) for text in texts)
 
 
-def show_human(answer: "Answer", explain: bool) -> None:
-    """The query and a line a candidate; explained, what each feature added."""
-    print(emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal())))
-    parts = list(answer.choices[0].contributions) if explain else []
-    rows = [
-        [str(each.rank), each.candidate, number(each.probability), f"{each.score:.3f}"]
-        + [f"{each.contributions[part]:+.3f}" for part in parts]
-        for each in answer.choices
-    ]
-    headers = ["rank", "candidate", "probability", "score", *(part.partition(".")[2] or part for part in parts)]
-    print("\n".join([*table(headers, rows, flexible=1), ""]))
+def typed_queries() -> Iterator[str]:
+    """The lines of stdin that are not blank."""
+    from ltr.files import read_lines
+
+    is_empty = True
+    for line_number, line in read_lines("-"):
+        if line and not line.isspace():
+            is_empty = False
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                raise FileError(f"<stdin>:{line_number}", f"byte {error.start + 1} is not UTF-8") from error
+    if is_empty:
+        raise FileError("<stdin>", "no queries; one a line is needed")
 
 
-def show_tsv(answer: "Answer", explain: bool) -> None:
-    """A line a candidate."""
-    for each in answer.choices:
-        added = [f"{name}={value!r}" for name, value in each.contributions.items()] if explain else []
-        cells = [answer.trace_id, answer.node_id, answer.query, each.rank, each.candidate, each.probability, each.score]
-        print("\t".join(visible(str(cell)) for cell in [*cells, *added]))
+def show_human(found: "Iterator[Answer]", explain: bool) -> None:
+    """Each query and a line a candidate; explained, what each feature added."""
+    for answer in found:
+        parts, hidden = parts_shown(answer) if explain else ([], 0)
+        rows = [
+            [str(each.rank), each.candidate, number(each.probability), f"{each.score:.3f}"]
+            + [f"{each.contributions[part]:+.3f}" for part in parts]
+            for each in answer.choices
+        ]
+        headers = ["rank", "candidate", "probability", "score", *(part.partition(".")[2] or part for part in parts)]
+        say(emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal())))
+        say(*table(headers, rows, flexible=1), *([f"  and {count(hidden, 'feature')} more"] if hidden else []), "")
 
 
-def show_json(answer: "Answer", explain: bool) -> None:
+def parts_shown(answer: "Answer") -> tuple[list[str], int]:
+    """The features there is room for, those first that part the candidates most, and how many are left out."""
+    names = list(answer.choices[0].contributions)
+    room = max((columns_of_terminal() - WITHOUT_PARTS) // PART, 1)
+    if len(names) <= room:
+        return names, 0
+    values = {name: [each.contributions[name] for each in answer.choices] for name in names}
+    widest = sorted(names, key=lambda name: min(values[name]) - max(values[name]))[:room]
+    return [name for name in names if name in widest], len(names) - room
+
+
+def show_tsv(found: "Iterator[Answer]", explain: bool) -> None:
+    """A line a candidate, under the names of the columns."""
+    for place, answer in enumerate(found):
+        parts = list(answer.choices[0].contributions) if explain else []
+        if not place:
+            table_of([[*COLUMNS, *parts]])
+        asked = (answer.trace_id, answer.node_id, answer.query)
+        table_of(
+            [*asked, each.rank, each.candidate, each.probability, each.score, *map(each.contributions.get, parts)]
+            for each in answer.choices
+        )
+
+
+def show_json(found: "Iterator[Answer]", explain: bool) -> None:
     """One object a query, a line each."""
-    import json
-
-    choices = [_choice(each, explain) for each in answer.choices]
-    document = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query, "ranking": choices}
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+    for answer in found:
+        choices = [_choice(each, explain) for each in answer.choices]
+        asked = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
+        say(json_text({**asked, "ranking": choices}))
 
 
 def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ltr.cli.terminal import count, emphasis, number, shortened, table, visible
+from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, shortened, table, visible, width_of, wrapped
 
 if TYPE_CHECKING:
     from ltr.batch import Finished
@@ -23,21 +23,24 @@ def run_lines(finished: "Finished") -> list[str]:
         "",
         *weight_lines(result),
         "",
-        *trust_lines(result),
+        *(line for text in trust_lines(result) for line in wrapped(text)),
         f"kept in {visible(finished.directory.as_posix())}/ ({finished.seconds:.1f} s)",
     ]
 
 
 def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them."""
-    names = list(measured.evaluation.means)
-    rows = [(trained, measured.evaluation), *_named_baselines(measured, best)]
-    lines = table(
-        ["", *(SHORT.get(name, name) for name in names)],
-        [[label, *(number(each.means[name]) for name in names)] for label, each in rows],
-        flexible=0,
-        indent="",
-    )
+    columns = {trained: measured.evaluation, **_named_baselines(measured, best)}
+    across = [
+        ["", *(SHORT.get(name, name) for name in measured.evaluation.means)],
+        *([label, *map(number, each.means.values())] for label, each in columns.items()),
+    ]
+    if width_of("  ".join(across[0])) + max(map(width_of, columns)) > columns_of_terminal():
+        across = [
+            list(row) for row in zip(*across, strict=True)
+        ]  # more metrics than there is room for beside each other
+        across[0] = [label.partition(":")[0].partition(",")[0] for label in across[0]]
+    lines = table(across[0], across[1:], flexible=0, indent="")
     return [emphasis(_title(measured)), *lines, *rule_lines(measured.evaluation)]
 
 
@@ -47,7 +50,7 @@ def _title(measured: "Measured") -> str:
     return f"{queries}, {count(len(measured.groups.labels), 'candidate')} ({where} data)"
 
 
-def _named_baselines(measured: "Measured", best: dict[str, Any]) -> list[tuple[str, "Evaluation"]]:
+def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "Evaluation"]:
     sign = "" if best["sign"] > 0 else "-"
     labels = {
         "random": "random order",
@@ -55,7 +58,7 @@ def _named_baselines(measured: "Measured", best: dict[str, Any]) -> list[tuple[s
         "untrained": "untrained, w = 1",
         "oracle": "oracle",
     }
-    return [(labels[name], each) for name, each in measured.baselines.items()]
+    return {labels[name]: each for name, each in measured.baselines.items()}
 
 
 def rule_lines(result: "Evaluation") -> list[str]:

@@ -7,7 +7,7 @@ import typer
 
 from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
 from ltr.cli.progress import watched
-from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
 from ltr.cli.train import show_plan
 from ltr.errors import UsageError
 
@@ -28,16 +28,16 @@ def run(
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run each of the CONFIGS, in order, and compare what they came to."""
-    from ltr.batch import run_all
+    """Run CONFIGS in order; end in a leaderboard."""
+    from ltr.batch import directories, run_all
 
     names = configs or [HERE]
     if not configs and not Path(HERE).exists():
         raise UsageError(f"no {HERE} here; name a config")
     wanted = [configured(name, sets, seed=seed) for name in names]
     if dry_run:
-        for config in wanted:
-            show_plan(config, out / config.name)
+        for config, directory in zip(wanted, directories(wanted, out), strict=True):
+            show_plan(config, directory, overwrite=overwrite)
         return
     finished: list[Finished] = []
     with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
@@ -66,4 +66,4 @@ def show(finished: "list[Finished]", shown: Format) -> None:
                 [["run", "split", *COLUMNS], *([row[name] for name in ("run", "split", *COLUMNS)] for row in rows)]
             )
         case Format.HUMAN:
-            print("\n".join(leaderboard(finished)))
+            say(*leaderboard(finished))

@@ -1,11 +1,12 @@
 """What reaches the terminal: results on stdout, all else on stderr, data never as markup or control code."""
 
-import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
+
+from ltr.errors import DiskError
 
 SHORTEST_CELL = 12
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format (bidi, zero width), surrogates, separators
@@ -30,10 +31,12 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb\u202e")
     'a\\x1b[31mb\\u202e'
     """
-    return "".join(_written_out(character) for character in text)
+    return text if text.isprintable() else "".join(_written_out(character) for character in text)
 
 
 def _written_out(character: str) -> str:
+    import unicodedata
+
     if unicodedata.category(character) not in HIDDEN:
         return character
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
@@ -41,6 +44,10 @@ def _written_out(character: str) -> str:
 
 def width_of(text: str) -> int:
     """Columns a terminal gives the text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
     wide = {"W": 2, "F": 2}
     return sum(
         0 if unicodedata.combining(character) else wide.get(unicodedata.east_asian_width(character), 1)
@@ -95,6 +102,30 @@ def table(
     return [emphasis(lines[0]), *lines[1:]] if any(headers) else lines[1:]
 
 
+def listing(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Aligned lines; where the terminal ends the last column goes on below itself, and nothing is cut."""
+    import textwrap
+
+    cells = [[visible(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)][:-1]
+    left = sum(widths) + 2 * len(widths)
+    room = max(columns_of_terminal() - left, SHORTEST_CELL)
+    lines: list[str] = []
+    for *row, last in cells:
+        first, *more = textwrap.wrap(last, room) or [""]
+        begun = "".join(cell + " " * (width - width_of(cell) + 2) for cell, width in zip(row, widths, strict=True))
+        lines += [(begun + first).rstrip(), *(" " * left + part for part in more)]
+    return [emphasis(lines[0]), *lines[1:]] if any(headers) else lines[1:]
+
+
+def wrapped(text: str) -> list[str]:
+    """The text in lines the terminal has room for, the second and later ones indented; words stay whole."""
+    import textwrap
+
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, columns_of_terminal(), subsequent_indent="  ", **options)  # type: ignore[arg-type]
+
+
 def _line(row: Sequence[str], widths: Sequence[int], left: set[int | None]) -> str:
     padded = []
     for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
@@ -105,14 +136,27 @@ def _line(row: Sequence[str], widths: Sequence[int], left: set[int | None]) -> s
 
 
 def say(*lines: str) -> None:
-    """Lines of the result."""
-    for line in lines:
-        print(line)
+    """Lines of the result. When its reader has left there is nothing more to do."""
+    try:
+        for line in lines:
+            print(line)
+    except BrokenPipeError:
+        raise SystemExit(0) from None
+    except OSError as error:
+        raise full(error) from error
+
+
+def full(error: OSError) -> DiskError:
+    """What to say of a stdout that takes no more."""
+    from ltr.files import reason
+
+    return DiskError("<stdout>", reason(error))
 
 
 def note(text: str) -> None:
-    """A line that is no result: progress, warnings."""
-    print(text, file=sys.stderr, flush=True)
+    """A line that is no result: progress, warnings. Where nobody takes it, it is lost."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
@@ -122,13 +166,26 @@ def warn(text: str) -> None:
 
 def show_json(document: Any) -> None:
     """The result as JSON; what is not a number is refused."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    say(json_text(document, indent=2))
+
+
+def show_yaml(text: str) -> None:
+    """The result as YAML; what is written out stands between double quotes, and means the same there."""
+    say(*map(visible, text.rstrip("\n").split("\n")))
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """The document as JSON, in ASCII where stdout takes no more."""
+    import json
+
+    is_narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    return json.dumps(document, indent=indent, ensure_ascii=is_narrow, allow_nan=False)
 
 
 def show_tsv(rows: Iterable[Sequence[object]]) -> None:
     """The result as lines of cells between tabs; control characters are written out."""
     for row in rows:
-        print("\t".join("" if cell is None else visible(str(cell)) for cell in row))
+        say("\t".join("" if cell is None else visible(str(cell)) for cell in row))
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -24,7 +24,7 @@ from ltr.cli.options import (
     samples_or_share,
 )
 from ltr.cli.progress import watched
-from ltr.cli.terminal import Format, chosen_format, note, show_json, show_tsv, warn
+from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
 
 if TYPE_CHECKING:
     from ltr.config import RunConfig
@@ -52,7 +52,7 @@ def train(
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn w from SAMPLES and keep the run under OUT."""
+    """Learn weights from SAMPLES; keep the run in OUT."""
     wanted = configured(
         config,
         sets,
@@ -72,21 +72,23 @@ def train(
         evaluate__ties=ties,
     )
     if dry_run:
-        show_plan(wanted, out)
+        show_plan(wanted, out, overwrite=overwrite)
         return
     learn(wanted, out, overwrite=overwrite, shown=shown, quiet=quiet)
 
 
-def show_plan(config: "RunConfig", out: Path) -> None:
+def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     """What a run would read and write."""
+    from ltr.artifacts import refuse_taken
     from ltr.config import render
     from ltr.pipeline import load
 
+    refuse_taken(out, overwrite=overwrite)
     train, test, _ = load(config)
-    groups = len(train[0].offsets) - 1
-    tested = "the training groups" if test is None else f"{len(test.offsets) - 1:,} test groups"
-    note(f"would learn from {groups:,} groups, measure on {tested}, and write {out}/")
-    print(render(config), end="")
+    groups = count(len(train[0].offsets) - 1, "group")
+    tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
+    note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
+    show_yaml(render(config))
 
 
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
@@ -106,4 +108,4 @@ def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | No
         case Format.TSV:
             show_tsv(flat.items())
         case Format.HUMAN:
-            print("\n".join(run_lines(finished)))
+            say(*run_lines(finished))

@@ -1,6 +1,6 @@
 """The only place that opens files: lines in, whole files out, names that are safe to become paths."""
 
-from ltr.files.naming import inside, safe_name
+from ltr.files.naming import inside, path_from, safe_name
 from ltr.files.reading import (
     BYTE_ORDER_MARK,
     LARGEST_LINE,
@@ -11,13 +11,16 @@ from ltr.files.reading import (
     expand,
     read_blocks,
     read_bytes,
+    read_line_blocks,
     read_lines,
+    reason,
     shown,
 )
 from ltr.files.writing import (
     Sink,
     abandon,
     atomic_file,
+    drop,
     encode_lines,
     make_directory,
     remove,
@@ -36,13 +39,17 @@ __all__ = [
     "abandon",
     "atomic_file",
     "digest",
+    "drop",
     "encode_lines",
     "expand",
     "inside",
     "make_directory",
+    "path_from",
     "read_blocks",
     "read_bytes",
+    "read_line_blocks",
     "read_lines",
+    "reason",
     "remove",
     "safe_name",
     "shown",

@@ -1,6 +1,7 @@
 """Names from outside become names of files: short, portable, and inside the directory they belong to."""
 
 import hashlib
+import os
 import re
 import unicodedata
 from pathlib import Path
@@ -33,6 +34,15 @@ def safe_name(name: str) -> str:
     kept = re.sub(r"\..*", "", kept) if DEVICES.fullmatch(kept) else kept
     mark = hashlib.sha256(composed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{kept[: LONGEST_NAME - 9] or 'name'}-{mark}"
+
+
+def path_from(directory: AnyPath, name: AnyPath) -> str:
+    """The name as the system finds it from the directory: `..` leads out of where a link points, so links are followed.
+
+    The last part stays as it is: its extension says how to read the file.
+    """
+    folder, last = os.path.split(os.path.join(os.getcwd(), name))  # noqa: PTH118, PTH109
+    return Path(os.path.relpath(os.path.join(os.path.realpath(folder), last), os.path.realpath(directory))).as_posix()  # noqa: PTH118
 
 
 def inside(root: AnyPath, name: str) -> Path:

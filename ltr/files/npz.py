@@ -1,5 +1,9 @@
 """Named arrays in one .npz file: plain numbers only, every size checked before memory is taken for it."""
 
+import math
+import os
+import re
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
@@ -13,7 +17,12 @@ from ltr.files.writing import atomic_file
 
 Array = npt.NDArray[Any]
 
-LARGEST_HEADER = 1 << 12
+MAGIC = b"\x93NUMPY\x01\x00"
+LONGEST_HEADER = 1 << 12
+HEADER = re.compile(  # what numpy writes for plain numbers in C order, and nothing that has to be evaluated
+    rb"\{'descr': '([<>|][fiub][0-9]{1,2})', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,18}, ?)*[0-9]{0,18})\), \} *\n"
+)
 DAMAGES = (
     zipfile.BadZipFile,
     ValueError,
@@ -22,7 +31,10 @@ DAMAGES = (
     NotImplementedError,
     RuntimeError,
     KeyError,
+    IndexError,
+    TypeError,
     OverflowError,
+    struct.error,
 )
 
 
@@ -31,31 +43,37 @@ def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
     with atomic_file(path) as sink, zipfile.ZipFile(sink, "w") as package:
         for name, array in arrays.items():
             with package.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def read_arrays(path: AnyPath, *, limit: int) -> dict[str, Array]:
-    """The arrays of a file, of at most `limit` bytes together. Anything but plain numbers is refused."""
+    """The arrays of a file, of at most `limit` bytes together. Anything but plain numbers is refused.
+
+    No array is larger than the file it is in, so that no memory is taken for a size that is only claimed.
+    """
     with regular_file(path) as file:
         try:
+            size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as package:
-                return dict(_arrays(package, limit))
+                return dict(_arrays(package, min(limit, size)))
         except DAMAGES as error:
             raise FileError(shown(path), f"not a readable file of arrays: {error}") from error
 
 
 def _arrays(package: zipfile.ZipFile, limit: int) -> Iterator[tuple[str, Array]]:
-    left = limit
+    left, names = limit, [info.filename for info in package.infolist()]
+    if len(set(names)) < len(names):
+        raise ValueError("two arrays have one name")
     for info in package.infolist():
         name, suffix = info.filename[:-4], info.filename[-4:]
-        if suffix != ".npy":
-            raise ValueError(f"{info.filename!r} is not an array")
+        if suffix != ".npy" or info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"{info.filename!r} is not an array that is stored as it is")
         with package.open(info) as member:
             shape, dtype = _header(member)
-            size = dtype.itemsize * int(np.prod(shape, dtype=object))
+            size = dtype.itemsize * math.prod(shape)
+            if size > min(left, info.file_size):
+                raise ValueError(f"{name!r} takes {size} bytes; at most {min(left, info.file_size)} are allowed")
             left -= size
-            if left < 0 or size > info.file_size:
-                raise ValueError(f"{name!r} takes {size} bytes; at most {min(left + size, info.file_size)} are allowed")
             content = member.read(size)
             if len(content) != size or member.read(1):  # reading on to the end checks the CRC
                 raise ValueError(f"{name!r} is not of the size it claims")
@@ -63,13 +81,14 @@ def _arrays(package: zipfile.ZipFile, limit: int) -> Iterator[tuple[str, Array]]
 
 
 def _header(member: IO[bytes]) -> tuple[tuple[int, ...], "np.dtype[Any]"]:
-    version = np.lib.format.read_magic(member)
-    if version != (1, 0):
-        raise ValueError(f"array format {version} is not (1, 0)")
-    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=LARGEST_HEADER)
-    if is_fortran or dtype.kind not in "fiub" or dtype.hasobject:
-        raise ValueError(f"{dtype} numbers in {'Fortran' if is_fortran else 'C'} order are not plain numbers")
-    return shape, dtype
+    start = member.read(len(MAGIC) + 2)
+    length = int.from_bytes(start[-2:], "little")
+    if not start.startswith(MAGIC) or length > LONGEST_HEADER:
+        raise ValueError("an array does not begin as one")
+    header = HEADER.fullmatch(member.read(length))
+    if header is None:
+        raise ValueError("an array is not of plain numbers in C order")
+    return tuple(int(size) for size in header[2].split(b",") if size.strip()), np.dtype(header[1].decode())
 
 
 def packed(texts: Sequence[str]) -> tuple[Array, Array]:

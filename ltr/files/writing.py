@@ -161,6 +161,11 @@ def remove(path: AnyPath) -> None:
         Path(path).unlink(missing_ok=True)
 
 
+def drop(stream: TextIO) -> None:
+    """Let go what the stream still holds, and what follows: nobody takes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class _Plain:
     def compress(self, block: bytes) -> bytes:
         return block

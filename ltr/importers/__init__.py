@@ -1,0 +1,1 @@
+"""Other formats become samples."""

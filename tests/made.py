@@ -1,0 +1,118 @@
+"""Small data that tests make for themselves, and the command line in process."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ltr
+from ltr.cli import main
+
+WORDS = ("weather", "news", "stock", "map", "mail", "calendar", "music", "photo", "movie", "train")
+
+
+def tool_rows(traces, *, seed=0, labels=True):
+    """Two groups a trace, five tools each; the query names the right one but for every fourth."""
+    generator = random.Random(seed)
+    for trace in traces:
+        for node in range(2):
+            offered = generator.sample(WORDS, 5)
+            right = generator.choice(offered)
+            asked = right if generator.random() < 0.75 else "anything"
+            for word in offered:
+                yield {
+                    "trace_id": f"t{trace}",
+                    "node_id": f"n{node}",
+                    "query": f"what is the {asked} in city {trace}?",
+                    "tool": f"get_{word}",
+                    "tool_description": f"gives the {word} of a place",
+                } | ({"label": int(word == right)} if labels else {})
+
+
+def graph_rows(traces, *, seed=0, labels=True):
+    """One group a trace, four graphs each; larger ones tend to be right."""
+    generator = random.Random(seed)
+    for trace in traces:
+        sizes = [generator.randrange(1, 7) for _ in range(4)]
+        for place, size in enumerate(sizes):
+            nodes = [{"id": node, "name": f"agent {node} of {trace % 5}"} for node in range(size)]
+            tree = {"nodes": nodes, "edges": [[node, node + 1] for node in range(size - 1)]}
+            yield {
+                "trace_id": f"t{trace}",
+                "node_id": "n",
+                "query": f"solve task {trace} with several agents",
+                "candidate_id": f"g{place}",
+                "candidate_type": ("chain", "star")[size % 2],
+                "tree": tree,
+            } | ({"label": int(place == sizes.index(max(sizes)))} if labels else {})
+
+
+ROWS = {"tool": tool_rows, "graph": graph_rows}
+
+
+def written(path, rows):
+    """The path, once the rows lie there as JSONL."""
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def grouped(rows):
+    """The same samples, a group a line."""
+    groups = {}
+    for row in rows:
+        row = dict(row)
+        key = {name: row.pop(name) for name in ("trace_id", "node_id", "query")}
+        groups.setdefault(tuple(key.values()), key | {"candidates": []})["candidates"].append(row)
+    return list(groups.values())
+
+
+class Commands:
+    """ltr in this process: run(...) gives the exit code; what it wrote is in `out` and `err`."""
+
+    def __init__(self, monkeypatch, capfd):
+        self._monkeypatch, self._capfd = monkeypatch, capfd
+        self.out = self.err = ""
+
+    def run(self, *arguments):
+        self._monkeypatch.setattr(sys, "argv", ["ltr", *map(str, arguments)])
+        self._monkeypatch.setattr("signal.signal", lambda *_: None)
+        with pytest.raises(SystemExit) as done:
+            main()
+        self.out, self.err = self._capfd.readouterr()
+        return done.value.code
+
+    def on_terminal(self, columns):
+        """From here on stdout is a terminal of that many columns."""
+        self._monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
+        self._monkeypatch.setenv("COLUMNS", str(columns))
+
+    def good(self, *arguments):
+        """stdout of a command that must succeed."""
+        assert self.run(*arguments) == 0, self.err
+        return self.out
+
+    def refused(self, *arguments):
+        """Exit code and the one line on stderr of a command that must fail, with nothing on stdout."""
+        code = self.run(*arguments)
+        assert self.out == ""
+        assert self.err.count("\n") == 1, self.err
+        assert self.err.startswith("error: ")
+        return code, self.err[7:-1]
+
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))} | {
+    "PYTHONPATH": str(Path(ltr.__file__).parents[1]),
+    "LC_ALL": "C.UTF-8",
+}
+
+
+def process(*arguments, environment=None, **options):
+    """ltr in a process of its own."""
+    command = [sys.executable, "-m", "ltr", *map(str, arguments)]
+    return subprocess.run(
+        command, env=ENVIRONMENT | (environment or {}), capture_output=True, check=False, timeout=60, **options
+    )

@@ -1,0 +1,211 @@
+"""Configs: what wins, where paths lead, what is said about mistakes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ltr.batch import run_and_save
+from ltr.cli.options import configured
+from ltr.config import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
+from ltr.errors import ConfigError, FileError, UsageError
+from ltr.train import TrainConfig
+from tests.made import graph_rows, tool_rows, written
+
+
+def config_file(directory, text, name="ltr.yaml"):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text, encoding="utf-8")
+    return directory / name
+
+
+def test_without_a_file_every_key_has_its_default():
+    assert load_config() == RunConfig(
+        name="run",
+        seed=0,
+        kind=None,
+        data=DataConfig(train=(), test=None, tools=None, graphs=None),
+        features=(),
+        encoder="auto",
+        train=TrainConfig(trainer="descent", learning_rate=0.01, epochs=100, l2=0.001),
+        evaluate=EvaluateConfig(metrics=(), ties="expected", no_relevant="skip", rel_threshold=1.0, baselines=True),
+    )
+
+
+def test_a_file_beats_the_defaults_set_beats_the_file_and_a_flag_beats_all(tmp_path):
+    path = config_file(tmp_path, "seed: 1\ntrain: {epochs: 10, l2: 0.1, learning_rate: 0.1}\n")
+    sets = ["train.epochs=20", "train.l2=0.2"]
+    config = configured(str(path), sets, train__epochs=30)
+    assert (config.seed, config.train.learning_rate) == (1, 0.1)
+    assert (config.train.l2, config.train.epochs) == (0.2, 30)
+
+
+def test_a_flag_that_was_not_given_changes_nothing():
+    assert configured(None, ["train.epochs=20"], train__epochs=None, data__train=[]).train.epochs == 20
+
+
+def test_of_two_sets_of_one_key_the_later_wins():
+    assert load_config(None, ["seed=1", "seed=2"]).seed == 2
+
+
+@pytest.mark.parametrize("text, value", [("1e-3", 0.001), ("0.5", 0.5), ("1", 1.0), ("-0.0", 0.0)])
+def test_set_reads_numbers_as_the_file_does(tmp_path, text, value):
+    assert load_config(None, [f"train.l2={text}"]).train.l2 == value
+    assert load_config(config_file(tmp_path, f"train: {{l2: {text}}}\n")).train.l2 == value
+
+
+def test_set_takes_lists_and_mappings():
+    config = load_config(None, ["features=[tool.rel, {name: tool.hist, strength: 5}]", "evaluate.metrics=[ndcg@10]"])
+    assert config.features == ("tool.rel", {"name": "tool.hist", "strength": 5})
+    assert config.evaluate.metrics == ("ndcg@10",)
+
+
+def test_paths_of_a_file_start_at_the_file_and_those_of_flags_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = config_file(tmp_path / "configs", "data: {train: [../a.jsonl, 'b/*.jsonl'], test: t.jsonl, tools: c.json}\n")
+    config = configured("configs/ltr.yaml", ["data.tools=c.json"], data__test="t.jsonl")
+    assert config.data.train == (str(Path("configs/../a.jsonl")), str(Path("configs/b/*.jsonl")))
+    assert (config.data.test, config.data.tools) == ("t.jsonl", "c.json")
+    assert load_config(path).data.test == str(tmp_path / "configs" / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["-", "/data/a.jsonl"])
+def test_stdin_and_absolute_paths_stay_as_they_are(tmp_path, name):
+    path = config_file(tmp_path / "configs", f"data: {{train: [{name}]}}\n")
+    assert load_config(path).data.train == (name,)
+
+
+def test_a_share_is_no_path(tmp_path):
+    assert load_config(config_file(tmp_path, "data: {test: 0.2}\n")).data.test == 0.2
+
+
+WRONG = """\
+name: 3
+sed: 1
+kind: tools
+data: {train: 5, test: 2.0, tols: x}
+features: [tool.rell, {strength: 2}, {name: tool.hist, strenght: 2}, tool.rel, tool.rel]
+encoder: hsah
+train: {trainer: newtn, epochs: 0, l2: -1, learning_rate: 1e-3x}
+evaluate: {metrics: [ndgc@10], ties: random, rel_threshold: 0}
+"""
+
+
+def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
+    path = config_file(tmp_path, WRONG)
+    with pytest.raises(ConfigError) as error:
+        load_config(path)
+    told = str(error.value).replace(f"{path}:", "").split("\n")
+    assert [line.partition("; known")[0] for line in told] == [
+        "1:1: name: 3 is not text; put it in quotes",
+        "2:1: sed: unknown key; did you mean seed?",
+        "3:1: kind: 'tools' is not tool, graph or null; did you mean tool?",
+        "4:8: data.train: 5 is not text or a list; put it in quotes",
+        "4:29: data.tols: unknown key; did you mean tools?",
+        "5:12: features[0]: unknown feature 'tool.rell'; did you mean tool.rel?",
+        "5:23: features[1]: a feature is a name, or a mapping with the key name",
+        "5:38: features[2]: feature tool.hist has no option 'strenght'; did you mean strength?",
+        "5:80: features[4]: tool.rel stands twice",
+        "6:1: encoder: unknown encoder 'hsah'; did you mean hash?",
+        "7:9: train.trainer: unknown trainer 'newtn'; did you mean newton?",
+        "7:44: train.learning_rate: '1e-3x' is not a number",
+        "8:22: evaluate.metrics[0]: unknown metric 'ndgc@10'; did you mean ndcg@5?",
+        "8:32: evaluate.ties: 'random' is not expected, file, worst, best or trec",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("data: {test: 2.0}", "data.test: 2.0 is not a share between 0 and 1"),
+        ("train: {epochs: 0}", "train.epochs: is 0; it must be at least 1"),
+        ("train: {l2: -1}", "train.l2: is -1.0; it must be 0 or more"),
+        ("train: {learning_rate: 0}", "train.learning_rate: is 0.0; it must be above 0"),
+        ("train: {l2: .nan}", "train.l2: nan is not a finite number"),
+        ("evaluate: {rel_threshold: 0}", "evaluate.rel_threshold: 0.0 is not above 0"),
+        ("seed: 1.5", "seed: 1.5 is not an integer"),
+        ("train: 3", "train: 3 is not a mapping"),
+        ("train: null", "train: null is not a mapping; leave the key out to have its default"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_its_path(tmp_path, text, told):
+    with pytest.raises(ConfigError) as error:
+        load_config(config_file(tmp_path, text))
+    assert str(error.value).partition(": ")[2] == told
+
+
+def test_a_mistake_in_set_names_the_flag():
+    with pytest.raises(ConfigError, match=r"^--set train.epochs: 'x' is not an integer$"):
+        load_config(None, ["train.epochs=x"])
+    with pytest.raises(
+        ConfigError, match=r"^--set: write --set PATH=VALUE|^--set train.epochs: write --set PATH=VALUE"
+    ):
+        load_config(None, ["train.epochs"])
+
+
+def test_a_mistake_in_a_flag_names_the_flag():
+    with pytest.raises(ConfigError, match=r"^--kind: kind: 'tools' is not tool, graph or null; did you mean tool\?$"):
+        configured(None, None, kind="tools")
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "just text", "3"])
+def test_a_config_is_a_mapping(tmp_path, text):
+    with pytest.raises(ConfigError, match=r"ltr.yaml:1:1: "):
+        load_config(config_file(tmp_path, text))
+
+
+def test_a_config_that_is_not_there_is_named():
+    with pytest.raises(FileError, match="no.yaml: no such file or directory"):
+        load_config("no.yaml")
+
+
+def test_a_config_beyond_a_megabyte_is_refused(tmp_path):
+    with pytest.raises(FileError, match="larger than 1048576 bytes"):
+        load_config(config_file(tmp_path, "# " + "x" * (1 << 20)))
+
+
+def test_a_rendered_config_reads_back_as_the_same(tmp_path):
+    config = replace(
+        load_config(None, ["features=[{name: tool.hist, strength: 5}]", "data.test=0.25", "name='on'"]),
+        data=DataConfig(train=("a b.jsonl", "é.jsonl", "~x.jsonl"), test=0.25, tools="c: d.json"),
+    )
+    path = config_file(tmp_path, render(config))
+    assert checked(read_document(path)) == config
+
+
+def test_a_relocated_config_names_the_same_files_from_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(data=DataConfig(train=("a.jsonl", "-", str(tmp_path / "b" / "*.jsonl")), test=0.5))
+    moved = relocated(config, tmp_path / "runs" / "x")
+    assert moved.data.train == ("../../a.jsonl", "-", "../../b/*.jsonl")
+    assert moved.data.test == 0.5
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name not in ("run.json", "log.jsonl")}
+
+
+SETTINGS = {
+    "tool": ["data.train=train.jsonl", "data.test=0.3", "seed=7", "train.trainer=newton"],
+    "graph": ["data.train=[train.jsonl]", "data.test=test.jsonl", "evaluate.metrics=[ndcg@3]", "train.epochs=5"],
+}
+
+
+@pytest.mark.parametrize("kind, rows", [("tool", tool_rows), ("graph", graph_rows)])
+def test_the_config_of_a_run_gives_the_same_bytes_from_anywhere(tmp_path, monkeypatch, kind, rows):
+    written(tmp_path / "train.jsonl", rows(range(25)))
+    written(tmp_path / "test.jsonl", rows(range(30, 35)))
+    monkeypatch.chdir(tmp_path)
+    run_and_save(load_config(None, SETTINGS[kind]), "runs/first")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    run_and_save(load_config("../runs/first/config.yaml"), "../runs/second")
+    assert contents(tmp_path / "runs" / "first") == contents(tmp_path / "runs" / "second")
+
+
+def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
+    from ltr.batch import run_all
+
+    with pytest.raises(UsageError, match="two runs would be kept in .*run: give each config a name of its own"):
+        list(run_all([RunConfig(), RunConfig()], tmp_path / "runs"))
+    assert list(tmp_path.iterdir()) == []
