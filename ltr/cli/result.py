@@ -128,7 +128,9 @@ def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
         rows.append(
             [shortened(each.result.config.name, columns), queries, *_headline(measured.evaluation), _lead(each)]
         )
-        rows += [[f"  {label}", "", *_headline(baseline), ""] for label, baseline in _named_baselines(measured, best)]
+        rows += [
+            [f"  {label}", "", *_headline(baseline), ""] for label, baseline in _named_baselines(measured, best).items()
+        ]
     return table(["run", "queries", *SHORT.values(), "top-1 over best feature"], rows, flexible=0, indent="")
 
 

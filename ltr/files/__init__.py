@@ -18,7 +18,6 @@ from ltr.files.reading import (
 )
 from ltr.files.writing import (
     Sink,
-    abandon,
     atomic_file,
     drop,
     encode_lines,
@@ -36,7 +35,6 @@ __all__ = [
     "AnyPath",
     "Fingerprint",
     "Sink",
-    "abandon",
     "atomic_file",
     "digest",
     "drop",

@@ -148,13 +148,6 @@ def make_directory(path: AnyPath) -> Path:
     return directory
 
 
-def abandon(stream: TextIO) -> None:
-    """Send what the stream still holds nowhere: its reader has gone, or its disk is full."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
 def remove(path: AnyPath) -> None:
     """Take the file away, if it is there."""
     with _named(Path(path)):
