@@ -1,180 +1,130 @@
 """TREC runs and qrels, by the rules of trec_eval -c, straight into columns.
 
-A run line is TOPIC Q0 DOC RANK SCORE TAG, a line of qrels TOPIC ITERATION DOC GRADE. Iteration, Q0, rank and tag are
-not read. A negative grade is no judgement: no gain, not relevant. Scores are float64.
+A line of a run is TOPIC Q0 DOC RANK SCORE TAG, a line of qrels TOPIC ITERATION DOC GRADE; iteration, Q0, rank and
+tag are not read. Scores are float64. A document stands once in a topic.
 """
 
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.catalogues import ToolText
-from ltr.columns import SourceFile, recoded
+from ltr.columns import SourceFile
 from ltr.errors import DataError, SampleError
 from ltr.files import AnyPath, Fingerprint, shown
-from ltr.groups import Candidates, Groups
-from ltr.importers.fields import Layout, as_numbers, read_fields
+from ltr.importers.fields import (
+    Layout,
+    Words,
+    as_numbers,
+    as_tokens,
+    hashed,
+    read_fields,
+    same,
+    stacked,
+)
+from ltr.jsonlines import excerpt
 
 RUN = Layout(6, 5, "TOPIC Q0 DOC RANK SCORE TAG", (0, 2, 4))
 QRELS = Layout(4, 4, "TOPIC ITERATION DOC GRADE", (0, 2, 3))
 
+Topics = dict[bytes, int]  # codes in order of first appearance
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Entries:
     """The lines of a run or of qrels: topic, document, and the score or grade between them."""
 
-    topics: IntArray  # codes into the tables of the Names they were read with
-    docs: IntArray
+    topics: IntArray
+    docs: Words
     values: FloatArray
     lines: IntArray
+    hashes: Words  # of topic and document; what has equal hashes is compared before it is taken for equal
     source: SourceFile
 
 
-class Names:
-    """The topics and documents of the files that were read with it, in order of first appearance."""
-
-    def __init__(self) -> None:
-        self.topics: dict[bytes, int] = {}
-        self.docs: dict[bytes, int] = {}
-        self._unused = count()
-
-    def codes(self, table: dict[bytes, int], tokens: list[bytes]) -> IntArray:
-        """A number for each token, the greater the later it first came: one dictionary call a token, all in C."""
-        return np.fromiter(map(table.setdefault, tokens, self._unused), dtype=np.int64, count=len(tokens))
-
-    def dense(self, table: dict[bytes, int], codes: IntArray) -> IntArray:
-        """The codes as places in the table."""
-        given = np.fromiter(table.values(), dtype=np.int64, count=len(table))
-        places = np.empty(int(given[-1]) + 1 if len(given) else 0, dtype=np.int64)
-        places[given] = np.arange(len(given))
-        return places[codes]
+def read_run(path: AnyPath, topics: Topics | None = None) -> Entries:
+    """The lines of a run; topics that are not among the given ones are added to them."""
+    return _read(path, RUN, "score", {} if topics is None else topics)
 
 
-def read_run(path: AnyPath, names: Names | None = None) -> Entries:
-    """The lines of a run."""
-    return _read(path, RUN, "score", names or Names())
+def read_qrels(path: AnyPath, topics: Topics | None = None) -> Entries:
+    """The lines of a file of relevance judgements; topics as above."""
+    return _read(path, QRELS, "grade", {} if topics is None else topics)
 
 
-def read_qrels(path: AnyPath, names: Names | None = None) -> Entries:
-    """The lines of a file of relevance judgements."""
-    return _read(path, QRELS, "grade", names or Names())
-
-
-def _read(path: AnyPath, layout: Layout, field: str, names: Names) -> Entries:
-    fingerprint, blocks = Fingerprint(), []
-    for lines, (topics, docs, values) in read_fields(path, layout, fingerprint):
-        numbers = as_numbers(path, lines, values, field)
-        blocks.append((names.codes(names.topics, topics), names.codes(names.docs, docs), numbers, lines))
-    if not sum(len(block[0]) for block in blocks):
-        raise DataError(f"{shown(path)}: no line; at least one {layout.form} is needed")
-    topic_codes, doc_codes, numbers, lines = (np.concatenate(column) for column in zip(*blocks, strict=True))
-    source = SourceFile(shown(path), 0, int(lines[-1]), fingerprint.sha256, fingerprint.byte_count)
-    topic_places, doc_places = names.dense(names.topics, topic_codes), names.dense(names.docs, doc_codes)
-    entries = Entries(topic_places, doc_places, numbers, lines, source)
-    _refuse_duplicates(entries, names)
+def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
+    fingerprint, codes, docs, values, lines = Fingerprint(), [], [], [], []
+    for fields in read_fields(path, layout, fingerprint):
+        if len(fields.lines):
+            topic_words, doc_words, value_words = fields.columns
+            codes.append(topic_codes(topic_words, topics))
+            docs.append(doc_words)
+            values.append(as_numbers(path, fields.lines, value_words, field))
+            lines.append(fields.lines)
+    if not lines:
+        raise DataError(f"{shown(path)}: no line; {layout.form} is needed")
+    all_codes, all_docs, all_lines = np.concatenate(codes), stacked(docs), np.concatenate(lines)
+    entries = Entries(
+        topics=all_codes,
+        docs=all_docs,
+        values=np.concatenate(values),
+        lines=all_lines,
+        hashes=hashed(all_docs, all_codes),
+        source=SourceFile(shown(path), 0, int(all_lines[-1]), fingerprint.sha256, fingerprint.byte_count),
+    )
+    refuse_duplicates(entries)
     return entries
 
 
-def pairs(entries: Entries, names: Names) -> IntArray:
-    """One number for each (topic, document)."""
-    return entries.topics * len(names.docs) + entries.docs
+def topic_codes(words: Words, topics: Topics) -> IntArray:
+    """The code of each line's topic; a topic is looked up once for all lines that follow each other."""
+    starts = np.flatnonzero(np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)]))
+    codes = [topics.setdefault(token, len(topics)) for token in as_tokens(words[starts])]
+    return np.repeat(np.array(codes, dtype=np.int64), np.diff(starts, append=len(words)))
 
 
-def _refuse_duplicates(entries: Entries, names: Names) -> None:
-    keys = pairs(entries, names)
-    ordered = np.sort(keys)
+def refuse_duplicates(entries: Entries) -> None:
+    """Raise for the first document that its topic has already."""
+    ordered = np.sort(entries.hashes)
     if not (ordered[1:] == ordered[:-1]).any():
         return
-    first = np.unique(keys, return_index=True)[1]
-    again = int(np.setdiff1d(np.arange(len(keys)), first)[0])
-    earlier = int(np.flatnonzero(keys == keys[again])[0])
-    topic, doc = list(names.topics)[entries.topics[again]], list(names.docs)[entries.docs[again]]
-    problem = (
-        f"document {doc.decode()!r} stands twice in topic {topic.decode()!r}, first in line {entries.lines[earlier]}"
-    )
-    raise SampleError(entries.source.path, int(entries.lines[again]), "", problem)
+    suspects = np.flatnonzero(np.isin(entries.hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
+    seen: dict[tuple[int, bytes], int] = {}
+    for row, topic, doc in zip(
+        suspects.tolist(), entries.topics[suspects].tolist(), as_tokens(entries.docs[suspects]), strict=True
+    ):
+        earlier = seen.setdefault((topic, doc), row)
+        if earlier != row:
+            problem = f"document {excerpt(doc.decode())} stands in line {entries.lines[earlier]} for the same topic"
+            raise SampleError(entries.source.path, int(entries.lines[row]), "", f"{problem}, and once is right")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedGroups:
-    """A run against its qrels: each topic of the qrels a group of the documents retrieved and the others judged."""
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the qrels say of a run."""
 
-    groups: Groups
-    scores: FloatArray  # (rows,) 0 where not retrieved
-    listed: BoolArray  # (rows,): retrieved
-    num_missing: int  # topics of the qrels that the run does not have: they count 0
-    num_ignored: int  # topics of the run without qrels
+    grades: FloatArray  # (lines of the run,) 0 where not judged
+    is_retrieved: BoolArray  # (lines of the qrels,)
 
 
-def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
-    """The run and the qrels as groups, in the order of the qrels; rows as in the run, then those not retrieved."""
-    names = Names()
-    judged = read_qrels(qrels, names)
-    topics = len(names.topics)
-    retrieved = read_run(run, names)
-    kept = retrieved.topics < topics
-    keys, run_keys = pairs(judged, names), pairs(retrieved, names)[kept]
-    grades, was_retrieved = _joined(keys, judged.values, run_keys)
-    rest = np.flatnonzero(~was_retrieved)
-    owner = np.concatenate([retrieved.topics[kept], judged.topics[rest]])
-    by_topic = np.argsort(owner, kind="stable")
-    lines = np.concatenate([retrieved.lines[kept] + judged.source.line_count, judged.lines[rest]])
-    files = (judged.source, _after(retrieved.source, judged.source.line_count))
-    docs = np.concatenate([retrieved.docs[kept], judged.docs[rest]])
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=topics))])
-    candidates = _candidates(names, topics, docs[by_topic], offsets, lines[by_topic], files)
-    labels = np.maximum(np.concatenate([grades, judged.values[rest]]), 0.0)[by_topic]
-    scores = np.concatenate([retrieved.values[kept], np.zeros(len(rest))])[by_topic]
-    return RankedGroups(
-        Groups(candidates, labels, offsets),
-        scores,
-        by_topic < len(run_keys),
-        num_missing=topics - len(np.unique(retrieved.topics[kept])),
-        num_ignored=len(names.topics) - topics,
-    )
+def judged(run: Entries, qrels: Entries) -> Judgement:
+    """The grade of each document of the run, found by hash and then compared; both were read with the same topics."""
+    order = np.argsort(qrels.hashes)
+    places = np.minimum(np.searchsorted(qrels.hashes, run.hashes, sorter=order), len(order) - 1)
+    lines = order[places]
+    is_alike = qrels.hashes[lines] == run.hashes
+    alike = np.flatnonzero(is_alike)
+    is_same = same(run.docs[alike], qrels.docs[lines[alike]]) & (run.topics[alike] == qrels.topics[lines[alike]])
+    if not is_same.all() or len(np.unique(qrels.hashes)) < len(qrels.hashes):
+        lines, is_alike = _matched_one_by_one(run, qrels)
+    is_retrieved = np.zeros(len(qrels.lines), dtype=np.bool_)
+    is_retrieved[lines[is_alike]] = True
+    return Judgement(np.where(is_alike, qrels.values[lines], 0.0), is_retrieved)
 
 
-def _joined(keys: IntArray, values: FloatArray, wanted: IntArray) -> tuple[FloatArray, BoolArray]:
-    """The value of each wanted key, 0 without one; and for each key whether it was wanted."""
-    order = np.argsort(keys)
-    places = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    matches = keys[order[places]] == wanted
-    was_wanted = np.zeros(len(keys), dtype=np.bool_)
-    was_wanted[order[places[matches]]] = True
-    return np.where(matches, values[order[places]], 0.0), was_wanted
-
-
-def _after(source: SourceFile, lines: int) -> SourceFile:
-    return SourceFile(source.path, lines, source.line_count, source.sha256, source.byte_count)
-
-
-def _candidates(
-    names: Names, topics: int, docs: IntArray, offsets: IntArray, lines: IntArray, files: tuple[SourceFile, ...]
-) -> Candidates:
-    """Documents as tools without a text; the text of a query is its topic, for runs have no other."""
-    codes, distinct = recoded(docs)
-    texts, topic_texts = list(names.docs), tuple(topic.decode() for topic in list(names.topics)[:topics])
-    every, nothing = np.arange(topics), np.empty(0, dtype=np.int64)
-    return Candidates(
-        kind="tool",
-        offsets=offsets,
-        traces=every,
-        trace_ids=topic_texts,
-        node_ids=("",) * topics,
-        queries=every,
-        query_texts=topic_texts,
-        names=codes,
-        name_texts=tuple(texts[code].decode() for code in distinct.tolist()),
-        texts=np.zeros(len(docs), dtype=np.int64),
-        tool_texts=(ToolText(""),),
-        types=nothing,
-        type_texts=(),
-        graphs=nothing,
-        distinct_graphs=(),
-        features=None,
-        feature_names=(),
-        lines=lines,
-        files=files,
-    )
+def _matched_one_by_one(run: Entries, qrels: Entries) -> tuple[IntArray, BoolArray]:
+    """For each line of the run that of the qrels, and whether there is one: the slow way, when hashes collide."""
+    known = {key: line for line, key in enumerate(zip(qrels.topics.tolist(), as_tokens(qrels.docs), strict=True))}
+    found = [known.get(key, -1) for key in zip(run.topics.tolist(), as_tokens(run.docs), strict=True)]
+    lines = np.array(found, dtype=np.int64)
+    return lines, lines >= 0
