@@ -1,5 +1,6 @@
 """How sure a mean is: seeded bootstrap intervals, by row or by cluster."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,7 @@ def bootstrap_means(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> list[Interval]:
-    """The interval of each column's mean, as bootstrap_mean, all columns resampled together: one draw serves all.
+    """The interval of each column's mean: the one it has alone, whatever stands beside it.
 
     >>> [interval.high for interval in bootstrap_means(np.array([[0.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))]
     [1.0, 1.0]
@@ -62,10 +63,9 @@ def bootstrap_means(
         raise DataError("values to resample must be finite")
     codes = np.arange(len(columns)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     sizes = np.bincount(codes)
-    sums = np.column_stack([*(code_sums(codes, column, len(sizes)) for column in columns.T), sizes])
-    totals = _resampled(sums, rng, resamples)
+    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in columns.T])
     tail = (1 - level) / 2
-    lows, highs = np.quantile(totals[:, :-1] / totals[:, -1:], [tail, 1 - tail], axis=0).tolist()
+    lows, highs = np.quantile(_resampled(sums, sizes, rng, resamples), [tail, 1 - tail], axis=0).tolist()
     means = [float(column.mean()) for column in columns.T]
     return [Interval(*each, level, len(sums)) for each in zip(means, lows, highs, strict=True)]
 
@@ -85,24 +85,26 @@ def bootstrap_difference(
     return bootstrap_mean(values - baseline, rng, clusters=clusters, resamples=resamples, level=level)
 
 
-def _resampled(sums: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
-    """Totals of as many units as there are, drawn with replacement: (resamples, columns).
+def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:
+    """Means over as many units as there are, drawn with replacement: (resamples, columns).
 
-    Where the units repeat a few rows, how often each of those is drawn is Multinomial(units, its share), and is drawn
-    so: the same distribution, and the time follows the distinct rows instead of all.
+    Where the units of a column are few different ones many times over, how often each of those is drawn is
+    Multinomial(units, its share), and is drawn so: the same distribution, and the time follows their number. The
+    other columns share their draws. Every column starts from the same state of the generator.
     """
-    units = len(sums)
-    codes, distinct = _distinct_rows(sums)
-    counts = np.bincount(codes)
-    if len(distinct) * CHEAPER <= units:
-        return rng.multinomial(units, counts / units, size=resamples) @ distinct
-    return np.array([np.bincount(rng.integers(units, size=units), minlength=units) @ sums for _ in range(resamples)])
-
-
-def _distinct_rows(matrix: FloatArray) -> tuple[IntArray, FloatArray]:
-    """For each row the number of its kind, and one row of each kind."""
-    codes = np.zeros(len(matrix), dtype=np.int64)
-    for column in matrix.T:
-        values, places = np.unique(column, return_inverse=True)
-        codes = np.unique(codes * len(values) + places, return_inverse=True)[1]
-    return codes, matrix[np.unique(codes, return_index=True)[1]]
+    (start,) = rng.spawn(1)
+    units, means = len(sums), np.empty((resamples, sums.shape[1]))
+    many = []
+    for place, column in enumerate(sums.T):
+        distinct, counts = np.unique(column + 1j * sizes, return_counts=True)  # a pair as one number
+        if len(distinct) * CHEAPER > units:
+            many.append(place)
+            continue
+        totals = deepcopy(start).multinomial(units, counts / units, size=resamples) @ distinct
+        means[:, place] = totals.real / totals.imag
+    if many:
+        both = np.column_stack([sums[:, many], sizes])
+        drawn = (np.bincount(start.integers(units, size=units), minlength=units) for _ in range(resamples))
+        totals = np.array([counts @ both for counts in drawn])
+        means[:, many] = totals[:, :-1] / totals[:, -1:]
+    return means

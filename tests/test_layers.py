@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "bench", "starter"],
-    ["routing", "records", "pipeline", "estimator"],
+    ["routing", "records", "pipeline", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -19,6 +19,7 @@ LAYERS = [
     ["importers", "exporters"],
     [
         "offers",
+        "truth",
         "groups",
         "catalogues",
         "graphs",
@@ -39,7 +40,7 @@ LAYERS = [
     ],
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+DATA_SIDE = {"offers", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {
     "baselines",
     "intervals",

@@ -6,7 +6,7 @@ from ltr.cli.terminal import columns_of_terminal, emphasis, number, shortened, t
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
-    from ltr.pipeline import Measured
+    from ltr.measured import Measured
     from ltr.records import Query
 
 SHOWN = 3
@@ -38,7 +38,7 @@ def _query_lines(query: "Query") -> list[str]:
     edge = columns_of_terminal()
     return [
         shortened(visible(f'"{query.query}"'), edge),
-        shortened(f"  first: {visible(query.predicted_candidate)}", edge),
+        shortened(f"  first: {visible(query.predicted_candidate or '-')}", edge),
         shortened(f"  right: {visible(query.true_candidate or '-')}", edge - len(stood)) + stood,
         *table(["", "first", "right", "difference"], rows),
     ]
