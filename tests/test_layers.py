@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "bench", "starter"],
-    ["routing", "records", "pipeline", "measured", "parts", "estimator"],
+    ["routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
