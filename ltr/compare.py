@@ -139,8 +139,9 @@ def refuse_unlike(baseline: Kept, other: Kept) -> None:
         for one, two in ((other, baseline), (baseline, other)):
             only = [key for key in one.queries if key not in two.queries]
             if only:
-                what = f"{len(only):,} queries that {two.name} lacks, such as trace_id {only[0][0]!r}, node_id {only[0][1]!r}"
-                raise DataError(f"different test data: {one.name} has {what}")
+                such = f"trace_id {only[0][0]!r}, node_id {only[0][1]!r}"
+                what = f"{one.name} has {len(only):,} queries that {two.name} lacks, such as {such}"
+                raise DataError(f"different test data: {what}")
     if other.metrics.get("truth") != baseline.metrics.get("truth"):
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
 

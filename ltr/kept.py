@@ -29,12 +29,12 @@ class Kept:
     name: str
     metrics: dict[str, Any]
     queries: dict[Key, Query]
+    places: dict[Key, int]  # of each query, from 0
     values: dict[str, FloatArray]  # (queries,) of each metric, in the order of the queries; NaN: left out
 
     def column(self, metric: str, keys: list[Key]) -> FloatArray:
         """The values of the metric for these queries."""
-        places = {key: place for place, key in enumerate(self.queries)}
-        return self.values[metric][[places[key] for key in keys]]
+        return self.values[metric][[self.places[key] for key in keys]]
 
 
 def read_kept(directory: AnyPath) -> Kept:
@@ -50,7 +50,8 @@ def read_kept(directory: AnyPath) -> Kept:
     if len(queries) < len(every) or not every:
         raise FileError(str(path), "a query stands twice" if every else "no query")
     values = {name: _column([getattr(query, key) for query in every]) for name, key in FIXED.items()}
-    return Kept(home.as_posix(), metrics, queries, values | _asked(path))
+    places = {key: place for place, key in enumerate(queries)}
+    return Kept(home.as_posix(), metrics, queries, places, values | _asked(path))
 
 
 def _asked(path: Path) -> dict[str, FloatArray]:

@@ -10,7 +10,7 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "report", "compare", "bench", "starter"],
+    ["batch", "report", "compare", "exchange", "bench", "starter"],
     ["routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import compare, config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli import compare, config, environment, evaluate, exchange, featurize, init, listing, rank, run, train
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible
 from ltr.errors import ConfigError, DataError, DiskError, LtrError, ThresholdError, UsageError
@@ -35,6 +35,8 @@ app.command("rank")(rank.rank)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("featurize")(featurize.featurize)
+app.command("import")(exchange.import_files)
+app.command("export")(exchange.export_files)
 app.command("list")(listing.list_plugins)
 app.command("env")(environment.env)
 app.add_typer(config.app, name="config")

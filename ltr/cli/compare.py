@@ -25,7 +25,7 @@ from ltr.cli.terminal import (
     width_of,
     wrapped,
 )
-from ltr.errors import ThresholdError
+from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.compare import Changed, Compared, Comparison, Difference
@@ -48,9 +48,9 @@ def compare(
 
     limits = {named(name).name: limit for name, limit in thresholds(fail_under or []).items()}
     asked = metric_names(metrics)
-    if asked is not None:
-        asked += [name for name in limits if name not in asked]
+    asked = None if asked is None else [*asked, *limits]
     comparison = compare_runs(runs, baseline=baseline, metrics=asked, seed=seed or 0)
+    refuse_untold(comparison, limits)
     try:
         show(comparison, shown)
     finally:
@@ -154,6 +154,14 @@ def rule_lines(comparison: "Comparison") -> list[str]:
         f"{comparison.permutations:,} times, or in every way where at most 12 differ"
     )
     return wrapped(text)
+
+
+def refuse_untold(comparison: "Comparison", limits: dict[str, float]) -> None:
+    """Raise for a limit of what was not compared."""
+    told = {found.metric for found in comparison.runs[0].differences}
+    if not limits.keys() <= told:
+        missing = ", ".join(sorted(limits.keys() - told))
+        raise UsageError(f"--fail-under: {missing} does not stand in every run; compared: {', '.join(sorted(told))}")
 
 
 def refuse_below(comparison: "Comparison", limits: dict[str, float]) -> None:

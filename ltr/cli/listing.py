@@ -1,7 +1,7 @@
 """ltr list: the plug-ins by name."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,13 +16,15 @@ class Plugins(StrEnum):
     ENCODERS = "encoders"
     METRICS = "metrics"
     TRAINERS = "trainers"
+    IMPORTERS = "importers"
+    EXPORTERS = "exporters"
 
 
 def list_plugins(
     kind: Annotated[Plugins, typer.Argument(help="What to list.")],
     shown: Shown = None,
 ) -> None:
-    """List features, encoders, metrics or trainers."""
+    """List features, encoders, metrics, trainers and so on."""
     headers, rows = described(kind)
     match chosen_format(shown):
         case Format.JSON:
@@ -51,7 +53,16 @@ def _summaries(kind: Plugins) -> list[list[str]]:
     import inspect
 
     from ltr.encoders import ENCODERS
+    from ltr.exporters import EXPORTERS
+    from ltr.importers import IMPORTERS
+    from ltr.registry import Registry
     from ltr.train import TRAINERS
 
-    registry = ENCODERS if kind is Plugins.ENCODERS else TRAINERS
+    registries: dict[Plugins, Registry[Any]] = {
+        Plugins.ENCODERS: ENCODERS,
+        Plugins.TRAINERS: TRAINERS,
+        Plugins.IMPORTERS: IMPORTERS,
+        Plugins.EXPORTERS: EXPORTERS,
+    }
+    registry = registries[kind]
     return [[name, (inspect.getdoc(registry[name]) or "").partition("\n")[0]] for name in registry.names()]
