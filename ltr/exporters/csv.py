@@ -29,10 +29,10 @@ def export_csv(exported: Exported, out: AnyPath) -> list[str]:
 
 def _lines(exported: Exported, delimiter: str) -> Iterator[bytes]:
     held = io.StringIO()
-    writer = csv.writer(held, delimiter=delimiter, lineterminator="")
+    writer = csv.writer(held, delimiter=delimiter, lineterminator="\r\n")  # so that cells with either are quoted
     for row in _rows(exported):
         writer.writerow([cell(value) for value in row])
-        yield held.getvalue().encode()
+        yield held.getvalue().removesuffix("\r\n").encode()
         held.seek(0)
         held.truncate()
 

@@ -148,8 +148,8 @@ def hashed(words: Words, seed: IntArray | int = 0) -> Words:
     """A 64-bit hash of each token and its seed; equal tokens have equal hashes, whatever the width of the words."""
     mixed = np.full(len(words), seed, dtype=np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for column in words.T:
-        mixed = np.where(column, (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93), mixed)
-        mixed = mixed ^ (mixed >> np.uint64(32))
+        spread = (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93)
+        mixed = np.where(column, spread ^ (spread >> np.uint64(32)), mixed)  # what only fills up changes nothing
     return mixed
 
 
