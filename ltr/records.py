@@ -154,11 +154,7 @@ def metrics(measured: Measured) -> dict[str, Any]:
     }
     flat |= {**measured.counts, **_uncertainty(measured)}
     flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
-    group_by = measured.parts.field if measured.parts else None
-    flat |= {"group_by": group_by}
-    for part in parts(measured):
-        means = {"num_queries": part.num_queries, **part.means}
-        flat |= {f"{group_by}={part.name}.{metric}": mean for metric, mean in means.items()}
+    flat |= _by_part(measured)
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
     return flat
@@ -181,3 +177,14 @@ def _uncertainty(measured: Measured) -> dict[str, Any]:
         "interval_level": LEVEL,
         "interval_resamples": RESAMPLES,
     }
+
+
+def _by_part(measured: Measured) -> dict[str, Any]:
+    """The means of each part as FIELD=VALUE.METRIC."""
+    if measured.parts is None:
+        return {}
+    flat: dict[str, Any] = {"group_by": measured.parts.field}
+    for part in parts(measured):
+        means = {"num_queries": part.num_queries, **part.means}
+        flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
+    return flat
