@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ltr.significance import holm, paired_t_p, permutation_p
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
     from ltr.train import TrainConfig, fit
+    from ltr.validate import Finding, Report, validate_run, validate_samples
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
@@ -125,6 +126,12 @@ _HOMES = {
         "TrainConfig",
         "fit",
     ),
+    "ltr.validate": (
+        "Finding",
+        "Report",
+        "validate_run",
+        "validate_samples",
+    ),
 }
 
 __all__ = [
@@ -142,6 +149,7 @@ __all__ = [
     "Evaluation",
     "FeatureConfig",
     "FileError",
+    "Finding",
     "Finished",
     "Groups",
     "Interval",
@@ -150,6 +158,7 @@ __all__ = [
     "Model",
     "Ranker",
     "Ranking",
+    "Report",
     "RunConfig",
     "RunError",
     "RunResult",
@@ -185,6 +194,8 @@ __all__ = [
     "run",
     "run_all",
     "run_and_save",
+    "validate_run",
+    "validate_samples",
 ]
 
 

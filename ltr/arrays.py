@@ -3,7 +3,7 @@
 A group is a slice of rows: group g owns rows offsets[g]:offsets[g + 1], at least one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
 
 import numpy as np
@@ -18,25 +18,45 @@ BoolArray = npt.NDArray[np.bool_]
 LARGEST = 1e300  # beyond it, differences inside a group overflow
 
 
+def as_array(argument: str, values: Any) -> npt.NDArray[Any]:
+    """The values as numpy holds them; what has no shape, or hides values behind a mask, is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ArrayError(argument, "", "a masked array hides values; fill or drop them first")
+    if values is None or isinstance(values, (str, bytes, Mapping, Set, Iterator)):
+        raise ArrayError(argument, "", f"an array or a list of numbers is needed, found {type(values).__name__}")
+    try:
+        given: npt.NDArray[Any] = np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArrayError(argument, "", _unequal_rows(values) or str(error)) from error
+    return given
+
+
+def _unequal_rows(values: object) -> str:
+    """What makes a list of lists no matrix, in words; nothing where another reason must be."""
+    rows = values if isinstance(values, Sequence) else ()
+    lengths = [len(row) if isinstance(row, Sized) else 1 for row in rows]
+    other = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
+    return "" if other is None else f"row {other} has {lengths[other]} numbers, row 0 has {lengths[0]}"
+
+
 def as_offsets(offsets: npt.ArrayLike, rows: int) -> IntArray:
     """The offsets as int64, starting at 0, rising by at least one, ending at the number of rows.
 
     >>> as_offsets([0, 2, 3], 3)
     array([0, 2, 3])
     """
-    given: npt.NDArray[Any] = np.asarray(offsets)
+    given = as_array("offsets", offsets)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ArrayError("offsets", "", f"one axis of integers is needed, found shape {given.shape} of {given.dtype}")
-    checked = given.astype(np.int64)
-    if checked[0] != 0:
-        raise ArrayError("offsets", "[0]", f"{checked[0]}; the first group starts at row 0")
-    empty = np.flatnonzero(np.diff(checked) < 1)
+    if given[0] != 0:
+        raise ArrayError("offsets", "[0]", f"{given[0]}; the first group starts at row 0")
+    empty = np.flatnonzero(given[1:] <= given[:-1])  # compared as given: another type might wrap
     if empty.size:
         group = int(empty[0])
-        raise ArrayError("offsets", "", f"group {group} is empty: {checked[group]} to {checked[group + 1]}")
-    if checked[-1] != rows:
-        raise ArrayError("offsets", "[-1]", f"{checked[-1]}; there are {rows} rows")
-    return checked
+        raise ArrayError("offsets", "", f"group {group} is empty: {given[group]} to {given[group + 1]}")
+    if given[-1] != rows:
+        raise ArrayError("offsets", "[-1]", f"{given[-1]}; there are {rows} rows")
+    return given.astype(np.int64)
 
 
 def as_matrix(argument: str, values: npt.ArrayLike, offsets: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
@@ -59,7 +79,7 @@ def as_column(argument: str, values: npt.ArrayLike, offsets: IntArray, *, least:
 
 
 def as_weights(weights: npt.ArrayLike | None, groups: int) -> FloatArray:
-    """One finite weight above 0 a group; all 1 without any."""
+    """One finite weight above 0 a group, none too small beside the largest; all 1 without any."""
     if weights is None:
         return np.ones(groups)
     checked = as_floats("weights", weights)
@@ -68,15 +88,32 @@ def as_weights(weights: npt.ArrayLike | None, groups: int) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
     if bad.size:
         raise ArrayError("weights", f"[{bad[0]}] (group {bad[0]})", f"{checked[bad[0]]} must be finite and above 0")
+    least, largest = int(np.argmin(checked)) if groups else 0, checked.max(initial=0)
+    if groups and checked[least] < largest / LARGEST:
+        problem = f"{checked[least]} vanishes beside the largest, {largest}; keep their ratio below {LARGEST:g}"
+        raise ArrayError("weights", f"[{least}] (group {least})", problem)
     return checked
 
 
 def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
     """The values as float64 in C order; anything that is not a number is refused."""
-    given: npt.NDArray[Any] = np.asarray(values)
+    given = as_array(argument, values)
+    if given.dtype.kind == "b":
+        raise ArrayError(argument, "", f"numbers are needed, found bool; use {argument}.astype(float)")
     if given.dtype.kind not in "fiu":
-        raise ArrayError(argument, "", f"numbers are needed, found {given.dtype}")
-    return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(np.float64)
+        raise ArrayError(argument, *_not_a_number(given))
+    with np.errstate(over="ignore"):  # a longer float may become infinite, which the caller refuses with its place
+        return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(np.float64)
+
+
+def _not_a_number(given: npt.NDArray[Any]) -> tuple[str, str]:
+    """The place of the first cell that is not a float, an integer or a flag, and what stands there."""
+    found = f"numbers are needed, found {given.dtype}"
+    for index in np.ndindex(given.shape if given.dtype.kind in "OSU" else (0,)):
+        if not isinstance(given[index], (float, int, np.floating, np.integer)):
+            place = f"[{', '.join(map(str, index))}]" if index else ""
+            return place, f"{found}: {str(given[index])[:40]!r} is a {type(given[index]).__name__}"
+    return "", found
 
 
 def refuse_outside(argument: str, values: FloatArray, offsets: IntArray, *, least: float) -> None:
@@ -85,9 +122,18 @@ def refuse_outside(argument: str, values: FloatArray, offsets: IntArray, *, leas
         return
     index = np.unravel_index(int(np.argmin((values >= least) & (values <= LARGEST))), values.shape)
     row = int(index[0])
-    group = int(np.searchsorted(offsets, row, side="right")) - 1
+    group = int(groups_of(np.array([row]), offsets)[0])
     place = f"[{', '.join(str(int(i)) for i in index)}] (group {group}, row {row - offsets[group]})"
     raise ArrayError(argument, place, f"{values[index]}; it must be finite, from {least:g} to {LARGEST:g}")
+
+
+def groups_of(rows: IntArray, offsets: IntArray) -> IntArray:
+    """The group each row belongs to.
+
+    >>> groups_of(np.array([0, 2, 4]), np.array([0, 2, 5]))
+    array([0, 1, 1])
+    """
+    return np.searchsorted(offsets, rows, side="right") - 1
 
 
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
@@ -108,10 +154,10 @@ def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
     return np.bincount(codes, weights=values, minlength=length).astype(np.float64, copy=False)
 
 
-def blocks(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
+def runs(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
     """Consecutive runs of whole groups, first:last, of about `rows` rows: one pass that stays in the cache.
 
-    >>> list(blocks(np.array([0, 2, 4, 6, 8]), rows=4))
+    >>> list(runs(np.array([0, 2, 4, 6, 8]), rows=4))
     [(0, 2), (2, 4)]
     """
     first, last = 0, len(offsets) - 1

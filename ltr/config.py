@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.encoders import ENCODERS
+from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig
 from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
@@ -16,8 +16,8 @@ from ltr.metrics import named
 from ltr.schema import Kind
 from ltr.train import TRAINERS, TrainConfig
 
-AUTO = "auto"
 LARGEST_CONFIG = 1 << 20
+MOST_EPOCHS = 10_000_000
 PATHS = ("train", "test", "tools", "graphs")
 
 
@@ -79,6 +79,10 @@ class RunConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
+    def __post_init__(self) -> None:
+        if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
+            raise ValueError(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a file (`-` is stdin), or the defaults, with what `--set PATH=VALUE` asks for.
@@ -115,7 +119,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
     lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
-        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or ENCODERS[name]),
+        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None

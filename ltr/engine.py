@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from ltr.errors import UsageError
+
 Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 
@@ -18,10 +20,9 @@ def ordered_map(call: Callable[[Shard], Result], shards: Iterable[Shard], *, wor
     >>> list(ordered_map(str, [3, 1, 2]))
     ['3', '1', '2']
     """
-    if workers == 1:
-        yield from map(call, shards)
-        return
-    yield from _process_map(call, shards, workers)
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise UsageError(f"workers is {workers!r}; a whole number of at least 1 is needed")
+    return map(call, shards) if workers == 1 else _process_map(call, shards, workers)
 
 
 def _process_map(call: Callable[[Shard], Result], shards: Iterable[Shard], workers: int) -> Iterator[Result]:
@@ -31,13 +32,9 @@ def _process_map(call: Callable[[Shard], Result], shards: Iterable[Shard], worke
     # spawn: a forked child inherits BLAS threads that no longer run, and hangs
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         in_flight: deque[Future[Result]] = deque()
-        try:
-            for shard in shards:
-                in_flight.append(pool.submit(call, shard))
-                if len(in_flight) >= 2 * workers:
-                    yield in_flight.popleft().result()
-            while in_flight:
+        for shard in shards:
+            in_flight.append(pool.submit(call, shard))
+            if len(in_flight) >= 2 * workers:
                 yield in_flight.popleft().result()
-        finally:
-            for waiting in in_flight:
-                waiting.cancel()
+        while in_flight:
+            yield in_flight.popleft().result()

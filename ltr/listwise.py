@@ -16,12 +16,12 @@ from ltr.arrays import (
     as_matrix,
     as_offsets,
     as_weights,
-    blocks,
     group_sums,
+    runs,
 )
 from ltr.errors import DataError
 
-BLOCK_NUMBERS = 1 << 16  # numbers of phi in one block of a pass: its temporaries stay in the cache
+RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
 
 def scores(phi: FloatArray, w: FloatArray) -> FloatArray:
@@ -48,7 +48,11 @@ def log_softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
-    """Probability of each candidate in its group: p_i = exp(s_i) / sum_j exp(s_j)."""
+    """Probability of each candidate in its group: p_i = exp(s_i) / sum_j exp(s_j).
+
+    >>> softmax(np.array([0.0, np.log(3.0)]), np.array([0, 2])).round(12)
+    array([0.25, 0.75])
+    """
     return np.exp(log_softmax(scores, offsets))
 
 
@@ -94,6 +98,8 @@ def trainable(
     phi, offsets = as_matrix("phi", phi, offsets)
     labels = as_column("labels", labels, offsets, least=0)
     masses = as_weights(weights, len(offsets) - 1)
+    if not len(masses):
+        raise DataError("no group can train: there are no groups")
     alone = np.diff(offsets) < 2
     positive = np.maximum.reduceat(labels, offsets[:-1]) > 0
     skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
@@ -112,19 +118,38 @@ def trainable(
 
 
 @dataclass(frozen=True, slots=True)
-class Derivatives:
+class Slope:
     """The mean cross-entropy at one w, without the penalty, by columns divided by a scale."""
 
     loss: float
     gradient: FloatArray  # (features,)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives(Slope):
+    """The slope, and how it bends."""
+
     hessian: FloatArray  # (features, features)
 
 
-def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
-    """Loss, gradient and Hessian of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
+def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
+    """Loss and gradient of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
 
-    gradient = X'(p - t) and hessian = sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, of each group,
-    X = phi less its group's first row, over the scale: a group's shift moves no probability.
+    gradient = X'(p - t), X = phi less its group's first row, over the scale: a group's shift moves no probability.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> slope(pair, np.zeros(1), np.ones(1)).gradient
+    array([-0.5])
+    """
+    loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        loss, gradient = loss + part.loss, gradient + part.gradient
+    return Slope(loss, gradient)
+
+
+def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
+    """What `slope` gives, and the Hessian: sum_i p_i x_i x_i' - mu mu' of each group, mu = sum_i p_i x_i.
 
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
@@ -133,39 +158,56 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     """
     features = groups.phi.shape[1]
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
-    for block in _passes(groups):
-        part = _block_derivatives(groups, block, w * scale, scale)
-        loss, gradient, hessian = loss + part.loss, gradient + part.gradient, hessian + part.hessian
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        px = part.x * part.p
+        means = np.add.reduceat(px, run.starts, axis=1)
+        loss, gradient = loss + part.loss, gradient + part.gradient
+        hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
     return Derivatives(loss, gradient, hessian)
 
 
-def _block_derivatives(
-    groups: Trainable, block: tuple[int, int], scaled_w: FloatArray, scale: FloatArray
-) -> Derivatives:
-    first, last = block
-    offsets = groups.offsets[first : last + 1]
-    starts, sizes = offsets[:-1] - offsets[0], np.diff(offsets)
-    shares, weights = groups.shares[offsets[0] : offsets[-1]], groups.weights[first:last]
-    x = centred_columns(groups, block, scale)
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive whole groups, few enough that a pass over their columns stays in the cache."""
+
+    groups: slice
+    rows: slice
+    starts: IntArray  # of each group its first row, counted from the run's
+    sizes: IntArray
+
+
+def passes(groups: Trainable) -> Iterator[Run]:
+    """The groups in runs: one pass over all of them."""
+    offsets = groups.offsets
+    for first, last in runs(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
+        starts = offsets[first:last] - offsets[first]
+        yield Run(slice(first, last), slice(offsets[first], offsets[last]), starts, np.diff(offsets[first : last + 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _SoftmaxRun:
+    loss: float
+    gradient: FloatArray  # (features,)
+    x: FloatArray  # (features, rows)
+    p: FloatArray  # (rows,): probabilities times the group's weight
+
+
+def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: FloatArray) -> _SoftmaxRun:
+    shares, weights = groups.shares[run.rows], groups.weights[run.groups]
+    x = centred_columns(groups, run, scale)
     shifted = scaled_w @ x
-    shifted -= np.repeat(np.maximum.reduceat(shifted, starts), sizes)
+    shifted -= np.repeat(np.maximum.reduceat(shifted, run.starts), run.sizes)
     p = np.exp(shifted)
-    z = np.add.reduceat(p, starts)
-    p *= np.repeat(weights / z, sizes)  # weighted: the sum of a group is its weight
-    px = x * p
-    means = np.add.reduceat(px, starts, axis=1)
-    return Derivatives(
-        loss=float(weights @ np.log(z) - shares @ shifted),
-        gradient=x @ (p - shares),
-        hessian=px @ x.T - (means / weights) @ means.T,
-    )
+    z = np.add.reduceat(p, run.starts)
+    p *= np.repeat(weights / z, run.sizes)  # weighted: the sum of a group is its weight
+    return _SoftmaxRun(float(weights @ np.log(z) - shares @ shifted), x @ (p - shares), x, p)
 
 
-def centred_columns(groups: Trainable, block: tuple[int, int], scale: FloatArray) -> FloatArray:
-    """Columns of the groups first:last as (features, rows), less each group's first row, over the scale."""
-    offsets = groups.offsets[block[0] : block[1] + 1]
-    columns = np.array(groups.phi[offsets[0] : offsets[-1]].T, order="C")
-    columns -= np.repeat(columns[:, offsets[:-1] - offsets[0]], np.diff(offsets), axis=1)
+def centred_columns(groups: Trainable, run: Run, scale: FloatArray, *, origins: IntArray | None = None) -> FloatArray:
+    """Columns of the run as (features, rows), less one row of each group, the first unless told, over the scale."""
+    columns = np.array(groups.phi[run.rows].T, order="C")
+    columns -= np.repeat(columns[:, run.starts if origins is None else origins], run.sizes, axis=1)
     columns /= scale[:, np.newaxis]
     return columns
 
@@ -179,22 +221,30 @@ def deviations(groups: Trainable) -> FloatArray:
     """
     units = _units(groups)
     squares = np.zeros(len(units))
-    for first, last in _passes(groups):
-        x = centred_columns(groups, (first, last), units)
-        starts, sizes = groups.offsets[first:last] - groups.offsets[first], np.diff(groups.offsets[first : last + 1])
-        x -= np.repeat(np.add.reduceat(x, starts, axis=1) / sizes, sizes, axis=1)
+    for run in passes(groups):
+        x = centred_columns(groups, run, units)
+        x -= np.repeat(np.add.reduceat(x, run.starts, axis=1) / run.sizes, run.sizes, axis=1)
         squares += (x * x).sum(axis=1)
     return units * np.sqrt(squares / len(groups.phi))
 
 
+def row_deviations(groups: Trainable) -> FloatArray:
+    """Deviation of each column over all rows, whatever their group; 1 where a column is constant.
+
+    >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
+    >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
+    array([2.236068, 1.      ])
+    """
+    found = np.empty(groups.phi.shape[1])
+    for place, column in enumerate(groups.phi.T):
+        unit = np.ldexp(1.0, np.frexp(np.abs(column).max())[1])  # over it, exactly, squares stay in range
+        found[place] = unit * np.std(column / unit - column[0] / unit)  # exactly 0 where constant
+    return np.where(found > 0, found, 1.0)
+
+
 def _units(groups: Trainable) -> FloatArray:
-    """A power of two above each column's largest number: divided by it, exactly, squares stay in range."""
-    largest = np.full(groups.phi.shape[1], np.finfo(float).tiny)
-    for first, last in _passes(groups):
-        rows = groups.phi[groups.offsets[first] : groups.offsets[last]]
-        largest = np.maximum(largest, np.abs(rows).T.copy().max(axis=1))
+    """A power of two above each column's largest step inside a group: over it, exactly, squares stay in range."""
+    largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])
+    for run in passes(groups):
+        largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
     return np.ldexp(1.0, np.frexp(largest)[1])
-
-
-def _passes(groups: Trainable) -> Iterator[tuple[int, int]]:
-    return blocks(groups.offsets, max(BLOCK_NUMBERS // groups.phi.shape[1], 1))

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, as_floats
+from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
 from ltr.listwise import Skipped, scores
 
@@ -22,10 +22,11 @@ class Optimum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a trainer returns: w, the loss of each epoch, and what it learned of the optimum on the way."""
+    """What a trainer returns: w, the losses on the way, and what it learned of the optimum."""
 
     w: FloatArray
-    history: FloatArray  # (epochs,): the objective as each epoch saw it
+    history: FloatArray  # descent: the objective each epoch saw; newton: at w = 0, then after each step
+    epochs: int  # of descent, or steps of newton
     optimum: Optimum = Optimum.NOT_REACHED
     escape: FloatArray | None = None  # (features,): the direction along which no optimum exists
 
@@ -37,14 +38,16 @@ class Training:
     trainer: str
     groups: int
     skipped: Skipped
-    epochs: int
-    history: FloatArray
+    epochs: int  # of descent, or steps of newton
+    history: FloatArray  # descent: the objective each epoch saw; newton: at w = 0, then after each step
     objective: float  # mean over the trained groups, penalty included, at the w returned
-    gradient_norm: float  # of the objective, columns of unit deviation inside the groups
+    gradient_norm: float  # of the objective, columns of unit deviation inside the groups; l2 = 0: where identified
     gap_bound: float | None  # objective - optimum is at most this; None where the penalty gives no bound
     optimum: Optimum
     escape: FloatArray | None
-    not_identified: FloatArray  # (directions, features): no probability changes along them
+    not_identified: FloatArray  # (directions, features): along them no probability changes, to 1e-12 of the
+    # curvature; of descent with more than 256 columns only the constant ones are looked for
+    deviations: FloatArray | None = None  # (features,) that columns were divided by; all but w is told in that scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,14 @@ class Model:
         rows = as_floats("phi", phi)
         if rows.ndim != 2 or rows.shape[1] != len(self.w):
             raise ArrayError("phi", "", f"{len(self.w)} features are needed, found shape {rows.shape}")
-        return scores(rows, self.w)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = scores(rows, self.w)
+        bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(found) <= LARGEST)))
+        if bad.size:
+            row = int(bad[0])
+            problem = f"{rows[row].tolist()} scores {found[row]}; both must be finite, from {-LARGEST:g} to {LARGEST:g}"
+            raise ArrayError("phi", f"[{row}]", problem)
+        return found
 
 
 def direction_text(direction: FloatArray, names: Sequence[str] | None = None) -> str:

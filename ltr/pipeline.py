@@ -10,7 +10,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
-from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
+from ltr.config import DataConfig, RunConfig, feature_configs
+from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
@@ -18,6 +19,7 @@ from ltr.groups import Groups, key_order, read_groups, select
 from ltr.measured import Measured, measured_groups, rules
 from ltr.model import Model, direction_text
 from ltr.train import Epoch, fit
+from ltr.validate import quick_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,14 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
             raise UsageError(
                 "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
             )
-        return *_split((train, state), data.test, config.seed), ()
+        kept, drawn = _split((train, state), data.test, config.seed)
+        return kept, drawn, _warnings(kept[0], drawn)
     test = None if data.test is None else read(data.test, data)[0]
-    return (train, state), test, () if test is None else tuple(_overlaps(train, test))
+    return (train, state), test, _warnings(train, test)
+
+
+def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
+    return tuple(f"{each.code}: {each.message}" for each in quick_findings(train, test))
 
 
 def read(
@@ -129,7 +136,7 @@ def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> 
 
 def encoder_name(config: RunConfig) -> str:
     """The encoder of a run: the named one, or the best that is installed."""
-    return "hash" if config.encoder == AUTO else config.encoder
+    return best_installed() if config.encoder == AUTO else config.encoder
 
 
 def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFeature) -> Router:
@@ -144,6 +151,7 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
         "gradient_norm": known.gradient_norm,
         "gap_bound": known.gap_bound,
         "optimum": known.optimum.value,
+        "deviations": None if known.deviations is None else known.deviations.tolist(),
         "escape": None if known.escape is None else direction_text(known.escape, names),
         "not_identified": [direction_text(direction, names) for direction in known.not_identified],
         "best_feature": asdict(best),
@@ -188,15 +196,3 @@ def _split(
     is_test = np.array([mark < limit for mark in drawn])[groups.candidates.traces]
     kept: IntArray = np.flatnonzero(~is_test)
     return (select(groups, kept), state), select(groups, np.flatnonzero(is_test))
-
-
-def _overlaps(train: Groups, test: Groups) -> list[str]:
-    """What train and test share that would flatter the result."""
-    warnings = []
-    files = {source.sha256 for source in train.candidates.files} & {source.sha256 for source in test.candidates.files}
-    if files:
-        warnings.append("training and test data share a file: the metrics describe what was learned, not what is new")
-    traces = set(train.candidates.trace_ids) & set(test.candidates.trace_ids)
-    if traces and not files:
-        warnings.append(f"{len(traces)} traces stand in both training and test data, such as {min(traces)!r}")
-    return warnings

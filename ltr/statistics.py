@@ -2,11 +2,13 @@
 
 from copy import deepcopy
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
+import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, code_sums
-from ltr.errors import DataError
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_array, as_floats, code_sums
+from ltr.errors import DataError, UsageError
 
 RESAMPLES, LEVEL = 2000, 0.95
 CHEAPER = 8  # times an index is cheaper to draw than a count
@@ -24,10 +26,10 @@ class Interval:
 
 
 def bootstrap_mean(
-    values: FloatArray,
+    values: npt.ArrayLike,
     rng: np.random.Generator,
     *,
-    clusters: IntArray | None = None,
+    clusters: npt.ArrayLike | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval:
@@ -41,14 +43,15 @@ def bootstrap_mean(
     >>> interval.mean, interval.low, interval.high
     (0.75, 0.25, 1.0)
     """
-    return bootstrap_means(values[:, np.newaxis], rng, clusters=clusters, resamples=resamples, level=level)[0]
+    column = _checked("values", values)[:, np.newaxis]
+    return bootstrap_means(column, rng, clusters=clusters, resamples=resamples, level=level)[0]
 
 
 def bootstrap_means(
     columns: FloatArray,
     rng: np.random.Generator,
     *,
-    clusters: IntArray | None = None,
+    clusters: npt.ArrayLike | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> list[Interval]:
@@ -57,32 +60,54 @@ def bootstrap_means(
     >>> [interval.high for interval in bootstrap_means(np.array([[0.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))]
     [1.0, 1.0]
     """
-    if not columns.size:
-        raise DataError("no values to resample")
-    if not np.isfinite(columns).all():
-        raise DataError("values to resample must be finite")
-    codes = np.arange(len(columns)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    if not isinstance(resamples, Integral) or isinstance(resamples, bool) or resamples < 1:
+        raise UsageError(f"resamples is {resamples!r}; a whole number of at least 1 is needed")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise UsageError(f"level is {level!r}; it must be between 0 and 1")
+    checked = [_checked("values", column) for column in columns.T]
+    codes = np.arange(len(columns)) if clusters is None else _cluster_codes(clusters, len(columns))
     sizes = np.bincount(codes)
-    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in columns.T])
+    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in checked])
     tail = (1 - level) / 2
-    lows, highs = np.quantile(_resampled(sums, sizes, rng, resamples), [tail, 1 - tail], axis=0).tolist()
-    means = [float(column.mean()) for column in columns.T]
+    lows, highs = np.quantile(_resampled(sums, sizes, rng, int(resamples)), [tail, 1 - tail], axis=0).tolist()
+    means = [float(column.mean()) for column in checked]
     return [Interval(*each, level, len(sums)) for each in zip(means, lows, highs, strict=True)]
 
 
 def bootstrap_difference(
-    values: FloatArray,
-    baseline: FloatArray,
+    values: npt.ArrayLike,
+    baseline: npt.ArrayLike,
     rng: np.random.Generator,
     *,
-    clusters: IntArray | None = None,
+    clusters: npt.ArrayLike | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval:
     """Mean of values - baseline, paired row by row, with its percentile bootstrap interval."""
-    if values.shape != baseline.shape:
-        raise DataError(f"{values.shape} values cannot be paired with {baseline.shape}")
-    return bootstrap_mean(values - baseline, rng, clusters=clusters, resamples=resamples, level=level)
+    ours, theirs = _checked("values", values), _checked("baseline", baseline)
+    if ours.shape != theirs.shape:
+        raise DataError(f"{len(ours)} values cannot be paired with {len(theirs)}")
+    return bootstrap_mean(ours - theirs, rng, clusters=clusters, resamples=resamples, level=level)
+
+
+def _checked(argument: str, values: npt.ArrayLike) -> FloatArray:
+    """One axis of finite numbers, at least one."""
+    checked = as_floats(argument, values)
+    if checked.ndim != 1:
+        raise DataError(f"{argument} to resample must have one axis, found shape {checked.shape}")
+    if not checked.size:
+        raise DataError(f"no {argument} to resample")
+    if not (np.abs(checked) <= LARGEST).all():  # NaN fails too
+        raise DataError(f"{argument} to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
+    return checked
+
+
+def _cluster_codes(clusters: npt.ArrayLike, rows: int) -> IntArray:
+    """Each row's cluster as a number from 0."""
+    given = as_array("clusters", clusters)
+    if given.shape != (rows,):
+        raise DataError(f"one cluster a value is needed ({rows},), found shape {given.shape}")
+    return np.unique(given, return_inverse=True)[1]
 
 
 def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:

@@ -118,9 +118,9 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
     "text, told",
     [
         ("data: {test: 2.0}", "data.test: 2.0 is not a share between 0 and 1"),
-        ("train: {epochs: 0}", "train.epochs: is 0; it must be at least 1"),
-        ("train: {l2: -1}", "train.l2: is -1.0; it must be 0 or more"),
-        ("train: {learning_rate: 0}", "train.learning_rate: is 0.0; it must be above 0"),
+        ("train: {epochs: 0}", "train.epochs: is 0; it must be at least 1, a whole number up to 1,000,000,000"),
+        ("train: {l2: -1}", "train.l2: is -1.0; it must be 0 or more, at most 1e+300"),
+        ("train: {learning_rate: 0}", "train.learning_rate: is 0.0; it must be above 0, at most 1e+300"),
         ("train: {l2: .nan}", "train.l2: nan is not a finite number"),
         ("evaluate: {rel_threshold: 0}", "evaluate.rel_threshold: 0.0 is not above 0"),
         ("seed: 1.5", "seed: 1.5 is not an integer"),

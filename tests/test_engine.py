@@ -4,7 +4,7 @@ import time
 import pytest
 
 from ltr.engine import ordered_map
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 
 
 def slow_first(shard):
@@ -52,3 +52,9 @@ def test_shards_are_taken_as_they_are_needed():
 
 def test_no_shards_give_no_results():
     assert list(ordered_map(str, [], workers=2)) == []
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
+def test_the_number_of_workers_is_a_whole_number_from_one(workers):
+    with pytest.raises(UsageError, match="workers is .*; a whole number of at least 1 is needed"):
+        ordered_map(str, [1], workers=workers)

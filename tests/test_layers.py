@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "exchange", "bench", "starter"],
-    ["routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
+    ["explanations", "routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -38,12 +38,13 @@ LAYERS = [
         "ranking",
         "listwise",
     ],
-    ["engine", "registry", "configtext", "files", "arrays", "errors"],
+    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {
     "baselines",
     "intervals",
+    "lists",
     "train",
     "metrics",
     "significance",

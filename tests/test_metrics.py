@@ -1,10 +1,13 @@
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.errors import ArrayError, DataError, UsageError
-from ltr.metrics import MEASURES, evaluate
+from ltr.errors import ArrayError, DataError, RunError, UsageError
+from ltr.metrics import MEASURES, Measure, evaluate
+from ltr.metrics.judged import judge
 from ltr.ranking import rank
 from tests.oracles import expected_value, ordered_labels, slices, value
 
@@ -122,6 +125,56 @@ def test_several_positives_in_a_large_tie_stay_exact():
     assert one([0.0] * 1000, [1.0] * 500 + [0.0] * 500, [])["mrr"] == pytest.approx(by_hand, abs=1e-12)
 
 
+def test_one_great_tie_among_many_queries_costs_no_more_than_itself():
+    offsets = np.append(np.arange(0, 200_001, 10), 202_000)
+    labels = np.append(np.tile([1.0] + [0.0] * 9, 20_000), [1.0, 0.0] * 1000)
+    start = time.process_time()
+    values = evaluate(rank(np.zeros(202_000), offsets), labels).values["mrr"]
+    assert time.process_time() - start < 1
+    assert values[-1] == pytest.approx(one([0.0] * 2000, [1.0] * 1000 + [0.0] * 1000, [])["mrr"])
+
+
+def test_tiny_labels_keep_their_exponential_gain():
+    means = one([1.0, 0.0], [0, 1e-17], ["dcg_exp@2", "ndcg_exp@2"], rel_threshold=1e-18)
+    assert means["dcg_exp@2"] == pytest.approx(1e-17 * np.log(2) / np.log2(3), rel=1e-12, abs=0)
+    assert means["ndcg_exp@2"] == pytest.approx(1 / np.log2(3))
+
+
+def test_a_perfect_ranking_is_never_better_than_perfect():
+    scores, labels = [20, 20, 20, 21, 30, 21], [2, 2, 2, 2, 3, 2]
+    assert one(scores, labels, ["ndcg@5"])["ndcg@5"] == 1
+
+
+def test_no_queries_give_no_means():
+    result = evaluate(rank([], [0]), [], CUT + WHOLE)
+    assert set(result.means.values()) == {None}
+    assert result.num_queries == 0
+
+
+def test_a_query_without_a_relevant_candidate_shares_its_score_with_nobody():
+    assert evaluate(rank([0.5, 0.5], [0, 2]), [0, 0]).tied.tolist() == [0]
+
+
+def test_the_result_names_its_gain():
+    assert evaluate(rank([0.5, 0.5], [0, 2]), [0, 1]).gain == "label"
+
+
+@pytest.mark.parametrize("returned", [np.zeros(2), np.array([np.nan]), 0.5, np.array(["a"])])
+def test_a_measure_of_a_plug_in_must_give_one_finite_number_a_query(returned):
+    judged = judge(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), "file", 1.0)
+    with pytest.raises(RunError, match="metric 'odd': one finite number a query is needed \\(1,\\), found shape"):
+        Measure("odd", "", lambda judged, k: returned, 1)(judged)
+
+
+def test_a_measure_may_answer_with_flags():
+    judged = judge(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), "file", 1.0)
+    assert Measure("short", "", lambda judged, k: judged.sizes <= k, 2)(judged).tolist() == [1.0]
+
+
+def test_every_formula_has_an_example():
+    assert all(">>>" in (MEASURES[name].function.__doc__ or "") for name in MEASURES.names())
+
+
 def test_the_three_headline_metrics_always_come_first():
     assert list(one([1.0, 0.0], [1, 0], ["hit@2", "mrr"])) == ["top1_accuracy", "top3_accuracy", "mrr", "hit@2"]
 
@@ -186,11 +239,27 @@ def test_cutoffs_beyond_the_list_and_huge_cutoffs_are_fine():
 
 
 @pytest.mark.parametrize(
-    "name", ["hit", "hit@", "hit@0", "hit@-1", "hit@k", "hit@1.5", "ndgc@5", "", "hit@99999999999"]
+    "name", ["hit", "hit@", "hit@0", "hit@-1", "hit@k", "hit@1.5", "ndgc@5", "", "hit@99999999999", "hit@" + "9" * 5000]
 )
 def test_an_unknown_metric_is_refused_with_the_known_names(name):
     with pytest.raises(UsageError, match="metric"):
         one([0.9, 0.5], [0, 1], [name])
+
+
+@pytest.mark.parametrize("metrics", ["ndcg@3", None, [3], [["mrr"]]])
+def test_metrics_are_a_list_of_names(metrics):
+    with pytest.raises(UsageError, match="a list of names is needed|is not a name"):
+        one([0.9, 0.5], [0, 1], metrics)
+
+
+def test_a_metric_is_looked_up_before_any_work():
+    with pytest.raises(UsageError, match="unknown metric 'nothing@5'"):
+        evaluate(rank([0.9, 0.1], [0, 2]), [0, 0], ["nothing@5"], no_relevant="error")
+
+
+def test_a_metric_in_capitals_is_told_the_nearest():
+    with pytest.raises(UsageError, match="unknown metric 'MRR'; did you mean mrr\\?"):
+        one([0.9, 0.5], [0, 1], ["MRR"])
 
 
 def test_a_misspelt_metric_is_told_the_nearest():
@@ -203,6 +272,9 @@ def test_a_misspelt_metric_is_told_the_nearest():
     [
         ({"ties": "random"}, "ties 'random' is not one of expected, file, worst, best, trec"),
         ({"no_relevant": "drop"}, "no_relevant 'drop' is not one of skip, zero, error"),
+        ({"ties": ["file"]}, "ties \\['file'\\] is not one of"),
+        ({"rel_threshold": "1"}, "rel_threshold is '1'; it must be above 0"),
+        ({"rel_threshold": None}, "rel_threshold is None; it must be above 0"),
         ({"rel_threshold": 0}, "rel_threshold is 0; it must be above 0"),
         ({"rel_threshold": float("nan")}, "rel_threshold is nan; it must be above 0"),
     ],

@@ -21,6 +21,12 @@ def test_another_number_of_features_is_refused(model, shape):
         model.scores(np.zeros(shape))
 
 
+@pytest.mark.parametrize("row", [[np.nan, 0.0], [1e308, 1e308], [1e301, 0.0]])
+def test_numbers_that_cannot_be_scored_are_refused_with_their_row(model, row):
+    with pytest.raises(ArrayError, match=r"^phi\[1\]: .* both must be finite"):
+        model.scores([[1.0, 2.0], row])
+
+
 def test_directions_read_as_sums_of_named_columns():
     assert direction_text(np.array([0.0, -3.0]), ["rel", "hist"]) == "-hist"
     assert direction_text(np.array([1.0, 1.0, 1e-9])) == "x1 + x2"

@@ -105,11 +105,22 @@ def test_texts_of_the_test_share_are_not_learned_from(tools):
     )
 
 
-def test_a_shared_file_and_shared_traces_are_warned_about(tools, tmp_path):
-    assert "share a file" in load(with_data(tools, test=tools.data.train))[2][0]
-    part = write_lines(tmp_path / "part.jsonl", list(tool_lines(seed=1, traces=2)))
-    assert load(with_data(tools, test=str(part)))[2] == ("2 traces stand in both training and test data, such as 't0'",)
-    assert load(tools)[2] == ()
+def codes_of_warnings(config):
+    return [warning.partition(":")[0] for warning in load(config)[2]]
+
+
+def test_what_training_and_test_data_share_is_warned_about(tools, tmp_path):
+    assert codes_of_warnings(with_data(tools, test=tools.data.train)) == ["overlap-file"]
+    lines = [{**line, "node_id": f"new {line['node_id']}"} for line in tool_lines(seed=1, traces=2)]
+    part = write_lines(tmp_path / "part.jsonl", lines)
+    assert codes_of_warnings(with_data(tools, test=str(part)))[0] == "overlap-trace"
+    assert codes_of_warnings(tools) == ["overlap-query"]  # "help me out" stands in every trace
+
+
+def test_ids_that_tell_the_label_are_warned_about_when_they_are_learned_from(tmp_path):
+    lines = [{**line, "tool": line["tool"] + "_gold" * line["label"]} for line in tool_lines()]
+    config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "s.jsonl", lines))), train=NEWTON)
+    assert [warning.partition(":")[0] for warning in run(config).warnings] == ["leak-id"]
 
 
 def test_ready_numbers_are_trained_on_as_they_are(tmp_path):

@@ -1,10 +1,14 @@
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr.arrays import groups_of
 from ltr.errors import ArrayError, UsageError
-from ltr.ranking import Ties, order, places, rank
+from ltr.ranking import COUNTED, Ties, _counted, _sorted, order, places, rank
 
 
 def place(scores, ties, labels=None, keys=None):
@@ -42,7 +46,7 @@ def test_expected_shares_the_places_of_the_tie():
 def test_the_number_of_equal_scores_is_known_under_every_rule():
     for ties in Ties:
         stand = places(rank([0.5, 0.5, 0.9], [0, 3], keys=[0, 1, 2]), np.arange(3), ties, np.zeros(3))
-        assert stand.level.tolist() == [2, 2, 1]
+        assert stand.sharing.tolist() == [2, 2, 1]
 
 
 def test_scores_are_compared_exactly_as_float64():
@@ -76,16 +80,97 @@ def test_the_order_and_the_places_agree_wherever_a_rule_fixes_the_order(seed):
         np.testing.assert_array_equal(above[listed], np.arange(rows) - starts)
 
 
+def peak_bytes(call):
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 def test_a_large_group_is_counted_in_parts():
     scores = np.random.default_rng(0).permutation(600_000).astype(float)
-    rows = np.array([5, 599_999])
-    stand = places(rank(scores, [0, 600_000]), rows, Ties.FILE, np.zeros(600_000))
-    np.testing.assert_array_equal(stand.above, 599_999 - scores[rows])
+    rows = np.arange(COUNTED - 1)
+    ranking, labels = rank(scores, [0, 600_000]), np.zeros(600_000)
+    np.testing.assert_array_equal(places(ranking, rows, Ties.FILE, labels).above, 599_999 - scores[rows])
+    assert peak_bytes(lambda: places(ranking, rows, Ties.FILE, labels)) < 100e6  # one table of all is 150 MB a column
+
+
+@given(st.integers(0, 10**6), st.sampled_from(list(Ties)))
+def test_sorting_a_group_once_places_its_rows_as_counting_does(seed, ties):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 20, 6))))
+    count = int(offsets[-1])
+    ranking = rank(rng.integers(0, 4, count) * rng.choice([-1.0, 1.0], count), offsets, keys=rng.permutation(count))
+    rows, labels = np.flatnonzero(rng.random(count) < 0.7), rng.integers(0, 3, count).astype(float)
+    owners = groups_of(rows, offsets)
+    counted, listed = (place(ranking, rows, owners, ties, labels) for place in (_counted, _sorted))
+    np.testing.assert_array_equal(listed, counted)
+
+
+def test_a_large_group_with_many_labels_is_sorted():
+    scores = np.random.default_rng(0).permutation(40_000).astype(float)
+    start = time.process_time()
+    stand = places(rank(scores, [0, 40_000]), np.arange(40_000), Ties.EXPECTED, np.zeros(40_000))
+    assert time.process_time() - start < 1
+    np.testing.assert_array_equal(stand.above, 39_999 - scores)
+
+
+def test_equal_scores_with_equal_labels_stand_in_the_order_of_the_input():
+    for ties in (Ties.BEST, Ties.WORST):
+        assert place([0.5, 0.5, 0.5], ties, [1.0, 1.0, 1.0]) == [1, 2, 3]
+
+
+def test_the_rule_may_be_given_by_its_name():
+    ranking = rank([0.5, 0.5], [0, 2], keys=[0, 1])
+    for ties in Ties:
+        assert order(ranking, str(ties)).tolist() == order(ranking, ties).tolist()
+    assert order(ranking, "trec").tolist() == [1, 0]
+
+
+def test_a_rule_that_does_not_exist_is_refused_by_all():
+    ranking = rank([0.5, 0.5], [0, 2])
+    for call in (lambda: order(ranking, "nonsense"), lambda: places(ranking, np.arange(2), "nonsense", np.zeros(2))):
+        with pytest.raises(UsageError, match="ties 'nonsense' is not one of expected, file, worst, best, trec"):
+            call()
+
+
+def test_a_ranking_keeps_its_own_scores():
+    scores = np.array([1.0, 0.0])
+    ranking = rank(scores, [0, 2])
+    scores[:] = [0, 1]
+    assert order(ranking, Ties.FILE).tolist() == [0, 1]
+
+
+def test_keys_at_the_ends_of_their_range_keep_their_order():
+    keys = np.array([-(2**63), 2**63 - 1, 0])
+    assert order(rank([1, 1, 1], [0, 3], keys=keys), Ties.TREC).tolist() == [1, 2, 0]
+    with pytest.raises(ArrayError, match=r"^keys\[1\]: 9223372036854775808 does not fit 64 bits with a sign"):
+        rank([1, 1], [0, 2], keys=np.array([0, 2**63], dtype=np.uint64))
+
+
+@pytest.mark.parametrize("far", [7, 2**62])
+def test_equal_keys_in_a_group_are_refused_with_their_rows(far):
+    rank([1, 1, 1, 1], [0, 2, 4], keys=[0, far, 0, far])
+    with pytest.raises(ArrayError, match=r"^keys\[4\]: rows 0 and 2 of group 1 share a key; ids differ"):
+        rank([1, 1, 1, 1, 1], [0, 2, 5], keys=[0, far, 5, -far, 5])
+
+
+def test_no_groups_are_a_ranking():
+    assert order(rank([], [0]), Ties.FILE).tolist() == []
+
+
+@pytest.mark.parametrize("scores", [None, "0.5", {"a": 1}, 3.0, [[1.0, 2.0]]])
+def test_what_is_no_column_of_scores_is_blamed_on_the_scores(scores):
+    with pytest.raises(ArrayError, match="^scores: "):
+        rank(scores, [0, 2])
 
 
 def test_trec_without_ids_is_refused():
     with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
         place([0.5], Ties.TREC)
+    with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
+        order(rank([0.5], [0, 1]), Ties.TREC)
 
 
 @pytest.mark.parametrize("scores", [[np.nan, 0.0], [np.inf, 0.0], ["a", "b"], [1.0]])

@@ -10,11 +10,15 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 ORDERING = {"argsort", "lexsort", "partition", "argpartition", "sort", "nlargest", "nsmallest"}
+ORDERING_OF_LISTS = {"sorted", "heapq"}  # refused where scores are known
+NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise", "baselines"}
 ORDERS = {
     "ranking.py",
     "groups.py",  # rows by group and name, where no score is known
     "columns.py",  # codes by first appearance
-    "encoders/vectors.py",  # pairs of texts by the first
+    "encoders/dense.py",  # rows that are added up, by owner
+    "encoders/sparse.py",  # the same, and pairs of texts by the first
+    "features/neighbours.py",  # stored queries by nearness, and edges by code
     "artifacts/columns.py",  # rows by their line
     "importers/trec.py",  # hashes of what must not stand twice
     "importers/ranked.py",  # rows by their topic
@@ -34,7 +38,28 @@ def called(node):
 
 def is_text_partition(node):
     """Whether a call splits a text, as in name.partition("@")."""
-    return called(node) == "partition" and bool(node.args) and isinstance(node.args[0], ast.Constant)
+    separator = node.args[0] if called(node) == "partition" and node.args else None
+    return isinstance(separator, ast.Constant) and isinstance(separator.value, str)
+
+
+def mentioned(tree):
+    """Every name a file reads or imports, called or handed on: all but the partition of texts."""
+    of_texts = {node.func for node in ast.walk(tree) if is_text_partition(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node not in of_texts:
+            yield node.attr
+        if isinstance(node, ast.Name):
+            yield node.id
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.name for alias in node.names)
+            yield getattr(node, "module", None)
+
+
+def orderings(path, source):
+    """What a file orders with."""
+    unit = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    refused = ORDERING | (ORDERING_OF_LISTS if unit in NUMBER_SIDE else set())
+    return set(mentioned(ast.parse(source))) & refused
 
 
 def imported(node):
@@ -46,8 +71,28 @@ def imported(node):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_ranking_orders_scores(path):
-    found = {called(node) for node in nodes(path) if not is_text_partition(node)} & ORDERING
+    found = orderings(path, path.read_text(encoding="utf-8"))
     assert str(path.relative_to(ROOT)) in ORDERS or not found, f"{path} orders with {found}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "order = np.argsort(scores)",
+        "orders = map(np.argsort, parts)",
+        "from numpy import lexsort as listed",
+        "scores.partition(3)",
+        "import heapq",
+        "from heapq import merge",
+        "best = sorted(scores)",
+    ],
+)
+def test_an_ordering_is_seen_however_it_is_written(source):
+    assert orderings(ROOT / "metrics" / "ranked.py", source)
+
+
+def test_the_partition_of_a_text_orders_nothing():
+    assert not orderings(ROOT / "metrics" / "ranked.py", "name, _, k = text.partition('@')")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,7 +1,9 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from ltr.errors import DataError
+from ltr.errors import DataError, LtrError
 from ltr.statistics import bootstrap_difference, bootstrap_mean, bootstrap_means
 
 
@@ -62,8 +64,31 @@ def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
 
 
 def test_many_rows_are_drawn_in_parts():
+    tracemalloc.start()
     found = bootstrap_mean(np.tile([0.0, 1.0], 300_000), rng(), resamples=100)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6  # all draws at once are 480 MB
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(600_000), rel=0.4)
+
+
+def test_lists_are_values_too():
+    assert bootstrap_mean([1.0, 2.0], rng()) == bootstrap_mean(np.array([1.0, 2.0]), rng())
+
+
+@pytest.mark.parametrize(
+    "values, options, message",
+    [
+        ([1.0], {"resamples": 0}, "resamples is 0; a whole number of at least 1 is needed"),
+        ([1.0], {"level": 2}, "level is 2; it must be between 0 and 1"),
+        ([1.0, 2.0], {"clusters": [1]}, "one cluster a value is needed \\(2,\\), found shape \\(1,\\)"),
+        ([[1.0], [2.0]], {}, "values to resample must have one axis, found shape \\(2, 1\\)"),
+        ([1e308, 1e308], {}, "values to resample must be finite, from -1e\\+300 to 1e\\+300"),
+    ],
+)
+def test_what_cannot_be_resampled_is_refused(values, options, message):
+    with pytest.raises(LtrError, match=message):
+        bootstrap_mean(values, rng(), **options)
 
 
 def test_nothing_or_nonsense_cannot_be_resampled():

@@ -222,10 +222,10 @@ def test_floats_are_read_to_the_last_bit():
 
 
 def test_thousands_of_mistakes_are_told_quickly():
-    start = time.perf_counter()
+    start = time.process_time()
     message = refusal("train: {" + ", ".join(f"learning_rate{index}: 1" for index in range(20_000)) + "}")
     assert message.endswith("and 950 more")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 20  # a blow-up takes minutes
 
 
 def test_one_adapter_serves_all_reads_of_a_type():

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,14 +61,20 @@ def test_newton_is_at_a_minimum_from_which_no_direction_leads_down(seed):
 
 
 @given(seeds, st.sampled_from(["descent", "newton"]))
-def test_the_order_of_rows_inside_groups_and_duplicated_groups_do_not_matter(seed, trainer):
+def test_the_order_of_rows_inside_groups_does_not_matter(seed, trainer):
     rng = np.random.default_rng(seed)
     phi, labels, offsets = random_groups(rng, 10, sizes=(2, 5))
     labels[offsets[:-1]] = 1
     config = TrainConfig(trainer=trainer, epochs=3)
-    w = fit(phi, labels, offsets, config).w
     within = np.concatenate([rng.permutation(np.arange(a, b)) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    w = fit(phi, labels, offsets, config).w
     np.testing.assert_allclose(fit(phi[within], labels[within], offsets, config).w, w, atol=1e-9)
+
+
+@given(seeds)
+def test_groups_given_twice_do_not_move_the_optimum(seed):
+    phi, labels, offsets = random_groups(np.random.default_rng(seed), 10, sizes=(2, 5))
+    labels[offsets[:-1]] = 1
     twice = np.concatenate((offsets, offsets[1:] + offsets[-1]))
     doubled = fit(np.vstack((phi, phi)), np.tile(labels, 2), twice, NEWTON)
     np.testing.assert_allclose(doubled.w, fit(phi, labels, offsets, NEWTON).w, atol=1e-8)
@@ -108,6 +116,36 @@ def test_a_large_common_offset_of_a_column_changes_nothing():
     np.testing.assert_allclose(moved.w, fit(phi, labels, offsets, UNPENALISED).w, atol=1e-6)
 
 
+@pytest.mark.parametrize("trainer", TRAINERS.names())
+def test_standardised_training_is_training_on_columns_over_their_deviation(groups_of_2000, trainer):
+    phi, labels, offsets = groups_of_2000
+    config = TrainConfig(trainer=trainer, epochs=3, standardize=True)
+    is_trained = np.repeat((np.diff(offsets) > 1) & (np.add.reduceat(labels, offsets[:-1]) > 0), np.diff(offsets))
+    deviations = phi[is_trained].std(axis=0)
+    seen = []
+    model = fit(phi * [1, 100, 0.01, 1], labels, offsets, config, on_epoch=lambda epoch: seen.append(epoch.w))
+    by_hand = fit(phi / deviations, labels, offsets, TrainConfig(trainer=trainer, epochs=3))
+    np.testing.assert_allclose(model.w * [1, 100, 0.01, 1], by_hand.w / deviations, rtol=1e-9)
+    np.testing.assert_allclose(model.training.deviations, deviations * [1, 100, 0.01, 1], rtol=1e-12)
+    np.testing.assert_allclose(model.training.objective, by_hand.training.objective, rtol=1e-9)
+    np.testing.assert_allclose(seen[-1], model.w, rtol=1e-9)
+
+
+def test_a_constant_column_is_standardised_by_one():
+    phi = np.array([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1], [7.0, 0.1]])
+    model = fit(phi, [0, 1, 1, 0], [0, 2, 4], TrainConfig(trainer="newton", standardize=True))
+    assert model.training.deviations.tolist() == [pytest.approx(5**0.5), 1.0]
+    assert model.training.not_identified.tolist() == [[0.0, 1.0]]
+
+
+def test_directions_of_standardised_columns_are_those_of_the_raw_ones():
+    phi = np.array([[1.0, 10.0], [0.0, 0.0], [0.0, 0.0], [2.0, 20.0]])  # the second is ten times the first
+    model = fit(phi, [1, 0, 0, 1], [0, 2, 4], TrainConfig(trainer="newton", l2=0.0, standardize=True))
+    assert direction_text(model.training.not_identified[0]) in ("x1 - 0.1 x2", "-x1 + 0.1 x2")
+    assert model.training.optimum is Optimum.NONE
+    assert np.abs(model.training.escape).max() == 1.0
+
+
 def test_separable_groups_have_no_optimum_and_the_direction_is_named():
     phi = np.array([[1.0, 0.3], [0.0, 0.1], [2.0, -0.2], [1.0, 0.4], [5.0, 0.0], [4.0, 0.1]])
     training = fit(phi, [1, 0, 1, 0, 1, 0], [0, 2, 4, 6], UNPENALISED).training
@@ -122,9 +160,7 @@ def test_quasi_separable_groups_name_only_the_column_that_runs_away():
     phi, labels, offsets = random_groups(rng, 100, features=2, sizes=(2, 5))
     labels[offsets[:-1]] = 1
     flag = np.zeros(len(phi))
-    flag[offsets[:10]] = labels[offsets[:10]]  # in ten groups a mark only right answers bear, elsewhere no mark
-    for rows in range(10):
-        flag[offsets[rows] : offsets[rows + 1]] = labels[offsets[rows] : offsets[rows + 1]] > 0
+    flag[: offsets[10]] = labels[: offsets[10]]  # in ten groups a mark only right answers bear, elsewhere no mark
     training = fit(np.column_stack((phi, flag)), labels, offsets, UNPENALISED).training
     assert training.optimum is Optimum.NONE
     assert direction_text(training.escape) == "x3"
@@ -191,6 +227,53 @@ def test_every_epoch_is_told_as_it_ends():
     np.testing.assert_array_equal(seen[-1].w, model.w)
 
 
+def test_every_step_of_newton_is_told_and_counted_and_the_start_is_not():
+    seen = []
+    model = fit([[1.0], [0.0], [0.0], [2.0]], [1, 0, 1, 0], [0, 2, 4], NEWTON, on_epoch=seen.append)
+    assert [epoch.number for epoch in seen] == list(range(1, model.training.epochs + 1))
+    assert [epoch.loss for epoch in seen] == model.training.history[1:].tolist()
+    assert model.training.history[0] == pytest.approx(np.log(2))
+
+
+def test_where_no_step_is_needed_newton_makes_none():
+    assert fit(np.ones((2, 1)), [1, 0], [0, 2], UNPENALISED).training.epochs == 0
+
+
+@pytest.mark.parametrize("trainer", ["descent", "newton"])
+def test_whoever_watches_cannot_change_the_result(trainer):
+    def spoil(epoch):
+        epoch.w[:] = 99
+
+    phi, labels, offsets = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]], [1, 0] * 3, [0, 2, 4, 6]
+    config = TrainConfig(trainer=trainer, epochs=2)
+    assert fit(phi, labels, offsets, config, on_epoch=spoil).w == fit(phi, labels, offsets, config).w
+
+
+def test_the_gradient_counts_the_penalty_on_constant_columns():
+    training = fit(np.ones((2, 1)), [1, 0], [0, 2], TrainConfig(learning_rate=1e-9, epochs=1, l2=0.5)).training
+    assert training.gradient_norm == pytest.approx(2 * 0.5 * 1)
+
+
+def test_weights_whose_sum_overflows_weigh_by_their_ratio():
+    phi, labels, offsets = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]], [1, 0] * 3, [0, 2, 4, 6]
+    assert fit(phi, labels, offsets, NEWTON, weights=[1e308] * 3).w == fit(phi, labels, offsets, NEWTON).w
+
+
+def test_descent_on_many_columns_does_not_wait_for_their_spectrum():
+    rng = np.random.default_rng(0)
+    phi = np.column_stack([rng.normal(size=(1000, 1500)), np.ones(1000)])
+    start = time.process_time()
+    training = fit(phi, np.tile([1, 0], 500), np.arange(0, 1001, 2), TrainConfig(epochs=1)).training
+    assert time.process_time() - start < 2
+    assert [direction_text(each) for each in training.not_identified] == ["x1501"]
+
+
+def test_descent_on_few_columns_names_what_is_not_identified():
+    x = np.random.default_rng(0).normal(size=100)
+    training = fit(np.column_stack([x, x]), np.tile([1, 0], 50), np.arange(0, 101, 2), TrainConfig(epochs=1)).training
+    assert [direction_text(each) for each in training.not_identified] == ["x1 - x2"]
+
+
 def test_a_learning_rate_that_diverges_stops_and_names_the_epoch():
     phi = np.array([[1e200, 0.0], [0.0, 1e200], [1e200, 0.0], [0.0, 1e200]])
     with pytest.raises(RunError, match="descent diverged in epoch 1; lower learning_rate or scale the features"):
@@ -204,11 +287,37 @@ def test_a_learning_rate_that_diverges_stops_and_names_the_epoch():
         ({"learning_rate": float("nan")}, "learning_rate is nan; it must be above 0"),
         ({"epochs": 0}, "epochs is 0; it must be at least 1"),
         ({"l2": -1.0}, "l2 is -1.0; it must be 0 or more"),
+        ({"l2": 1e308}, "l2 is 1e\\+308; it must be 0 or more, at most 1e\\+300"),
+        ({"l2": None}, "l2 is None; it must be 0 or more"),
+        ({"learning_rate": float("inf")}, "learning_rate is inf; it must be above 0, at most 1e\\+300"),
+        ({"learning_rate": "0.1"}, "learning_rate is '0.1'; it must be above 0"),
+        ({"epochs": 2.5}, "epochs is 2.5; it must be at least 1, a whole number"),
+        ({"epochs": "3"}, "epochs is '3'; it must be at least 1"),
+        ({"epochs": float("nan")}, "epochs is nan; it must be at least 1"),
+        ({"epochs": True}, "epochs is True; it must be at least 1"),
+        ({"epochs": 10**12}, "epochs is 1000000000000; it must be at least 1, a whole number up to 1,000,000,000"),
+        ({"trainer": None}, "trainer is None; a name is needed"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         TrainConfig(**options)
+
+
+@pytest.mark.parametrize("config", ["newton", {"trainer": "newton"}])
+def test_a_config_is_a_train_config(config):
+    with pytest.raises(UsageError, match="config is .*newton.*; a TrainConfig is needed"):
+        fit([[1.0], [0.0]], [1, 0], [0, 2], config)
+
+
+def test_an_objective_too_large_for_a_number_is_a_divergence():
+    with pytest.raises(RunError, match="descent diverged: its objective is inf; lower learning_rate or l2"):
+        fit([[1.0], [0.0]], [1, 0], [0, 2], TrainConfig(l2=1e100, epochs=2))
+
+
+def test_an_unknown_trainer_is_named_before_any_work():
+    with pytest.raises(UnknownNameError):
+        fit([["no number"]], [1, 0], [0, 2], TrainConfig(trainer="newtn"))
 
 
 def test_an_unknown_trainer_lists_the_known_ones():

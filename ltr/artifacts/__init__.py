@@ -5,6 +5,7 @@ from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
+    RUN,
     TOOLS,
     claim,
     inputs,
@@ -16,12 +17,15 @@ from ltr.artifacts.run import (
     write_metrics,
     write_record,
 )
+from ltr.artifacts.state import are_same
 
 __all__ = [
     "CONFIG",
     "EVALUATION",
+    "RUN",
     "TOOLS",
     "Router",
+    "are_same",
     "claim",
     "inputs",
     "load_columns",

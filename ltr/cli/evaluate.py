@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    AllowDownload,
+    Code,
     Graphs,
     Metrics,
     NoRelevant,
     Overwrite,
+    Quiet,
     RelThreshold,
     Shown,
     Ties,
     Tools,
     configured,
+    fetch_own_encoder,
     metric_names,
+    run_code,
 )
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.config import RunConfig
+    from ltr.features import FittedFeatures
     from ltr.measured import Measured
 
 
@@ -45,39 +51,49 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
+    quiet: Quiet = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.artifacts import EVALUATION, load_router, refuse_taken
     from ltr.batch import keep_evaluation
 
+    run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
     limits = thresholds(fail_under or [])
-    config = configured(
-        None,
-        None,
-        data__tools=tools,
-        data__graphs=graphs,
-        evaluate__metrics=[*(metric_names(metrics) or []), *limits] or None,
-        evaluate__ties=ties or ("trec" if run else None),
-        evaluate__no_relevant=no_relevant,
-        evaluate__rel_threshold=rel_threshold,
-        evaluate__baselines=baselines,
-        evaluate__group_by=group_by,
-    )
+    flags: dict[str, Any] = {
+        "metrics": [*(metric_names(metrics) or []), *limits],
+        "ties": ties or ("trec" if run else None),
+        "no_relevant": no_relevant,
+    }
+    flags |= {"rel_threshold": rel_threshold, "baselines": baselines, "group_by": group_by}
+    asked = {f"evaluate__{name}": value for name, value in flags.items()}
+    config = configured(None, None, data__tools=tools, data__graphs=graphs, **asked)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model) if model else None
+    if router is not None:
+        fetch_own_encoder(router, allowed=allow_download)
     measured = measure(config, router, samples or [], run, qrels)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif explain and chosen_format(shown) is not Format.HUMAN:
+    elif explain and not quiet and chosen_format(shown) is not Format.HUMAN:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
     try:
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
+
+
+def warn_of_other_fit(router: "Router", fitted: "FittedFeatures | None") -> None:
+    """Say that the samples bear features of the same names that learned from other data than the model's."""
+    from ltr.artifacts import are_same
+
+    if fitted and router.features and fitted.names == router.names and not are_same(fitted, router.features):
+        warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:
@@ -117,12 +133,14 @@ def measure(
 
     if router is None:
         return evaluate_run(run or "", qrels or "", config)
-    return evaluate_router(router, read(tuple(samples), config.data)[0], config)
+    groups, fitted = read(tuple(samples), config.data)
+    warn_of_other_fit(router, fitted)
+    return evaluate_router(router, groups, config)
 
 
 def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
     """The metrics; on a terminal the queries that were explained as well."""
-    from ltr.cli.explanation import explained_lines
+    from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.records import metrics
 
@@ -135,7 +153,9 @@ def show(measured: "Measured", router: "Router | None", shown: Format | None, *,
         case Format.HUMAN:
             best = router.training["best_feature"] if router else {}
             lines = measured_lines(measured, best, "the model" if router else "the run")
-            say(*lines, *(explained_lines(measured, router) if explain and router else []))
+            if explain and router:
+                lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
+            say(*lines)
 
 
 def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:

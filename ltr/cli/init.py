@@ -14,7 +14,7 @@ def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put them; made if needed.")] = Path(),
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a config, ltr.yaml, and a few samples to try it on."""
+    """Write ltr.yaml and a small data set to start from."""
     from ltr.starter import write_starter
 
     for path in write_starter(directory, overwrite=overwrite):

@@ -121,8 +121,7 @@ def gain_lines(result: "RunResult") -> list[str]:
     interval = gain(result.measured, result.config.seed)
     if interval is None:
         return []
-    text = f"top-1 over the best feature: {gain_text(interval)} (95 % interval, {interval.units:,} traces resampled)"
-    return wrapped(text)
+    return [f"top-1 over best feature: {gain_text(interval)} (95 %, by trace)"]
 
 
 def gain_text(interval: "Interval") -> str:
@@ -132,14 +131,15 @@ def gain_text(interval: "Interval") -> str:
 
 def weight_lines(result: "RunResult") -> list[str]:
     """Each feature with its weight."""
-    weights = [f"{weight:+.4g}" for weight in result.router.w.tolist()]
+    weights = [f"{w:+.3f}" if w == 0 or 5e-4 <= abs(w) < 1e6 else f"{w:+.3g}" for w in result.router.w.tolist()]
     return table(["feature", "weight"], zip(result.router.names, weights, strict=True), indent="")
 
 
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.config.train
-    how = f"{settings.trainer}, l2 {settings.l2:g}, {count(known['epochs'], 'epoch')}"
+    steps = count(known["epochs"], "epoch" if settings.trainer == "descent" else "step")
+    how = f"{settings.trainer}, l2 {settings.l2:g}, {steps}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]
@@ -174,7 +174,7 @@ def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
         rows += [
             [f"  {label}", "", *_headline(baseline), ""] for label, baseline in _named_baselines(measured, best).items()
         ]
-    return table(["run", "queries", *SHORT.values(), "top-1 over best feature"], rows, flexible=0, indent="")
+    return table(["run", "queries", *SHORT.values(), "over best feature"], rows, flexible=0, indent="")
 
 
 def _headline(evaluation: "Evaluation") -> list[str]:

@@ -156,7 +156,9 @@ def remove(path: AnyPath) -> None:
 
 def drop(stream: TextIO) -> None:
     """Let go what the stream still holds, and what follows: nobody takes it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class _Plain:

@@ -3,22 +3,22 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, as_column
+from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
 from ltr.errors import DataError, UsageError
 from ltr.metrics import ranked
 from ltr.metrics.judged import Judged, judge
-from ltr.metrics.registry import MEASURES, Measure, measure, named
-from ltr.ranking import NOWHERE, Ranking, Ties
+from ltr.metrics.registry import MEASURES, Measure, all_named, measure, named
+from ltr.ranking import NOWHERE, Ranking, Ties, chosen
 
 __all__ = ["MEASURES", "MRR", "TOP1", "TOP3", "Evaluation", "Measure", "NoRelevant", "evaluate", "measure", "named"]
 
-Choice = TypeVar("Choice", bound=StrEnum)
 TOP1, TOP3, MRR = "top1_accuracy", "top3_accuracy", "mrr"
+GAIN = "label"  # of dcg and ndcg; dcg_exp and ndcg_exp say by their name that theirs is 2^label - 1
 measure(TOP1, "share of queries with a relevant candidate at rank 1", k=1)(ranked.hit)
 measure(TOP3, "share of queries with a relevant candidate among the first 3", k=3)(ranked.hit)
 
@@ -48,6 +48,7 @@ class Evaluation:
     num_tied: int  # with a relevant candidate that shares its score
     num_no_relevant: int
     num_one_candidate: int
+    gain: str = GAIN
 
 
 def evaluate(
@@ -71,31 +72,50 @@ def evaluate(
     """
     truth = as_column("labels", labels, ranking.offsets, least=0)
     rule, absent = chosen(Ties, "ties", ties), chosen(NoRelevant, "no_relevant", no_relevant)
-    if not 0 < rel_threshold < np.inf:
-        raise UsageError(f"rel_threshold is {rel_threshold}; it must be above 0")
+    _refuse_threshold(rel_threshold)
+    measures = {each.name: each for each in (*all_named((TOP1, TOP3, MRR)), *all_named(metrics))}
     judged = judge(ranking, truth, rule, rel_threshold)
     scored = judged.relevant > 0
     if absent is NoRelevant.ERROR and not scored.all():
         missing = int(np.argmin(scored))
         raise DataError(f"group {missing} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
     counted = scored if absent is NoRelevant.SKIP else np.ones_like(scored)
-    measures = [named(name) for name in dict.fromkeys((TOP1, TOP3, MRR, *metrics))]
-    values = {each.name: np.where(counted, np.where(scored, each(judged), 0.0), np.nan) for each in measures}
+    values = {name: np.where(counted, np.where(scored, each(judged), 0.0), np.nan) for name, each in measures.items()}
+    return _evaluation(judged, values, counted, ties=rule, rel_threshold=rel_threshold, no_relevant=absent)
+
+
+def _evaluation(
+    judged: Judged,
+    values: dict[str, FloatArray],
+    counted: BoolArray,
+    *,
+    ties: Ties,
+    rel_threshold: float,
+    no_relevant: NoRelevant,
+) -> Evaluation:
+    """The means of the counted queries, and everything that belongs to them."""
     return Evaluation(
         means={name: mean_or_none(column[counted]) for name, column in values.items()},
         values=values,
-        rank=_best_rank(judged, rule),
-        tied=np.maximum(judged.level - 1, 0),
+        rank=_best_rank(judged, ties),
+        tied=np.maximum(judged.sharing - 1, 0),
         num_positives=judged.relevant,
         num_candidates=judged.sizes,
-        ties=rule,
+        ties=ties,
         rel_threshold=rel_threshold,
-        no_relevant=absent,
+        no_relevant=no_relevant,
         num_queries=int(counted.sum()),
         num_tied=int(judged.tied.sum()),
-        num_no_relevant=int((~scored).sum()),
+        num_no_relevant=int((judged.relevant == 0).sum()),
         num_one_candidate=int((judged.sizes == 1).sum()),
     )
+
+
+def _refuse_threshold(rel_threshold: float) -> None:
+    """Raise unless the threshold is a finite number above 0."""
+    is_number = isinstance(rel_threshold, Real) and not isinstance(rel_threshold, bool)
+    if not is_number or not 0 < rel_threshold < np.inf:
+        raise UsageError(f"rel_threshold is {rel_threshold!r}; it must be above 0")
 
 
 def mean_or_none(values: FloatArray) -> float | None:
@@ -109,10 +129,3 @@ def _best_rank(judged: Judged, ties: Ties) -> IntArray:
     last = blocks.span - blocks.relevant if ties is Ties.EXPECTED else np.zeros_like(blocks.span)
     place[blocks.query[first]] = np.where(blocks.above < NOWHERE, blocks.above + last + 1, 0)[first]
     return place
-
-
-def chosen(choices: type[Choice], argument: str, name: str) -> Choice:
-    """The member of that name, or an error that lists them all."""
-    if name not in set(choices):
-        raise UsageError(f"{argument} {name!r} is not one of {', '.join(choices)}")
-    return choices(name)

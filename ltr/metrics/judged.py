@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, ragged
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, groups_of, ragged
 from ltr.ranking import Places, Ranking, Ties, places, rank
 
 
@@ -21,6 +21,7 @@ class Blocks:
     span: IntArray  # m: places in the block
     relevant: IntArray  # r: relevant candidates in the block
     before: IntArray  # relevant candidates of the query before the block
+    sharing: IntArray  # candidates with the block's score, under every rule
     owner: IntArray  # of each place of each block: the block
     step: IntArray  # 0 .. m - 1
     place: IntArray  # a + 1 .. a + m
@@ -39,45 +40,46 @@ class Judged:
     labels: FloatArray  # (labelled,): labels above 0
     label_block: IntArray  # (labelled,): the block of each
     ideal_block: IntArray  # (labelled,): its block in the ideal
-    level: IntArray  # (queries,): candidates with the score of the best relevant one, itself included
-    tied: BoolArray  # (queries,): whether a relevant candidate shares its score with another candidate
+
+    @property
+    def sharing(self) -> IntArray:
+        """Of each query the candidates with the score of the best relevant one, itself included; 0 without one."""
+        sharing = np.zeros(len(self.sizes), dtype=np.int64)
+        sharing[self.blocks.query[self.first]] = self.blocks.sharing[self.first]
+        return sharing
+
+    @property
+    def tied(self) -> BoolArray:
+        """Whether any relevant candidate of a query shares its score with another candidate."""
+        shares = (self.blocks.relevant > 0) & (self.blocks.sharing > 1)
+        return np.bincount(self.blocks.query[shares], minlength=len(self.sizes)) > 0
 
     def per_query(self, query: IntArray, values: FloatArray) -> FloatArray:
         """Sum of the values of each query."""
-        summed: FloatArray = np.bincount(query, weights=values, minlength=len(self.sizes)).astype(
-            np.float64, copy=False
-        )
-        return summed
+        return code_sums(query, values, len(self.sizes))
 
 
-def judge(ranking: Ranking, labels: FloatArray, ties: Ties, rel_threshold: float) -> Judged:
+def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
-    sizes = np.add.reduceat(~np.isneginf(ranking.scores), ranking.offsets[:-1], dtype=np.int64)
+    queries = len(ranking.offsets) - 1
+    sizes = np.bincount(groups_of(np.flatnonzero(~np.isneginf(ranking.scores)), ranking.offsets), minlength=queries)
     rows = np.flatnonzero(labels > 0)
-    query = np.searchsorted(ranking.offsets, rows, side="right") - 1
+    query, relevant = groups_of(rows, ranking.offsets), labels[rows] >= rel_threshold
     placed = places(ranking, rows, ties, labels)
     by_label = places(rank(labels, ranking.offsets), rows, Ties.EXPECTED, labels)
-    relevant = labels[rows] >= rel_threshold
     blocks, label_block = _blocks(query, placed, relevant)
     ideal, ideal_block = _blocks(query, by_label, relevant)
     holding = np.flatnonzero(blocks.relevant > 0)
-    first = holding[np.unique(blocks.query[holding], return_index=True)[1]]
-    level = np.zeros(len(sizes), dtype=np.int64)
-    block_level = np.zeros(len(blocks.query), dtype=np.int64)
-    block_level[label_block] = placed.level
-    level[blocks.query[first]] = block_level[first]
     return Judged(
         sizes=sizes,
-        longest=int(np.diff(ranking.offsets).max()),
+        longest=int(np.diff(ranking.offsets).max(initial=0)),
         relevant=np.bincount(query[relevant], minlength=len(sizes)),
         blocks=blocks,
-        first=first,
+        first=holding[np.unique(blocks.query[holding], return_index=True)[1]],
         ideal=ideal,
         labels=labels[rows],
         label_block=label_block,
         ideal_block=ideal_block,
-        level=level,
-        tied=np.bincount(query[relevant & (placed.level > 1)], minlength=len(sizes)) > 0,
     )
 
 
@@ -88,7 +90,16 @@ def _blocks(query: IntArray, placed: Places, relevant: BoolArray) -> tuple[Block
     counts = np.bincount(label_block[relevant], minlength=len(unique))
     block_query, above, span = query[where], placed.above[where], placed.span[where]
     so_far = np.cumsum(counts) - counts
-    starts = np.searchsorted(block_query, block_query)  # the first block of the same query
     owner, step = ragged(span)
-    before = so_far - so_far[starts]
-    return Blocks(block_query, above, span, counts, before, owner, step, above[owner] + 1 + step), label_block
+    blocks = Blocks(
+        query=block_query,
+        above=above,
+        span=span,
+        relevant=counts,
+        before=so_far - so_far[np.searchsorted(block_query, block_query)],  # less those of earlier queries
+        sharing=placed.sharing[where],
+        owner=owner,
+        step=step,
+        place=above[owner] + 1 + step,
+    )
+    return blocks, label_block

@@ -8,15 +8,20 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.errors import DataError
-from ltr.metrics.judged import Blocks, Judged
-from ltr.metrics.registry import measure
+from ltr.metrics.judged import Blocks, Judged, judge
+from ltr.metrics.registry import measure, named
+from ltr.ranking import Ties, rank
 
 LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
 
 
 @measure("hit@k", "share of queries with a relevant candidate among the first k")
 def hit(judged: Judged, k: int) -> FloatArray:
-    """Chance of a relevant candidate among the first k: 1 - C(m - j, r) / C(m, r), j = k - a places of the block."""
+    """Chance of a relevant candidate among the first k: 1 - C(m - j, r) / C(m, r), j = k - a places of the block.
+
+    >>> _example("hit@2", [3, 2, 2], [0, 1, 0])  # one of two places is among the first 2
+    0.5
+    """
     first = judged.first
     a, m, r = judged.blocks.above[first], judged.blocks.span[first], judged.blocks.relevant[first]
     return judged.per_query(judged.blocks.query[first], 1 - chance_of_none(m, r, np.clip(k - a, 0, m)))
@@ -25,7 +30,11 @@ def hit(judged: Judged, k: int) -> FloatArray:
 @measure("mrr", "mean of 1 / rank of the first relevant candidate", k=None)
 @measure("mrr@k", "mean of 1 / rank of the first relevant candidate, 0 below rank k")
 def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
-    """sum_j P(the block's first relevant is its j-th) / (a + j), P = C(m - j, r - 1) / C(m, r), for a + j <= k."""
+    """sum_j P(the block's first relevant is its j-th) / (a + j), P = C(m - j, r - 1) / C(m, r), for a + j <= k.
+
+    >>> _example("mrr@3", [3, 2, 2], [0, 1, 0])  # (1/2 + 1/3) / 2
+    0.4167
+    """
     blocks, is_first = judged.blocks, np.zeros(len(judged.blocks.query), dtype=bool)
     is_first[judged.first] = True
     spots = np.flatnonzero(is_first[blocks.owner] & (blocks.place <= k))
@@ -37,20 +46,32 @@ def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
 
 @measure("precision@k", "relevant candidates among the first k / k, also where the list is shorter")
 def precision(judged: Judged, k: int) -> FloatArray:
-    """sum over blocks of r * (share of its places within k) / k."""
+    """sum over blocks of r * (share of its places within k) / k.
+
+    >>> _example("precision@2", [3, 2, 1], [1, 0, 1])  # 1 / 2
+    0.5
+    """
     return _hits(judged, k) / k
 
 
 @measure("recall@k", "relevant candidates among the first k / all relevant candidates")
 def recall(judged: Judged, k: int) -> FloatArray:
-    """sum over blocks of r * (share of its places within k) / R."""
+    """sum over blocks of r * (share of its places within k) / R.
+
+    >>> _example("recall@2", [3, 2, 1], [1, 0, 1])  # 1 of 2
+    0.5
+    """
     return _hits(judged, k) / np.maximum(judged.relevant, 1)
 
 
 @measure("map", "mean over queries of sum of precision at each relevant rank / all relevant candidates", k=None)
 @measure("map@k", "as map, only ranks up to k; still / all relevant candidates")
 def average_precision(judged: Judged, k: int) -> FloatArray:
-    """sum over places a + j <= k of r/m * (b + 1 + (j - 1)(r - 1)/(m - 1)) / (a + j), over R; 0/0 in it is 0."""
+    """sum over places a + j <= k of r/m * (b + 1 + (j - 1)(r - 1)/(m - 1)) / (a + j), over R; 0/0 in it is 0.
+
+    >>> _example("map", [3, 2, 1], [1, 0, 1])  # (1/1 + 2/3) / 2
+    0.8333
+    """
     blocks = judged.blocks
     spots = np.flatnonzero(blocks.place <= k)
     owner, j = blocks.owner[spots], blocks.step[spots]
@@ -62,40 +83,64 @@ def average_precision(judged: Judged, k: int) -> FloatArray:
 
 @measure("dcg@k", "sum of label / log2(rank + 1) over the first k")
 def dcg(judged: Judged, k: int) -> FloatArray:
-    """sum over labels of label * mean over its block's places p <= k of 1 / log2(p + 1)."""
+    """sum over labels of label * mean over its block's places p <= k of 1 / log2(p + 1).
+
+    >>> _example("dcg@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 3 / log2(3)
+    2.8928
+    """
     return _dcg(judged, judged.labels, k)
 
 
 @measure("dcg_exp@k", "sum of (2^label - 1) / log2(rank + 1) over the first k")
 def dcg_exponential(judged: Judged, k: int) -> FloatArray:
-    """As dcg, with the gain 2^label - 1."""
+    """As dcg, with the gain 2^label - 1.
+
+    >>> _example("dcg_exp@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 7 / log2(3)
+    5.4165
+    """
     return _dcg(judged, exponential_gains(judged.labels), k)
 
 
 @measure("ndcg", "ndcg@k over the whole list", k=None)
 @measure("ndcg@k", "dcg@k / dcg@k of the order by label; gain = label")
 def ndcg(judged: Judged, k: int) -> FloatArray:
-    """DCG / ideal DCG, the ideal from all labels of the query."""
+    """DCG / ideal DCG, the ideal from all labels of the query.
+
+    >>> _example("ndcg@2", [3, 2, 1], [0, 1, 0])  # 1 / log2(3) over 1
+    0.6309
+    """
     return _ndcg(judged, judged.labels, k)
 
 
 @measure("ndcg_exp@k", "dcg_exp@k / dcg_exp@k of the order by label; gain = 2^label - 1")
 def ndcg_exponential(judged: Judged, k: int) -> FloatArray:
-    """As ndcg, with the gain 2^label - 1."""
+    """As ndcg, with the gain 2^label - 1.
+
+    >>> _example("ndcg_exp@2", [3, 2, 1], [0, 2, 0])  # 3 / log2(3) over 3
+    0.6309
+    """
     return _ndcg(judged, exponential_gains(judged.labels), k)
 
 
 def chance_of_none(m: IntArray, r: IntArray, j: IntArray) -> FloatArray:
-    """Chance that j of m places hold none of r relevant: C(m - j, r) / C(m, r) = prod_{i < r} (m - j - i) / (m - i).
+    """Chance that j of m places hold none of r relevant: C(m - j, r) / C(m, r) = prod_{i < j} (m - r - i) / (m - i).
 
     >>> chance_of_none(np.array([4, 4]), np.array([1, 2]), np.array([1, 2])).round(12)
     array([0.75      , 0.16666667])
     """
-    chance = np.ones(len(m))
-    for i in range(int(r.max(initial=0))):
-        factor = np.maximum(m - j - i, 0) / np.maximum(m - i, 1)
-        chance *= np.where(i < r, factor, 1.0)
+    chance = (m - j) / m  # all there is to it for r = 1
+    several = np.flatnonzero(r > 1)
+    pairs, code = np.unique(np.stack((m[several], r[several])), axis=1, return_inverse=True)
+    lengths = pairs[0] + 1
+    table = np.concatenate([np.ones(0), *(_chances(places, hits) for places, hits in pairs.T.tolist())])
+    chance[several] = table[(np.cumsum(lengths) - lengths)[code] + j[several]]
     return chance
+
+
+def _chances(m: int, r: int) -> FloatArray:
+    """The chance of none for each j from 0 to m."""
+    i = np.arange(m)
+    return np.cumprod(np.append(1.0, np.maximum(m - r - i, 0) / (m - i)))
 
 
 def exponential_gains(labels: FloatArray) -> FloatArray:
@@ -109,7 +154,7 @@ def exponential_gains(labels: FloatArray) -> FloatArray:
             f"label {labels.max():g} is above {LARGEST_GRADE}, too large for the gain 2^label - 1; "
             "use ndcg@k, whose gain is the label"
         )
-    return np.exp2(labels) - 1
+    return np.where(labels < 1, np.expm1(labels * np.log(2)), np.exp2(labels) - 1)  # the first keeps tiny labels
 
 
 def discounts(places: IntArray, k: int) -> FloatArray:
@@ -119,6 +164,12 @@ def discounts(places: IntArray, k: int) -> FloatArray:
     array([1. , 0.5, 0. ])
     """
     return np.where(places <= k, 1 / np.log2(places + 1.0), 0.0)
+
+
+def _example(name: str, scores: list[float], labels: list[float]) -> float:
+    """The measure of one query, for the examples above."""
+    judged = judge(rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0)
+    return round(float(named(name)(judged)[0]), 4)
 
 
 def _hits(judged: Judged, k: int) -> FloatArray:

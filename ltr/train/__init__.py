@@ -1,17 +1,21 @@
 """Learn w: the trainers by name, and the one function that runs them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.listwise import derivatives, trainable
-from ltr.model import Model, Training
+from ltr.arrays import FloatArray
+from ltr.errors import RunError, UsageError
+from ltr.listwise import Trainable, row_deviations, slope, trainable
+from ltr.model import Fitted, Model, Training
 from ltr.registry import Registry
 from ltr.train.config import Epoch, OnEpoch, TrainConfig, Trainer, ignore
 from ltr.train.descent import fit_descent
 from ltr.train.geometry import Geometry
 from ltr.train.newton import fit_newton
+from ltr.train.optimum import gap_bound
 
 __all__ = ["TRAINERS", "Epoch", "TrainConfig", "Trainer", "fit"]
 
@@ -36,35 +40,57 @@ def fit(
     >>> model.w.round(6), str(model.training.optimum)  # ln 2: the odds are 2 to 1
     (array([0.693147]), 'found')
     """
-    config = config or TrainConfig()
+    config = TrainConfig() if config is None else config
+    if not isinstance(config, TrainConfig):
+        raise UsageError(f"config is {config!r}; a TrainConfig is needed")
+    trainer = TRAINERS[config.trainer]
     groups = trainable(phi, labels, offsets, weights=weights)
+    if not config.standardize:
+        geometry = Geometry.of(groups)
+        fitted = trainer(groups, geometry, config, on_epoch)
+        return Model(fitted.w, _training(groups, geometry, config, fitted))
+    units = row_deviations(groups)
+    groups = replace(groups, phi=groups.phi / units)
     geometry = Geometry.of(groups)
-    fitted = TRAINERS[config.trainer](groups, geometry, config, on_epoch)
-    at_end = derivatives(groups, fitted.w, geometry.scale)
-    by_deviation = geometry.varying * (at_end.gradient + 2 * config.l2 * fitted.w / geometry.scale)
-    training = Training(
+    fitted = trainer(groups, geometry, config, lambda epoch: on_epoch(replace(epoch, w=epoch.w / units)))
+    return in_raw_scale(Model(fitted.w, _training(groups, geometry, config, fitted)), units)
+
+
+def in_raw_scale(model: Model, units: FloatArray) -> Model:
+    """The model of columns that were divided by units, for the columns as they are."""
+    known = model.training
+    with np.errstate(over="ignore"):
+        w = model.w / units
+    if not np.isfinite(w).all():
+        raise RunError(f"the weight of column {int(np.argmin(np.isfinite(w)))} is too large for its raw scale")
+    hidden = [_largest_one(direction / units) for direction in known.not_identified]
+    escape = None if known.escape is None else _largest_one(known.escape / units)
+    not_identified = np.array(hidden).reshape(known.not_identified.shape)
+    return Model(w, replace(known, escape=escape, not_identified=not_identified, deviations=units))
+
+
+def _largest_one(direction: FloatArray) -> FloatArray:
+    return direction / np.abs(direction).max()
+
+
+def _training(groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted) -> Training:
+    """What is known of the w that was fitted."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of a w too large, which is refused here
+        at_end = slope(groups, fitted.w, geometry.scale)
+        objective = at_end.loss + config.l2 * float(fitted.w @ fitted.w)
+        by_deviation = at_end.gradient + 2 * config.l2 * fitted.w / geometry.scale
+    if not math.isfinite(objective):
+        raise RunError(f"{config.trainer} diverged: its objective is {objective}; lower learning_rate or l2")
+    return Training(
         trainer=config.trainer,
         groups=groups.groups,
         skipped=groups.skipped,
-        epochs=len(fitted.history),
+        epochs=fitted.epochs,
         history=fitted.history,
-        objective=at_end.loss + config.l2 * float(fitted.w @ fitted.w),
-        gradient_norm=math.hypot(*by_deviation),
-        gap_bound=gap_bound(at_end.gradient * geometry.scale + 2 * config.l2 * fitted.w, config.l2),
+        objective=objective,
+        gradient_norm=math.hypot(*(by_deviation if config.l2 else geometry.identified_part(by_deviation))),
+        gap_bound=gap_bound(by_deviation * geometry.scale, config.l2),
         optimum=fitted.optimum,
         escape=fitted.escape,
-        not_identified=geometry.not_identified,
+        not_identified=geometry.not_identified(),
     )
-    return Model(fitted.w, training)
-
-
-def gap_bound(gradient: npt.NDArray[np.float64], l2: float) -> float | None:
-    """How far the objective can be above its optimum: |gradient|^2 / (4 l2), as it curves by 2 l2 at least.
-
-    >>> round(gap_bound(np.array([0.0, 0.02]), 0.001), 12)
-    0.1
-    >>> gap_bound(np.array([0.0, 0.02]), 0.0)
-    """
-    norm = math.hypot(*gradient)
-    bound = norm * norm / (4 * l2) if l2 > 0 else math.inf
-    return bound if math.isfinite(bound) else None

@@ -22,19 +22,21 @@ def fit_descent(groups: Trainable, geometry: Geometry, config: TrainConfig, on_e
     """
     with np.errstate(all="ignore"):  # a diverging w is found at the end of its epoch
         steps = list(_steps(groups, config.learning_rate))
-        w, history = np.append(np.ones(groups.phi.shape[1]), 0.0), np.empty(config.epochs)
+        w, history = np.append(np.ones(groups.phi.shape[1]), 0.0), list[float]()
         for number in range(config.epochs):
-            history[number], w = _epoch(steps, w, groups.weights, config)
-            if not (np.isfinite(history[number]) and np.isfinite(w).all()):
+            loss, w = _epoch(steps, w, groups.weights, config)
+            if not (np.isfinite(loss) and np.isfinite(w).all()):
                 raise RunError(f"descent diverged in epoch {number + 1}; lower learning_rate or scale the features")
-            on_epoch(Epoch(number + 1, float(history[number]), w[:-1].copy()))
-    return Fitted(w[:-1].copy(), history)
+            history.append(loss)
+            on_epoch(Epoch(number + 1, loss, w[:-1].copy()))
+    return Fitted(w[:-1].copy(), np.array(history), config.epochs)
 
 
 def _steps(groups: Trainable, learning_rate: float) -> Iterator[Step]:
     """Of each group: X and a column of ones, targets, its rate, and its rate times X't.
 
-    The column of ones makes one product give both sum e_i x_i and sum e_i; w has a 0 in its place.
+    The column of ones makes one product give both sum e_i x_i and sum e_i. What w holds in its place, 0
+    but for rounding, shifts all scores of a group alike.
     """
     x = np.column_stack((groups.phi, np.ones(len(groups.phi))))
     targets = groups.shares / np.repeat(groups.weights, np.diff(groups.offsets))
@@ -59,5 +61,4 @@ def _epoch(steps: list[Step], w: FloatArray, weights: FloatArray, config: TrainC
         w *= shrink
         w -= push
         w += pull
-    w[-1] = 0.0  # rounding leaves a trace of the ones
     return float(weights @ (np.log(z) - fit + config.l2 * square)), w

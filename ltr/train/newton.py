@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, blocks
-from ltr.listwise import BLOCK_NUMBERS, Derivatives, Trainable, centred_columns, derivatives
+from ltr.arrays import FloatArray
+from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.model import Fitted, Optimum
 from ltr.train.config import Epoch, OnEpoch, TrainConfig
 from ltr.train.geometry import Geometry, smallest
+from ltr.train.optimum import escape, gap_bound, reach
 
 GRADIENT = 1e-10  # found: the gradient's norm, columns of unit deviation
-CURVATURE = 1e-8  # found: the least curvature, as a share of its value at w = 0
-MARGIN = 1e-6  # an escape: how far a positive may lie below the best, in deviations
+CURVATURE = 1e-8  # found without a penalty: the least curvature of a direction, as a share of its own at w = 0
+REACH = 1e-6  # found without a penalty: no difference of scores is further from the optimum's
+GAP = 1e-9  # found with a penalty: the bound on objective - optimum, as a share of 1 + |objective|
 STEPS, HALVINGS = 200, 60
 
 
@@ -33,20 +35,25 @@ class Problem:
     groups: Trainable
     geometry: Geometry
     l2: float
+    scale: FloatArray  # coordinates w * scale keep the data's and the penalty's curvature near 1 or below
+    basis: FloatArray  # (features, directions): the steps stay inside; without a penalty, of unit curvature at w = 0
 
-    @property
-    def scale(self) -> FloatArray:
-        """Coordinates w * scale keep the data's and the penalty's curvature near 1 or below."""
-        return np.maximum(self.geometry.scale, np.sqrt(2 * self.l2))
+    @classmethod
+    def of(cls, groups: Trainable, geometry: Geometry, l2: float) -> "Problem":
+        """Directions that change no probability stay out of the steps when nothing penalises them."""
+        if l2:
+            return cls(groups, geometry, l2, np.maximum(geometry.scale, np.sqrt(2 * l2)), np.eye(len(geometry.scale)))
+        spectrum = geometry.spectrum
+        return cls(groups, geometry, l2, geometry.scale, spectrum.identified / np.sqrt(spectrum.curvature))
 
     def point(self, w: FloatArray, data: Derivatives) -> Point:
         """Objective and derivatives from the data's part at w."""
-        scale, ratio = self.scale, self.geometry.scale / self.scale
+        ratio = self.geometry.scale / self.scale
         return Point(
             w,
             data.loss + self.l2 * float(w @ w),
-            data.gradient * ratio + 2 * self.l2 * w / scale,
-            data.hessian * np.outer(ratio, ratio) + np.diag((np.sqrt(2 * self.l2) / scale) ** 2),
+            data.gradient * ratio + 2 * self.l2 * w / self.scale,
+            data.hessian * np.outer(ratio, ratio) + np.diag((np.sqrt(2 * self.l2) / self.scale) ** 2),
         )
 
     def at(self, w: FloatArray) -> Point:
@@ -54,40 +61,87 @@ class Problem:
         return self.point(w, derivatives(self.groups, w, self.geometry.scale))
 
     def norm(self, point: Point) -> float:
-        """Norm of the gradient by columns of unit deviation."""
-        parts = point.gradient * self.scale / self.geometry.scale
-        return float(np.linalg.norm(parts[self.geometry.varying]))
+        """Norm of the gradient by columns of unit deviation; without a penalty, of its identified part."""
+        by_deviation = point.gradient * (self.scale / self.geometry.scale)
+        return float(np.linalg.norm(by_deviation if self.l2 else self.geometry.identified_part(by_deviation)))
+
+    def is_found(self, point: Point) -> bool:
+        """Whether the optimum is proved to be here."""
+        if self.norm(point) >= GRADIENT:
+            return False
+        if self.l2:
+            bound = gap_bound(point.gradient * self.scale, self.l2)
+            return bound is not None and bound <= GAP * (1 + abs(point.objective))
+        if not self.basis.size:
+            return True  # no w changes any probability
+        if np.linalg.eigvalsh(self.basis.T @ point.hessian @ self.basis)[0] <= CURVATURE:
+            return False
+        return reach(self.groups, self.scale, _whitener(point, self.basis), point.gradient) <= REACH
 
 
 def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch) -> Fitted:
     """w at the minimum of the objective: Newton steps with line search from w = 0.
 
-    Directions that change no probability stay out of the steps when nothing penalises them.
+    They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
-    problem = Problem(groups, geometry, config.l2)
-    basis = geometry.identified if config.l2 == 0 else np.eye(groups.phi.shape[1])
-    start = point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero)
-    history, step = [point.objective], np.zeros_like(point.w)
-    while problem.norm(point) >= GRADIENT and len(history) <= STEPS:
-        step = _newton_step(point, basis) / problem.scale
-        before, point = point, _line_search(problem, point, step)
-        if point.objective >= before.objective and problem.norm(point) >= problem.norm(before):
-            point = before  # rounding: nothing lower is to be had
+    problem = Problem.of(groups, geometry, config.l2)
+    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero)
+    history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
+    while len(history) <= STEPS:
+        if problem.is_found(point):
+            optimum = Optimum.FOUND
             break
+        step = _newton_step(point, problem.basis)
+        away = _proved_escape(problem, point, step)
+        if away is not None:
+            optimum = Optimum.NONE
+            break
+        moved = _line_search(problem, point, step / problem.scale)
+        if moved.objective >= point.objective and problem.norm(moved) >= problem.norm(point):
+            break  # rounding: nothing lower is to be had
+        point = moved
         history.append(point.objective)
-        on_epoch(Epoch(len(history) - 1, point.objective, point.w))
-    found = problem.norm(point) < GRADIENT and (config.l2 > 0 or _is_curved(start, point, basis))
-    return _fitted(problem, point, np.array(history), None if found else step)
+        on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy()))
+    return Fitted(_smallest(problem, point), np.array(history), len(history) - 1, optimum, away)
+
+
+def _smallest(problem: Problem, point: Point) -> FloatArray:
+    """The smallest w with the probabilities of the point; its own where that loses what is proved of it."""
+    free = problem.geometry.not_identified()
+    if problem.l2 or not len(free):
+        return point.w
+    w = smallest(point.w, free)
+    return point.w if problem.is_found(point) and not problem.is_found(problem.at(w)) else w
+
+
+def _whitener(point: Point, basis: FloatArray) -> FloatArray:
+    """Rows that turn the Hessian inside the basis into the unit matrix, (directions, features)."""
+    hessian = basis.T @ point.hessian @ basis
+    eps, diagonal = np.finfo(float).eps, np.diag(hessian)
+    least = eps * np.abs(diagonal).sum() + np.finfo(float).tiny  # rounding may leave it at 0 or below
+    unit = 1 / np.sqrt(np.maximum(diagonal, least))
+    values, vectors = np.linalg.eigh(hessian * np.outer(unit, unit))
+    values = np.maximum(values, eps * len(values))
+    whitener: FloatArray = (vectors / np.sqrt(values)).T @ (basis * unit).T
+    return whitener
 
 
 def _newton_step(point: Point, basis: FloatArray) -> FloatArray:
-    """-H^-1 g inside the basis, by coordinates of unit curvature."""
-    hessian, gradient = basis.T @ point.hessian @ basis, basis.T @ point.gradient
-    unit = 1 / np.sqrt(np.maximum(np.diag(hessian), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(hessian * np.outer(unit, unit))
-    values = np.maximum(values, np.finfo(float).eps * len(values))
-    step: FloatArray = -basis @ (unit * (vectors @ ((vectors.T @ (unit * gradient)) / values)))
+    """-H^-1 g inside the basis."""
+    whitener = _whitener(point, basis)
+    step: FloatArray = -whitener.T @ (whitener @ point.gradient)
     return step
+
+
+def _proved_escape(problem: Problem, point: Point, step: FloatArray) -> FloatArray | None:
+    """The direction of w along which no optimum exists, largest part 1; None unless the step follows one."""
+    if problem.l2 or not step.any() or problem.norm(point) >= GRADIENT:
+        return None
+    found = escape(problem.groups, problem.scale, step / np.abs(step).max())
+    if found is None:
+        return None
+    away: FloatArray = found / problem.scale
+    return away / np.abs(away).max()
 
 
 def _line_search(problem: Problem, point: Point, step: FloatArray) -> Point:
@@ -102,41 +156,3 @@ def _line_search(problem: Problem, point: Point, step: FloatArray) -> Point:
             return moved
         share /= 2  # convex but not quadratic: a full step can overshoot far from the optimum
     return point
-
-
-def _fitted(problem: Problem, end: Point, history: FloatArray, step: FloatArray | None) -> Fitted:
-    """The result; `step` is the last one where no optimum was found."""
-    w = end.w if problem.l2 else smallest(end.w, problem.geometry.not_identified)
-    if step is None:
-        return Fitted(w, history, Optimum.FOUND)
-    if not problem.l2 and _escapes(problem, step):
-        return Fitted(w, history, Optimum.NONE, step / np.abs(step).max())
-    return Fitted(w, history)
-
-
-def _is_curved(start: Point, end: Point, basis: FloatArray) -> bool:
-    """Whether the least curvature is above its limit, on the directions that change a probability."""
-    if not basis.size:
-        return True
-    least = [np.linalg.eigvalsh(basis.T @ point.hessian @ basis)[0] for point in (start, end)]
-    return bool(least[1] > CURVATURE * least[0])
-
-
-def _escapes(problem: Problem, direction: FloatArray) -> bool:
-    """Whether every group's positives are on top along the direction, and somewhere above the rest.
-
-    Then the loss falls for ever along it: the groups are separable, if only in part.
-    """
-    groups, gains = problem.groups, False
-    tolerance = MARGIN * float(np.abs(direction) @ problem.geometry.scale)
-    for first, last in blocks(groups.offsets, BLOCK_NUMBERS):
-        offsets = groups.offsets[first : last + 1]
-        along = direction @ centred_columns(groups, (first, last), np.ones(len(direction)))
-        positive = groups.shares[offsets[0] : offsets[-1]] > 0
-        starts = offsets[:-1] - offsets[0]
-        top, bottom = np.maximum.reduceat(along, starts), np.minimum.reduceat(along, starts)
-        lowest_positive = np.minimum.reduceat(np.where(positive, along, np.inf), starts)
-        if (top - lowest_positive > tolerance).any():
-            return False
-        gains = gains or bool((lowest_positive - bottom > tolerance).any())
-    return gains
