@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import DataError
-from ltr.lists import rank_lists
+from ltr.lists import RankedLists, rank_lists
 from ltr.metrics import evaluate
 
 METRICS = ["hit@5", "precision@5", "recall@5", "ndcg@5", "map", "ndcg"]
@@ -90,3 +90,17 @@ def test_a_list_that_contradicts_itself_is_refused(items, problem):
 def test_nothing_to_rank_is_refused():
     with pytest.raises(DataError, match="no user"):
         rank_lists({}, {})
+
+
+@pytest.mark.parametrize("ties", ["expected", "file", "worst", "best", "trec"])
+def test_many_true_items_outside_the_list_have_no_place_either(ties):
+    items, right = [(f"i{place}", float(place % 3)) for place in range(60)], [f"i{place}" for place in range(20, 140)]
+    ranking, labels = rank_lists({"u": items, "v": ["a"]}, {"u": right, "v": "a"})
+    inside = rank_lists({"u": items, "v": ["a"]}, {"u": right[:40], "v": "a"})
+    whole, part = (
+        evaluate(each.ranking, each.labels, METRICS, ties=ties) for each in (RankedLists(ranking, labels), inside)
+    )
+    for name in ("mrr", "top1_accuracy", "hit@5", "precision@5"):
+        assert whole.values[name].tolist() == pytest.approx(part.values[name].tolist(), abs=1e-15)
+    assert whole.values["recall@5"][0] * 120 == pytest.approx(part.values["recall@5"][0] * 40, abs=1e-12)
+    assert whole.values["map"][0] * 120 == pytest.approx(part.values["map"][0] * 40, abs=1e-12)
