@@ -22,8 +22,9 @@ from ltr.truth import truth_digest
 def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool = False) -> list[str]:
     """The files that now hold the source, a run directory or samples, in the named format."""
     write = EXPORTERS[format_name]
-    if Path(out).exists() and not overwrite:
-        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    taken = [path for path in (str(out), f"{out}.qrels") if Path(path).exists()]
+    if taken and not overwrite:
+        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
     return write(exported_run(Path(source)) if Path(source).is_dir() else exported_samples(source), out)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from ltr.arrays import BoolArray, FloatArray
 from ltr.baselines import Rules, measure
 from ltr.config import RunConfig
+from ltr.errors import UsageError
 from ltr.files import AnyPath
 from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
@@ -60,6 +61,8 @@ def rules(config: RunConfig) -> Rules:
 
 def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig) -> Measured:
     """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
+    if config.evaluate.group_by:
+        raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
     found = read_ranked(run, qrels)
     measured = measured_groups(found.groups, found.scores[:, None], found.scores, config, listed=found.listed)
     return replace(measured, counts={"num_missing": found.num_missing, "num_ignored": found.num_ignored})

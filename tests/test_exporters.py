@@ -204,6 +204,8 @@ def test_what_is_there_is_not_replaced_unless_asked(run):
     run.good("export", "csv", "test.jsonl", "-o", "x.csv", "--overwrite")
     run.good("export", "trec", "run", "-o", "x")
     assert run.refused("import", "trec", "x", "x.qrels", "-o", "test.jsonl")[0] == 2
+    Path("x").unlink()
+    assert run.refused("export", "trec", "run", "-o", "x")[0] == 2  # x.qrels is there
 
 
 def test_an_unknown_format_lists_the_known_ones(run):

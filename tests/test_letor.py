@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.exchange import export
 from ltr.groups import read_groups
 from ltr.importers import import_samples
@@ -48,9 +48,14 @@ def test_comments_that_repeat_are_kept_but_do_not_name(tmp_path):
     assert [(sample["tool"], sample["comment"]) for sample in samples] == [("d1", "same"), ("d2", "same")]
 
 
-def test_lines_of_a_query_are_brought_together(tmp_path):
+def test_lines_stay_in_the_order_of_the_file_and_are_counted_in_their_query(tmp_path):
     samples = imported(tmp_path, "0 qid:b 1:1\n1 qid:a 1:2\n1 qid:b 1:3\n")
-    assert [(sample["trace_id"], sample["features"]) for sample in samples] == [("b", [1]), ("b", [3]), ("a", [2])]
+    assert [(sample["trace_id"], sample["tool"]) for sample in samples] == [("b", "d1"), ("a", "d1"), ("b", "d2")]
+
+
+def test_stdin_cannot_be_read_twice_and_says_so(tmp_path):
+    with pytest.raises(UsageError, match="read twice"):
+        import_samples("letor", ["-"], tmp_path / "x.jsonl")
 
 
 def test_comments_and_blank_lines_between_are_skipped(tmp_path):

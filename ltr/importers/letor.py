@@ -1,11 +1,12 @@
 """LETOR and SVMlight files as samples: `GRADE qid:ID 1:0.5 3:0.25 # comment`."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ltr.errors import DataError, SampleError
-from ltr.files import read_lines, shown
+from ltr.errors import DataError, SampleError, UsageError
+from ltr.files import STDIN, read_lines, shown
 from ltr.importers.registry import Imported, importer
 from ltr.jsonlines import excerpt
 
@@ -17,8 +18,6 @@ MOST_FEATURES = 100_000
 class Row:
     """One line."""
 
-    path: str
-    line: int
     grade: float
     query: str
     values: dict[int, float]
@@ -31,27 +30,33 @@ def import_letor(files: Sequence[str]) -> Imported:
 
     A document is named by its comment where the comments of its query all differ and none is empty, else by its place
     in the query: d1, d2. The comment itself stays in the key `comment`.
+
+    The files are read twice, once for the number of features and for what names the documents, so that none of them
+    has to fit into memory.
     """
-    rows = [row for path in files for row in _rows(path)]
-    if not rows:
-        raise DataError(f"{', '.join(map(shown, files))}: no line; {FORM} is needed")
-    return Imported(_samples(rows))
+    if STDIN in files:
+        raise UsageError("LETOR lines are read twice, and - (stdin) can be read once only: name a file")
+    width, comments = 1, dict[str, list[str]]()
+    for path in files:
+        for row in _rows(path):
+            width = max([width, *row.values])
+            comments.setdefault(row.query, []).append(row.comment)
+    if not comments:
+        raise DataError(f"{', '.join(files)}: no line; {FORM} is needed")
+    named = {query for query, given in comments.items() if all(given) and len(set(given)) == len(given)}
+    return Imported(_samples(files, width, named))
 
 
-def _samples(rows: list[Row]) -> Iterator[dict[str, Any]]:
-    width = max(max(row.values, default=1) for row in rows)
-    by_query: dict[str, list[Row]] = {}
-    for row in rows:
-        by_query.setdefault(row.query, []).append(row)
-    for query, members in by_query.items():
-        comments = [row.comment for row in members]
-        is_naming = all(comments) and len(set(comments)) == len(comments)
-        for place, row in enumerate(members, start=1):
+def _samples(files: Sequence[str], width: int, named: set[str]) -> Iterator[dict[str, Any]]:
+    places = Counter[str]()
+    for path in files:
+        for row in _rows(path):
+            places[row.query] += 1
             yield {
-                "trace_id": query,
+                "trace_id": row.query,
                 "node_id": "",
-                "query": query,
-                "tool": row.comment if is_naming else f"d{place}",
+                "query": row.query,
+                "tool": row.comment if row.query in named else f"d{places[row.query]}",
                 "label": row.grade,
                 "features": [row.values.get(number, 0.0) for number in range(1, width + 1)],
             } | ({"comment": row.comment} if row.comment else {})
@@ -61,13 +66,13 @@ def _rows(path: str) -> Iterator[Row]:
     for number, line in read_lines(path):
         if line.strip() and not line.lstrip().startswith(b"#"):
             try:
-                yield _row(path, number, line.decode())
+                yield _row(line.decode())
             except ValueError as error:  # UnicodeDecodeError is one
                 problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 raise SampleError(shown(path), number, "", f"{problem}; {FORM} is needed") from None
 
 
-def _row(path: str, number: int, line: str) -> Row:
+def _row(line: str) -> Row:
     said, _, comment = line.partition("#")
     grade, *rest = said.split() or [""]
     if not rest or not rest[0].startswith("qid:") or rest[0] == "qid:":
@@ -83,7 +88,7 @@ def _row(path: str, number: int, line: str) -> Row:
     label = _number(grade)
     if label < 0:
         raise ValueError(f"grade {grade} is below 0")
-    return Row(path, number, label, rest[0].removeprefix("qid:"), values, comment.strip())
+    return Row(label, rest[0].removeprefix("qid:"), values, comment.strip())
 
 
 def _number(text: str) -> float:
