@@ -10,7 +10,7 @@ from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
-from ltr.features import SPECIFICATION, FeatureConfig
+from ltr.features import RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.schema import Kind
@@ -73,7 +73,7 @@ class RunConfig:
     """tool or graph; without it, that of the samples."""
     data: DataConfig = field(default_factory=DataConfig)
     features: tuple[str | dict[str, Any], ...] = ()
-    """Names, or mappings of a name and options; without any, the specification's four of the kind."""
+    """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
@@ -124,9 +124,9 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     ]
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
     lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
-    lookups += [
-        (("features", place), entry, feature_config) for place, entry in enumerate(_listed(value.get("features")))
-    ]
+    features = _listed(value.get("features"))
+    if features != [RECOMMENDED]:
+        lookups += [(("features", place), entry, feature_config) for place, entry in enumerate(features)]
     for address, name, look_up in lookups:
         try:
             if isinstance(name, str | dict):
@@ -166,9 +166,15 @@ def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
     return FeatureConfig(name, options)
 
 
-def feature_configs(config: RunConfig, kind: Kind) -> tuple[FeatureConfig, ...]:
-    """The features of a run: those it names, or the specification's of the kind."""
-    return tuple(feature_config(entry) for entry in config.features or SPECIFICATION[kind])
+def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+    """The features of a run, and what is to be said about them.
+
+    They are those it names, the recommended for so many training traces, or the specification's of the kind.
+    """
+    named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
+    if config.features == (RECOMMENDED,):
+        named, warnings = recommended(kind, traces)
+    return tuple(feature_config(entry) for entry in named), warnings
 
 
 def _resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:

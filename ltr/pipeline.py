@@ -29,6 +29,7 @@ class Prepared:
     groups: Groups
     phi: FloatArray
     features: FittedFeatures | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult
     router = new_router(config, prepared, model, best)
     measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train")
-    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings)
+    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings + prepared.warnings)
 
 
 def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
@@ -124,10 +125,11 @@ def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeature
 def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:
     """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
     ready = groups.candidates.features
+    configs, warnings = feature_configs(config, groups.candidates.kind, len(groups.candidates.trace_ids))
     if ready is None:
-        features, phi = fit_features(feature_configs(config, groups.candidates.kind), groups, encoder_name(config))
-        return Prepared(groups, phi, features)
-    asked = tuple(each.name for each in feature_configs(config, groups.candidates.kind)) if config.features else ()
+        features, phi = fit_features(configs, groups, encoder_name(config))
+        return Prepared(groups, phi, features, warnings)
+    asked = tuple(each.name for each in configs) if config.features else ()
     if asked and asked != groups.candidates.feature_names:
         bears = ", ".join(groups.candidates.feature_names)
         raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(asked)}")

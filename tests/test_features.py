@@ -231,6 +231,13 @@ def test_without_labels_a_column_is_the_same(tmp_path, name, lines):
     np.testing.assert_array_equal(served, values(name, groups))
 
 
+def test_one_trace_alone_and_a_fit_on_nothing_give_numbers(tmp_path, name, lines):
+    alone = groups_of(tmp_path, [line for line in lines if line["trace_id"] == "t3"])
+    features, phi = fit_features([FeatureConfig(name)], alone, "hash")
+    assert np.isfinite(phi).all()
+    assert np.isfinite(features(alone.candidates)).all()
+
+
 def test_every_feature_says_in_one_line_what_it_is(name):
     assert len(FEATURES[name].summary) > 20
     assert FEATURES[name].kind in LINES

@@ -2,10 +2,12 @@
 
 from ltr.features import grams, graphs, neighbours, order, popularity, prototypes, talk, teams, tools, wording
 from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
+from ltr.features.recommended import RECOMMENDED, recommended
 from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
 
 __all__ = [
     "FEATURES",
+    "RECOMMENDED",
     "SPECIFICATION",
     "Context",
     "Feature",
@@ -19,6 +21,7 @@ __all__ = [
     "order",
     "popularity",
     "prototypes",
+    "recommended",
     "talk",
     "teams",
     "tools",

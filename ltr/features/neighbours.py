@@ -7,6 +7,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
+from ltr.features.matrices import all_dots
 from ltr.features.prototypes import refuse_other_revision
 from ltr.features.registry import Context, State, feature
 from ltr.features.spoken import right_rows, row_queries, teams_in
@@ -126,10 +127,5 @@ def products(left: Vectors, right: Vectors) -> FloatArray:
         dense: FloatArray = left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
         return dense
     if isinstance(left, Sparse) and isinstance(right, Sparse):
-        from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import, and dense encoders never need it
-
-        both = [
-            csr_array((rows.numbers, rows.columns, rows.starts), (len(rows), rows.dimensions)) for rows in (left, right)
-        ]
-        return np.asarray((both[0] @ both[1].T).toarray())
+        return all_dots(left, right)
     raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")

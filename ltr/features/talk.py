@@ -6,6 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Sparse
+from ltr.features.matrices import product, transposed
 from ltr.features.registry import Context, State, feature
 from ltr.features.spoken import Answers, row_queries, tools_in
 from ltr.features.tables import table, table_texts
@@ -60,8 +61,8 @@ def _meetings(queries: Ragged, voices: Ragged, answered: IntArray, asked: int, s
     keys, times = np.unique(owner * max(asked, 1) + queries.codes, return_counts=True)
     count = len(voices.lengths)
     heard = sparse(keys // max(asked, 1), keys % max(asked, 1), times.astype(float), (count, asked))
-    rows = np.repeat(np.arange(count), voices.lengths)
-    return heard.sums(voices.codes, rows, np.ones(len(rows)), said)
+    speaks = Sparse(voices.starts, voices.codes, np.ones(len(voices.codes)), said)
+    return product(transposed(speaks), heard)
 
 
 @feature("tool.talk", "hist", fit=fit_talk)
@@ -75,14 +76,13 @@ def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     queries, voices = _distinct(lexicon, candidates.query_texts), _distinct(lexicon, tools.texts)
     asked, said = (lexicon.codes(table_texts(kept[side])) for side in ("asked", "said"))
     pairs, gains = kept["pairs"], kept["gains"].astype(float)
-    meetings = sparse(pairs["said"], pairs["asked"].astype(np.int64), gains, (len(said), len(asked)))
+    meetings = sparse(pairs["said"], pairs["asked"].astype(np.int64), gains, (max(len(said), 1), len(asked)))
     of_queries = _shared(queries, asked, len(lexicon))
     values, rows = np.zeros(len(candidates.names)), row_queries(candidates)
     for first in range(0, len(tools.texts), TOOLS):
         part = np.flatnonzero((tools.codes >= first) & (tools.codes < first + TOOLS))
         own = _shared(voices.take(np.arange(first, min(first + TOOLS, len(tools.texts)))), said, len(lexicon))
-        owner = np.repeat(np.arange(len(own)), np.diff(own.starts))
-        profiles = meetings.sums(owner, own.columns, own.numbers, len(own))
+        profiles = product(own, meetings)
         values[part] = profiles.dots(tools.codes[part] - first, of_queries, rows[part])
     return values
 
