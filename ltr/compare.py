@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.errors import DataError, UsageError, suggestion
 from ltr.files import AnyPath
 from ltr.intervals import resampled_units
@@ -15,11 +15,14 @@ from ltr.significance import PERMUTATIONS, differences, effect_size, holm, paire
 from ltr.statistics import RESAMPLES, bootstrap_mean
 
 MOST_CHANGED = 10
+VERSION = "metrics_version"
 RULES = {
-    "metrics_version": "metric version",
+    VERSION: "metric version",
     "ties": "tie rule",
     "gain": "gain",
     "rel_threshold": "threshold of what is right",
+    "threshold": "threshold of the probability",
+    "max_grade": "greatest grade",
     "no_relevant": "rule for queries without a right candidate",
 }
 
@@ -83,10 +86,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairing:
-    """The queries that count, in the order of the baseline, and the clusters they come in."""
+    """All queries in the order of the baseline, which of them count, and the clusters they come in."""
 
     baseline: Kept
     keys: list[Key]
+    counted: BoolArray  # in the first metric
     clusters: IntArray | None
     seed: int
 
@@ -115,9 +119,9 @@ def compare_runs(
     compared = _adjusted([_compared(pairing, other, names) for other in others])
     return Comparison(
         baseline=against.name,
-        num_queries=len(pairing.keys),
+        num_queries=int(pairing.counted.sum()),
         unit="query" if pairing.clusters is None else "trace",
-        num_units=len(pairing.keys) if pairing.clusters is None else len(np.unique(pairing.clusters)),
+        num_units=_num_units(pairing),
         family=sum(len(each.differences) for each in compared),
         permutations=PERMUTATIONS,
         resamples=RESAMPLES,
@@ -128,11 +132,11 @@ def compare_runs(
 
 def refuse_unlike(baseline: Kept, other: Kept) -> None:
     """Raise unless both were measured on the same queries by the same rules."""
+    for each in (baseline, other):
+        if VERSION not in each.metrics:
+            raise DataError(f"{each.name}: metrics.json has no {VERSION}; evaluate the model again to compare it")
     for key, what in RULES.items():
         ours, theirs = other.metrics.get(key), baseline.metrics.get(key)
-        if ours is None or theirs is None:
-            without = other.name if ours is None else baseline.name
-            raise DataError(f"{without}: metrics.json has no {key}; evaluate the model again to compare it")
         if ours != theirs:
             raise DataError(f"{other.name} and {baseline.name} differ in the {what}: {ours} and {theirs}")
     if other.queries.keys() != baseline.queries.keys():
@@ -159,14 +163,17 @@ def common_metrics(runs: Sequence[Kept], asked: Sequence[str] | None) -> list[st
 
 
 def _pairing(baseline: Kept, metric: str, seed: int) -> Pairing:
-    counted = np.flatnonzero(~np.isnan(baseline.values[metric])).tolist()
-    if not counted:
-        raise DataError(f"{baseline.name}: no query counts")
-    every = list(baseline.queries)
-    keys = [every[place] for place in counted]
-    codes: dict[str, int] = {}
+    counted = ~np.isnan(baseline.values[metric])
+    if not counted.any():
+        raise DataError(f"{baseline.name}: no query counts in {metric}")
+    keys, codes = list(baseline.queries), dict[str, int]()
     traces = np.array([codes.setdefault(trace, len(codes)) for trace, _ in keys])
-    return Pairing(baseline, keys, resampled_units(traces), seed)
+    return Pairing(baseline, keys, counted, resampled_units(traces), seed)
+
+
+def _num_units(pairing: Pairing) -> int:
+    clusters = np.arange(len(pairing.keys)) if pairing.clusters is None else pairing.clusters
+    return len(np.unique(clusters[pairing.counted]))
 
 
 def _compared(pairing: Pairing, run: Kept, names: Sequence[str]) -> Compared:
@@ -176,12 +183,15 @@ def _compared(pairing: Pairing, run: Kept, names: Sequence[str]) -> Compared:
 
 def _difference(pairing: Pairing, run: Kept, metric: str) -> Difference:
     ours, theirs = (each.column(metric, pairing.keys) for each in (run, pairing.baseline))
-    if np.isnan(ours).any() or np.isnan(theirs).any():
-        raise DataError(f"{run.name} and {pairing.baseline.name}: {metric} does not count the same queries")
+    counted = ~np.isnan(theirs)  # some metrics leave out more queries than others
+    if not counted.any() or (np.isnan(ours) == counted).any():
+        raise DataError(f"{run.name} and {pairing.baseline.name}: {metric} does not count the same queries, or none")
+    ours, theirs = ours[counted], theirs[counted]
+    clusters = None if pairing.clusters is None else pairing.clusters[counted]
     paired = differences(ours, theirs)
-    units = unit_sums(paired, pairing.clusters)
-    interval = bootstrap_mean(paired, np.random.default_rng(pairing.seed), clusters=pairing.clusters)
-    p, counted = permutation_p(units, np.random.default_rng(pairing.seed)), wins(paired)
+    units = unit_sums(paired, clusters)
+    interval = bootstrap_mean(paired, np.random.default_rng(pairing.seed), clusters=clusters)
+    p, score = permutation_p(units, np.random.default_rng(pairing.seed)), wins(paired)
     return Difference(
         metric=metric,
         value=float(ours.mean()),
@@ -193,9 +203,9 @@ def _difference(pairing: Pairing, run: Kept, metric: str) -> Difference:
         holm_p=p,
         t_p=paired_t_p(units),
         effect_size=effect_size(paired),
-        wins=counted.wins,
-        ties=counted.ties,
-        losses=counted.losses,
+        wins=score.wins,
+        ties=score.ties,
+        losses=score.losses,
     )
 
 
@@ -215,7 +225,7 @@ def _changed_by(names: Sequence[str]) -> str:
 def _changed(pairing: Pairing, run: Kept, metric: str) -> list[Changed]:
     """The queries whose metric changed most, in the order of the baseline among equals."""
     ours, theirs = (each.column(metric, pairing.keys) for each in (run, pairing.baseline))
-    paired: FloatArray = np.abs(differences(ours, theirs))
+    paired: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))
     most = sorted(np.flatnonzero(paired).tolist(), key=lambda place: -float(paired[place]))[:MOST_CHANGED]
     changed = []
     for place in most:

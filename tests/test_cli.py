@@ -563,18 +563,19 @@ def test_a_gzip_member_after_another_is_read(cli):
 def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_is(tools, cli):
     cli.on_terminal(80)
     said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite")
-    plain = re.sub(r"[-+]?[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
+    plain = re.sub(r"[-+]?[0-9.]*[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
     assert (
         re.sub(" +", " ", plain)
         == """# queries, # candidates (test data)
  top# top# MRR
 trained # # #
-# % interval [.#, #] [.#, #] [.#, #]
+# % interval [#, #] [#, #] [#, #]
 random order # # #
 best feature: tool.coop # # #
 untrained, w = # # # #
 oracle # # #
 ties: expected; # queries with a right candidate in a tie
+intervals resample whole traces: the queries of one depend on each other
 top# over best feature: # [#, #] (# %, by trace)
 
 feature weight

@@ -191,6 +191,19 @@ def test_other_test_data_is_refused_and_said_how(tmp_path, samples, problem):
         compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, samples)])
 
 
+def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(two):
+    for directory in two:
+        path = Path(directory, "per_query.jsonl")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = [line | {"ndcg@3": None} if line["trace_id"] in ("t1", "t2") else line for line in lines]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    row = compare_runs(two).runs[0].differences[-1]
+    assert (row.metric, row.wins + row.ties + row.losses) == ("ndcg@3", QUERIES - 2)
+    path.write_text(path.read_text().replace('"ndcg@3": null', '"ndcg@3": 1.0', 1))
+    with pytest.raises(DataError, match="ndcg@3 does not count the same queries"):
+        compare_runs(two)
+
+
 def test_one_run_alone_cannot_be_compared(two):
     for arguments in ({"runs": two[:1]}, {"runs": two[:1], "baseline": two[0]}):
         with pytest.raises(UsageError, match="name at least two runs"):

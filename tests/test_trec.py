@@ -297,3 +297,49 @@ def test_the_place_of_a_row_is_its_line_in_the_run_or_the_qrels(tmp_path):
     places = {candidates.name_texts[name]: candidates.place(row) for row, name in enumerate(candidates.names.tolist())}
     assert [Path(places[name][0]).name for name in ("d1", "d3", "d8")] == ["x.run", "x.run", "x.qrels"]
     assert [places[name][1] for name in ("d1", "d3", "d8")] == [1, 3, 3]
+
+
+def plainly_read(content):
+    """What a loop over the lines makes of a run; None where a line cannot be read."""
+    found = []
+    for line in content.split(b"\n"):
+        tokens = line.split()
+        if not tokens or tokens[0].startswith(b"#"):
+            continue
+        try:
+            line.decode()
+            score = float(tokens[4])
+        except (ValueError, IndexError):
+            return None
+        if b"\0" in line or b"_" in tokens[4] or not np.isfinite(score):
+            return None
+        found.append((tokens[0], tokens[2], score))
+    return found if found and len({pair[:2] for pair in found}) == len(found) else None
+
+
+def damaged(content, draw):
+    """The content with some bytes changed, cut out or put in."""
+    odd = [b" ", b"\t\t", b"\n", b"\r\n", b"# ", b"\x0b", b"\x1c", b"inf", b"\xff", "\u2028".encode(), b"\0"]
+    for _ in range(draw.randrange(1, 4)):
+        place = draw.randrange(5, len(content))
+        content = content[:place] + draw.choice([*odd, b""]) + content[place + draw.randrange(3) :]
+    return content
+
+
+def test_a_damaged_run_is_read_as_a_plain_loop_reads_it_or_refused(tmp_path):
+    draw, outcomes = random.Random(7), set()
+    whole = b"".join(b"%d Q0 doc%d %d %d.5 t\n" % (topic, doc, doc, doc) for topic in range(3) for doc in range(6))
+    for _ in range(800):
+        content, topics = damaged(whole, draw), {}
+        path = tmp_path / "x.run"
+        path.write_bytes(content)
+        try:
+            entries = read_run(path, topics)
+        except DataError:
+            found = None
+        else:
+            names = [list(topics)[code] for code in entries.topics.tolist()]
+            found = list(zip(names, as_tokens(entries.docs), entries.values.tolist(), strict=True))
+        assert found == plainly_read(content), content
+        outcomes.add(found is None)
+    assert outcomes == {True, False}
