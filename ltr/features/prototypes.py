@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Vectors, stacked, vectors_from
 from ltr.errors import DataError
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, State, feature, refuse_below
 from ltr.features.spoken import Answers, Parts, parts_in, row_queries, teams_in, tools_in
 from ltr.features.tables import places, table, table_texts
 from ltr.groups import Candidates, Groups
@@ -76,6 +76,7 @@ def prototypes(
     own: float,
 ) -> Vectors:
     """The unit vector of each voice of a tool: own * e(its text) + the sum of what the tool answered."""
+    refuse_below("prototypes: own", own, 0)
     refuse_other_revision(state, context)
     said = context.encoder.encode(voices, "document")
     known = places(table_texts(state["tools"]), names)[tools]
