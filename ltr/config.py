@@ -53,6 +53,8 @@ class EvaluateConfig:
     """The label from which a candidate counts as right."""
     baselines: bool = True
     """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+    group_by: str | None = None
+    """A field of the samples: metrics for each of its values as well."""
 
     def __post_init__(self) -> None:
         if not self.rel_threshold > 0:

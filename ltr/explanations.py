@@ -9,8 +9,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router
 from ltr.groups import Candidates, key_order
 from ltr.listwise import softmax
+from ltr.measured import Measured
 from ltr.metrics import TOP1
-from ltr.pipeline import Measured
 from ltr.ranking import order, rank
 from ltr.records import best_relevant, contributions
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
-from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.config import DataConfig, RunConfig, feature_configs
 from ltr.encoders import AUTO, best_installed
@@ -16,9 +16,8 @@ from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
 from ltr.groups import Groups, key_order, read_groups, select
-from ltr.metrics import Evaluation
+from ltr.measured import Measured, measured_groups, rules
 from ltr.model import Model, direction_text
-from ltr.ranking import Ranking
 from ltr.train import Epoch, fit
 from ltr.validate import quick_findings
 
@@ -36,18 +35,6 @@ class Prepared:
     def names(self) -> tuple[str, ...]:
         """The names of the columns of phi."""
         return self.features.names if self.features else nameless(self.phi.shape[1])
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A ranking of labelled groups, its metrics, and those of what it is compared with."""
-
-    split: str  # test, or train where there is no test data
-    groups: Groups
-    phi: FloatArray
-    ranking: Ranking
-    evaluation: Evaluation
-    baselines: dict[str, Evaluation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +165,12 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
 def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
     """The groups ranked by the router and measured, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi
-    asked = config.evaluate
-    rules = Rules(asked.metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
-    keys = key_order(groups.candidates)
-    ranking, evaluation = measure(router.scores(phi), groups.labels, groups.offsets, keys, rules)
-    beside: dict[str, Evaluation] = {}
-    if asked.baselines:
-        best = BestFeature(**router.training["best_feature"])
-        beside = baselines(phi, groups.labels, groups.offsets, keys, rules, best, router.names)
-    return Measured("test", groups, phi, ranking, evaluation, beside)
+    measured = measured_groups(groups, phi, router.scores(phi), config)
+    if not config.evaluate.baselines:
+        return measured
+    best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
+    beside = baselines(phi, groups.labels, groups.offsets, keys, rules(config), best, router.names)
+    return replace(measured, baselines=beside)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

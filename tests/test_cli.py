@@ -569,6 +569,7 @@ def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_
         == """# queries, # candidates (test data)
  top# top# MRR
 trained # # #
+# % interval [.#, #] [.#, #] [.#, #]
 random order # # #
 best feature: tool.coop # # #
 untrained, w = # # # #
@@ -595,7 +596,19 @@ def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, c
         "evaluate", "run", "test.jsonl", "--baselines", "--metrics", ",".join(f"hit@{k}" for k in range(1, 9))
     )
     lines = said.replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")
-    assert lines[1].split() == ["the", "model", "random", "order", "best", "feature", "untrained", "oracle"]
+    assert lines[1].split() == [
+        "the",
+        "model",
+        "95",
+        "%",
+        "interval",
+        "random",
+        "order",
+        "best",
+        "feature",
+        "untrained",
+        "oracle",
+    ]
     assert [line.split()[0] for line in lines[2:13]] == ["top-1", "top-3", "MRR", *(f"hit@{k}" for k in range(1, 9))]
 
 

@@ -10,8 +10,8 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "report", "compare", "bench", "starter"],
-    ["explanations", "routing", "records", "pipeline", "estimator"],
+    ["batch", "report", "compare", "exchange", "bench", "starter"],
+    ["explanations", "routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -19,6 +19,7 @@ LAYERS = [
     ["importers", "exporters"],
     [
         "offers",
+        "truth",
         "groups",
         "catalogues",
         "graphs",
@@ -27,8 +28,11 @@ LAYERS = [
         "schema",
         "jsonlines",
         "baselines",
+        "intervals",
+        "lists",
         "train",
         "metrics",
+        "significance",
         "statistics",
         "model",
         "ranking",
@@ -36,8 +40,19 @@ LAYERS = [
     ],
     ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
-NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise"}
+DATA_SIDE = {"offers", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+NUMBER_SIDE = {
+    "baselines",
+    "intervals",
+    "lists",
+    "train",
+    "metrics",
+    "significance",
+    "statistics",
+    "model",
+    "ranking",
+    "listwise",
+}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")

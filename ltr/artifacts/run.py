@@ -98,7 +98,7 @@ def _is_run(directory: Path) -> bool:
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[msgspec.Struct]) -> None:
+def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]]) -> None:
     """metrics.json, flat, and per_query.jsonl."""
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
     write_lines(Path(directory, PER_QUERY), encode_lines(queries))

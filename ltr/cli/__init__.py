@@ -11,7 +11,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import cache, config, environment, evaluate, featurize, init, listing, rank, run, train, validate
+from ltr.cli import (
+    cache,
+    compare,
+    config,
+    environment,
+    evaluate,
+    exchange,
+    featurize,
+    init,
+    listing,
+    rank,
+    run,
+    train,
+    validate,
+)
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible, warn
 from ltr.errors import ConfigError, DataError, DiskError, LtrError, LtrWarning, RunError, ThresholdError, UsageError
@@ -35,7 +49,10 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("featurize")(featurize.featurize)
+app.command("import")(exchange.import_files)
+app.command("export")(exchange.export_files)
 app.command("list")(listing.list_plugins)
 app.command("env")(environment.env)
 app.add_typer(config.app, name="config")

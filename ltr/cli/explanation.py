@@ -7,7 +7,7 @@ from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, short
 if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.explanations import Explanation
-    from ltr.pipeline import Measured
+    from ltr.measured import Measured
 
 SHOWN = 3
 

@@ -19,6 +19,8 @@ class Plugins(StrEnum):
     ENCODERS = "encoders"
     METRICS = "metrics"
     TRAINERS = "trainers"
+    IMPORTERS = "importers"
+    EXPORTERS = "exporters"
 
 
 SAYS = {Plugins.FEATURES: "value", Plugins.METRICS: "rule"}
@@ -29,7 +31,7 @@ def list_plugins(
     code: Code = None,
     shown: Shown = None,
 ) -> None:
-    """List features, encoders, metrics or trainers."""
+    """List features, encoders, metrics, trainers and so on."""
     run_code(code)
     headers, rows = described(kind)
     match chosen_format(shown):
@@ -72,6 +74,14 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
             from ltr.train import TRAINERS
 
             return TRAINERS, []
+        case Plugins.IMPORTERS:
+            from ltr.importers import IMPORTERS
+
+            return IMPORTERS, []
+        case Plugins.EXPORTERS:
+            from ltr.exporters import EXPORTERS
+
+            return EXPORTERS, []
 
 
 def _what(plugin: Any) -> str:
