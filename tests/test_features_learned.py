@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ltr.encoders.hashing import HashEncoder
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.features import Context, FeatureConfig, wording
 from ltr.features.registry import column, fit_state
 from ltr.features.words import clauses, spoken, words
@@ -128,6 +128,20 @@ def test_tool_lift_compares_wins_with_blind_choice(groups):
         by_hand.append(math.log((wins + 5) / (len(offers) / 4 + 5)))  # four candidates, one of them right
     np.testing.assert_allclose(values("tool.lift", groups), by_hand, atol=1e-12)
     assert 0.0 in by_hand
+
+
+@pytest.mark.parametrize(
+    "name, option, message",
+    [
+        ("tool.lift", "strength", "tool.lift: strength is 0; it must be above 0"),
+        ("tool.words", "strength", "words: strength is 0; it must be above 0"),
+        ("tool.clause_words", "strength", "words: strength is 0; it must be above 0"),
+        ("tool.proto", "own", "prototypes: own is 0; it must be above 0"),
+    ],
+)
+def test_an_option_that_leaves_values_undefined_is_refused(groups, name, option, message):
+    with pytest.raises(UsageError, match=message):
+        values(name, groups, **{option: 0})
 
 
 def test_tool_known_marks_what_was_right_before(groups):

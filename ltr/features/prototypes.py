@@ -7,8 +7,8 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Vectors, stacked, vectors_from
 from ltr.errors import DataError
-from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import Answers, Parts, parts_in, row_queries, teams_in, tools_in
+from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.spoken import Answers, parts_in, row_queries, teams_in, tools_in
 from ltr.features.tables import places, table, table_texts
 from ltr.groups import Candidates, Groups
 
@@ -16,12 +16,13 @@ OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 
 
-def nearest_part(
-    parts: Parts, queries: IntArray, others: Vectors, rows: IntArray, context: Context
-) -> tuple[FloatArray, IntArray]:
-    """Of each pair of a query and a row of others the largest product over the query's parts, and its part."""
+def best_cosines(
+    candidates: Candidates, queries: IntArray, others: Vectors, rows: IntArray, context: Context
+) -> FloatArray:
+    """Of each pair of a query and a row of others the largest product over the query and its clauses."""
+    parts = parts_in(candidates, context)
     asked = context.encoder.encode(parts.texts, "query")
-    return parts.best(queries, lambda part, pair: asked.dots(part, others, rows[pair]))
+    return parts.best(queries, lambda part, pair: asked.dots(part, others, rows[pair]))[0]
 
 
 def fit_prototypes(groups: Groups, context: Context) -> dict[str, Any]:
@@ -34,9 +35,12 @@ def fit_prototypes(groups: Groups, context: Context) -> dict[str, Any]:
     answers = Answers.of(groups, context)
     said = context.encoder.encode(voices, "document")
     parts = parts_in(groups.candidates, context)
-    _, nearest = nearest_part(parts.clauses_only(), answers.queries, said, answers.voices, context)
+    asked = context.encoder.encode(parts.texts, "query")
+    _, nearest = parts.clauses_only().best(
+        answers.queries, lambda part, pair: asked.dots(part, said, answers.voices[pair])
+    )
     support = np.bincount(answers.tools, minlength=len(names))
-    sums = context.encoder.encode(parts.texts, "query").sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
+    sums = asked.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
     kept = _bounded(sums, support)
     rows = np.arange(len(kept))
     taken = sums.take(kept)
@@ -76,6 +80,7 @@ def prototypes(
     own: float,
 ) -> Vectors:
     """The unit vector of each voice of a tool: own * e(its text) + the sum of what the tool answered."""
+    refuse_below("prototypes: own", own, 0)
     refuse_other_revision(state, context)
     said = context.encoder.encode(voices, "document")
     known = places(table_texts(state["tools"]), names)[tools]
@@ -106,7 +111,7 @@ def tool_prototype(candidates: Candidates, state: State, context: Context, *, ow
     """
     tools = tools_in(candidates, context)
     vectors = prototypes(state or {}, candidates.name_texts, tools.texts, tools.names, context, own)
-    return nearest_part(parts_in(candidates, context), row_queries(candidates), vectors, tools.codes, context)[0]
+    return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
 
 
 @feature("tool.clause", "rel")
@@ -114,7 +119,7 @@ def clause_relevance(candidates: Candidates, state: State, context: Context) -> 
     """max over the query and its clauses c of cos(e(c), e(text))."""
     tools = tools_in(candidates, context)
     said = context.encoder.encode(tools.texts, "document")
-    return nearest_part(parts_in(candidates, context), row_queries(candidates), said, tools.codes, context)[0]
+    return best_cosines(candidates, row_queries(candidates), said, tools.codes, context)
 
 
 @feature("graph.proto", "rel", fit=fit_prototypes)
@@ -126,7 +131,7 @@ def team_prototype(candidates: Candidates, state: State, context: Context, *, ow
     pairs = np.repeat(row_queries(candidates), nodes.lengths) * max(len(teams.voices), 1) + nodes.codes
     distinct, pair = np.unique(pairs, return_inverse=True)
     queries, voices = np.divmod(distinct, max(len(teams.voices), 1))
-    values = nearest_part(parts_in(candidates, context), queries, vectors, voices, context)[0]
+    values = best_cosines(candidates, queries, vectors, voices, context)
     owner = np.repeat(np.arange(len(candidates.graphs)), nodes.lengths)
     return code_sums(owner, values[pair], len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
 
