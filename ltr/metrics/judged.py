@@ -39,6 +39,7 @@ class Judged:
     labels: FloatArray  # (labelled,): labels above 0
     label_block: IntArray  # (labelled,): the block of each
     ideal_block: IntArray  # (labelled,): its block in the ideal
+    max_grade: float  # the greatest label there can be, of all queries
 
     @property
     def longest(self) -> int:
@@ -63,7 +64,7 @@ class Judged:
         return code_sums(query, values, len(self.sizes))
 
 
-def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float) -> Judged:
+def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float, max_grade: float = 1.0) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
     sizes, rows = np.diff(ranking.offsets), np.flatnonzero(labels > 0)
     query, relevant = groups_of(rows, ranking.offsets), labels[rows] >= rel_threshold
@@ -81,6 +82,7 @@ def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float)
         labels=labels[rows],
         label_block=label_block,
         ideal_block=ideal_block,
+        max_grade=max_grade,
     )
 
 

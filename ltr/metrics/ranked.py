@@ -8,10 +8,10 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.errors import DataError
-from ltr.metrics.judged import Blocks, Judged, judge
-from ltr.metrics.registry import measure, named
-from ltr.ranking import Ties, rank
+from ltr.metrics.judged import Blocks, Judged
+from ltr.metrics.registry import example, measure  # noqa: F401 (the docstrings' examples)
 
+UNBOUNDED = "0 upwards"
 LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
 
 
@@ -19,7 +19,7 @@ LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
 def hit(judged: Judged, k: int) -> FloatArray:
     """Chance of a relevant candidate among the first k: 1 - C(m - j, r) / C(m, r), j = k - a places of the block.
 
-    >>> _example("hit@2", [3, 2, 2], [0, 1, 0])  # one of two places is among the first 2
+    >>> example("hit@2", [3, 2, 2], [0, 1, 0])  # one of two places is among the first 2
     0.5
     """
     first = judged.first
@@ -32,7 +32,7 @@ def hit(judged: Judged, k: int) -> FloatArray:
 def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
     """sum_j P(the block's first relevant is its j-th) / (a + j), P = C(m - j, r - 1) / C(m, r), for a + j <= k.
 
-    >>> _example("mrr@3", [3, 2, 2], [0, 1, 0])  # (1/2 + 1/3) / 2
+    >>> example("mrr@3", [3, 2, 2], [0, 1, 0])  # (1/2 + 1/3) / 2
     0.4167
     """
     blocks, is_first = judged.blocks, np.zeros(len(judged.blocks.query), dtype=bool)
@@ -48,7 +48,7 @@ def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
 def precision(judged: Judged, k: int) -> FloatArray:
     """sum over blocks of r * (share of its places within k) / k.
 
-    >>> _example("precision@2", [3, 2, 1], [1, 0, 1])  # 1 / 2
+    >>> example("precision@2", [3, 2, 1], [1, 0, 1])  # 1 / 2
     0.5
     """
     return _hits(judged, k) / k
@@ -58,10 +58,20 @@ def precision(judged: Judged, k: int) -> FloatArray:
 def recall(judged: Judged, k: int) -> FloatArray:
     """sum over blocks of r * (share of its places within k) / R.
 
-    >>> _example("recall@2", [3, 2, 1], [1, 0, 1])  # 1 of 2
+    >>> example("recall@2", [3, 2, 1], [1, 0, 1])  # 1 of 2
     0.5
     """
     return _hits(judged, k) / np.maximum(judged.relevant, 1)
+
+
+@measure("fB@k", "(1 + B^2) * precision * recall / (B^2 * precision + recall), both of the first k")
+def f_beta(judged: Judged, k: int, beta: float) -> FloatArray:
+    """(1 + B^2) h / (B^2 R + k), h relevant candidates among the first k: linear in h, so exact in its expectation.
+
+    >>> example("f2@2", [3, 2, 1], [1, 0, 1])  # precision 1/2, recall 1/2
+    0.5
+    """
+    return (1 + beta**2) * _hits(judged, k) / (beta**2 * judged.relevant + k)
 
 
 @measure("map", "mean over queries of sum of precision at each relevant rank / all relevant candidates", k=None)
@@ -69,7 +79,7 @@ def recall(judged: Judged, k: int) -> FloatArray:
 def average_precision(judged: Judged, k: int) -> FloatArray:
     """sum over places a + j <= k of r/m * (b + 1 + (j - 1)(r - 1)/(m - 1)) / (a + j), over R; 0/0 in it is 0.
 
-    >>> _example("map", [3, 2, 1], [1, 0, 1])  # (1/1 + 2/3) / 2
+    >>> example("map", [3, 2, 1], [1, 0, 1])  # (1/1 + 2/3) / 2
     0.8333
     """
     blocks = judged.blocks
@@ -81,24 +91,55 @@ def average_precision(judged: Judged, k: int) -> FloatArray:
     return judged.per_query(blocks.query[owner], parts) / np.maximum(judged.relevant, 1)
 
 
-@measure("dcg@k", "sum of label / log2(rank + 1) over the first k")
+@measure("cg@k", "sum of the labels of the first k", range=UNBOUNDED)
+def cumulative_gain(judged: Judged, k: int) -> FloatArray:
+    """sum over labels of label * share of its block's places within k.
+
+    >>> example("cg@2", [3, 2, 1], [1, 3, 2])
+    4.0
+    """
+    gains = code_sums(judged.label_block, judged.labels, len(judged.blocks.query))
+    return judged.per_query(judged.blocks.query, gains * _share_within(judged.blocks, k))
+
+
+@measure("dcg@k", "sum of label / log2(rank + 1) over the first k", range=UNBOUNDED)
 def dcg(judged: Judged, k: int) -> FloatArray:
     """sum over labels of label * mean over its block's places p <= k of 1 / log2(p + 1).
 
-    >>> _example("dcg@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 3 / log2(3)
+    >>> example("dcg@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 3 / log2(3)
     2.8928
     """
     return _dcg(judged, judged.labels, k)
 
 
-@measure("dcg_exp@k", "sum of (2^label - 1) / log2(rank + 1) over the first k")
+@measure("dcg_exp@k", "sum of (2^label - 1) / log2(rank + 1) over the first k", range=UNBOUNDED)
 def dcg_exponential(judged: Judged, k: int) -> FloatArray:
     """As dcg, with the gain 2^label - 1.
 
-    >>> _example("dcg_exp@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 7 / log2(3)
+    >>> example("dcg_exp@2", [3, 2, 1], [1, 3, 0])  # 1 / 1 + 7 / log2(3)
     5.4165
     """
     return _dcg(judged, exponential_gains(judged.labels), k)
+
+
+@measure("idcg@k", "dcg@k of the order by label", range=UNBOUNDED)
+def ideal_dcg(judged: Judged, k: int) -> FloatArray:
+    """DCG when the labels order the query, the greatest there is.
+
+    >>> example("idcg@2", [3, 2, 1], [0, 1, 3])  # 3 / 1 + 1 / log2(3)
+    3.6309
+    """
+    return _ideal(judged, judged.labels, k)
+
+
+@measure("idcg_exp@k", "dcg_exp@k of the order by label", range=UNBOUNDED)
+def ideal_dcg_exponential(judged: Judged, k: int) -> FloatArray:
+    """As idcg, with the gain 2^label - 1.
+
+    >>> example("idcg_exp@2", [3, 2, 1], [0, 1, 3])  # 7 / 1 + 1 / log2(3)
+    7.6309
+    """
+    return _ideal(judged, exponential_gains(judged.labels), k)
 
 
 @measure("ndcg", "ndcg@k over the whole list", k=None)
@@ -106,17 +147,18 @@ def dcg_exponential(judged: Judged, k: int) -> FloatArray:
 def ndcg(judged: Judged, k: int) -> FloatArray:
     """DCG / ideal DCG, the ideal from all labels of the query.
 
-    >>> _example("ndcg@2", [3, 2, 1], [0, 1, 0])  # 1 / log2(3) over 1
+    >>> example("ndcg@2", [3, 2, 1], [0, 1, 0])  # 1 / log2(3) over 1
     0.6309
     """
     return _ndcg(judged, judged.labels, k)
 
 
+@measure("ndcg_exp", "ndcg_exp@k over the whole list", k=None)
 @measure("ndcg_exp@k", "dcg_exp@k / dcg_exp@k of the order by label; gain = 2^label - 1")
 def ndcg_exponential(judged: Judged, k: int) -> FloatArray:
     """As ndcg, with the gain 2^label - 1.
 
-    >>> _example("ndcg_exp@2", [3, 2, 1], [0, 2, 0])  # 3 / log2(3) over 3
+    >>> example("ndcg_exp@2", [3, 2, 1], [0, 2, 0])  # 3 / log2(3) over 3
     0.6309
     """
     return _ndcg(judged, exponential_gains(judged.labels), k)
@@ -166,16 +208,13 @@ def discounts(places: IntArray, k: int) -> FloatArray:
     return np.where(places <= k, 1 / np.log2(places + 1.0), 0.0)
 
 
-def _example(name: str, scores: list[float], labels: list[float]) -> float:
-    """The measure of one query, for the examples above."""
-    judged = judge(rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0)
-    return round(float(named(name)(judged)[0]), 4)
-
-
 def _hits(judged: Judged, k: int) -> FloatArray:
-    blocks = judged.blocks
-    share = np.clip(k - blocks.above, 0, blocks.span) / blocks.span
-    return judged.per_query(blocks.query, blocks.relevant * share)
+    return judged.per_query(judged.blocks.query, judged.blocks.relevant * _share_within(judged.blocks, k))
+
+
+def _share_within(blocks: Blocks, k: int) -> FloatArray:
+    """Of each block the share of its places within the first k."""
+    return np.clip(k - blocks.above, 0, blocks.span) / blocks.span
 
 
 def _dcg(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
@@ -183,9 +222,13 @@ def _dcg(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
 
 
 def _ndcg(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
-    ideal = _discounted(judged, judged.ideal, code_sums(judged.ideal_block, gains, len(judged.ideal.query)), k)
+    ideal = _ideal(judged, gains, k)
     ratio = _dcg(judged, gains, k) / np.where(ideal > 0, ideal, 1.0)
     return np.minimum(ratio, 1.0)  # rounding: the same sum in another order
+
+
+def _ideal(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
+    return _discounted(judged, judged.ideal, code_sums(judged.ideal_block, gains, len(judged.ideal.query)), k)
 
 
 def _discounted(judged: Judged, blocks: Blocks, gains: FloatArray, k: int) -> FloatArray:
