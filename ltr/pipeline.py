@@ -1,23 +1,24 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
-from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+from ltr.baselines import BestFeature, Rules, baselines, best_feature, evaluate_as
 from ltr.catalogues import read_graphs, read_tools
 from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
 from ltr.groups import Groups, key_order, read_groups, select
-from ltr.metrics import Evaluation
+from ltr.metrics import Evaluation, all_named
+from ltr.metrics.presets import PresetName, preset_metrics
 from ltr.model import Model, direction_text
-from ltr.ranking import Ranking
+from ltr.ranking import Ranking, Ties, rank
 from ltr.train import Epoch, fit
 
 
@@ -45,6 +46,8 @@ class Measured:
     ranking: Ranking
     evaluation: Evaluation
     baselines: dict[str, Evaluation]
+    preset: PresetName = "ltr"
+    extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +168,46 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
     return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
 
 
-def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
-    """The groups ranked by the router and measured, beside the baselines."""
+def evaluate_router(
+    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Iterable[str] = ()
+) -> Measured:
+    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi
     asked = config.evaluate
-    rules = Rules(asked.metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
+    longest = int(np.diff(groups.offsets).max(initial=0))
+    names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
+    rules = Rules(names, asked.ties, asked.rel_threshold, asked.no_relevant, asked.threshold, asked.max_grade)
     keys = key_order(groups.candidates)
-    ranking, evaluation = measure(router.scores(phi), groups.labels, groups.offsets, keys, rules)
+    ranking = rank(router.scores(phi), groups.offsets, keys=keys)
+    evaluation = evaluate_as(ranking, groups.labels, rules)
     beside: dict[str, Evaluation] = {}
     if asked.baselines:
         best = BestFeature(**router.training["best_feature"])
         beside = baselines(phi, groups.labels, groups.offsets, keys, rules, best, router.names)
-    return Measured("test", groups, phi, ranking, evaluation, beside)
+    extremes = _extremes(ranking, groups, rules, evaluation)
+    return Measured("test", groups, phi, ranking, evaluation, beside, asked.preset, extremes)
+
+
+def _extremes(ranking: Ranking, groups: Groups, rules: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
+    """What ties would give at worst and at best, where the result is an expectation over them."""
+    if evaluation.ties is not Ties.EXPECTED or not evaluation.num_tied:
+        return {}
+    by_query = replace(rules, metrics=tuple(evaluation.values))
+    each = (Ties.WORST, Ties.BEST)
+    return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
     """The config with what the data and the machine decided, so that it says all that was done."""
     kind = prepared.groups.candidates.kind
+    metrics = tuple(each.name for each in all_named(config.evaluate.metrics))
+    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics))
     if prepared.features is None:
-        return replace(config, kind=kind)
+        return config
     features = tuple(
         {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
     )
-    return replace(config, kind=kind, features=features, encoder=prepared.features.encoder.name)
+    return replace(config, features=features, encoder=prepared.features.encoder.name)
 
 
 def _split(

@@ -8,12 +8,15 @@ import typer
 
 from ltr.cli.options import (
     Graphs,
+    MaxGrade,
     Metrics,
     NoRelevant,
     Overwrite,
+    Preset,
     RelThreshold,
     Samples,
     Shown,
+    Threshold,
     Ties,
     Tools,
     configured,
@@ -32,9 +35,12 @@ def evaluate(
     samples: Samples,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
+    preset: Preset = None,
     ties: Ties = None,
     no_relevant: NoRelevant = None,
     rel_threshold: RelThreshold = None,
+    threshold: Threshold = None,
+    max_grade: MaxGrade = None,
     baselines: Annotated[bool, typer.Option("--baselines", help="What the model must beat stands beside it.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
     fail_under: Annotated[
@@ -56,21 +62,26 @@ def evaluate(
         None,
         data__tools=tools,
         data__graphs=graphs,
-        evaluate__metrics=[*(metric_names(metrics) or []), *limits] or None,
+        evaluate__metrics=metric_names(metrics),
+        evaluate__preset=preset,
         evaluate__ties=ties,
         evaluate__no_relevant=no_relevant,
         evaluate__rel_threshold=rel_threshold,
+        evaluate__threshold=threshold,
+        evaluate__max_grade=max_grade,
         evaluate__baselines=baselines,
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load_router(model)
     groups, _ = read(tuple(samples), config.data)
-    measured = evaluate_router(router, groups, config)
+    measured = evaluate_router(router, groups, config, also=limits)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif explain and chosen_format(shown) is not Format.HUMAN:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
+    if out is None and measured.evaluation.curves:
+        note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
     try:
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
@@ -92,7 +103,20 @@ def thresholds(texts: list[str]) -> dict[str, float]:
             equals = ""
         if not equals or not math.isfinite(limits[name.strip()]):
             raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
+    for name in limits:
+        refuse_limit(name)
     return limits
+
+
+def refuse_limit(name: str) -> None:
+    """Raise unless the metric is one number, and the greater the better."""
+    from ltr.metrics import named
+
+    found = named(name)
+    if not found.is_number:
+        raise UsageError(f"--fail-under {name}: {found.name} is not a single number")
+    if found.less_is_better:
+        raise UsageError(f"--fail-under {name}: of {found.name} less is better; name a metric of which more is")
 
 
 def show(measured: "Measured", router: "Router", shown: Format | None, *, explain: bool) -> None:

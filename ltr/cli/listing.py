@@ -30,7 +30,7 @@ def list_plugins(
         case Format.TSV:
             show_tsv([headers, *rows])
         case Format.HUMAN:
-            say(*listing(headers, rows))
+            say(*(formula_lines(rows) if kind is Plugins.METRICS else listing(headers, rows)))
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
@@ -43,8 +43,17 @@ def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
     if kind is Plugins.METRICS:
         from ltr.metrics import MEASURES
 
-        return ["name", "rule"], [[name, MEASURES[name].rule] for name in MEASURES.names()]
+        measures = [MEASURES[name] for name in MEASURES.names()]
+        return ["name", "range", "rule", "formula"], [
+            [each.name, each.range, each.rule, each.formula] for each in measures
+        ]
     return ["name", "what"], _summaries(kind)
+
+
+def formula_lines(rows: list[list[str]]) -> list[str]:
+    """Each metric with its rule, the formula below it."""
+    parts = [[[name, span, rule], ["", "", formula]] for name, span, rule, formula in rows]
+    return listing(["name", "range", "rule, formula"], [row for pair in parts for row in pair])
 
 
 def _summaries(kind: Plugins) -> list[list[str]]:

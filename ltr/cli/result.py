@@ -39,7 +39,7 @@ def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "t
         across = [list(row) for row in zip(*across, strict=True)]  # more metrics than there is room for
         across[0] = [label.partition(":")[0].partition(",")[0] for label in across[0]]
     lines = table(across[0], across[1:], flexible=0, indent="")
-    return [emphasis(_title(measured)), *lines, *rule_lines(measured.evaluation)]
+    return [emphasis(_title(measured)), *lines, *rule_lines(measured.evaluation), *reading_lines(measured)]
 
 
 def _title(measured: "Measured") -> str:
@@ -68,6 +68,16 @@ def rule_lines(result: "Evaluation") -> list[str]:
     if result.num_one_candidate:
         lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")
     return lines
+
+
+def reading_lines(measured: "Measured") -> list[str]:
+    """How far ties could move the metrics, and how to read them."""
+    from ltr.metrics.reading import notes
+    from ltr.records import ranges
+
+    spans = [f"{SHORT.get(name, name)} {number(low)}-{number(high)}" for name, (low, high) in ranges(measured).items()]
+    texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
+    return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]
 
 
 def gain_lines(result: "RunResult") -> list[str]:

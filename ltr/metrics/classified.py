@@ -16,11 +16,11 @@ from ltr.ranking import Ties, places, rank
 FLOOR = "logloss_floor"
 BINS = 10
 LARGEST_LOSS = 745.0  # -log of the least number above 0: a loss that would be infinite counts this
-LOSS = "0 upwards, 0 is best"
+LOSS: dict[str, Any] = {"range": "0 upwards, 0 is best", "less_is_better": True}
 COUNT = "whole numbers"
 
 
-@measure("confusion", "candidates by p >= threshold and by being right", range=COUNT, kind=Pooled)
+@measure("confusion", "candidates by p >= threshold and by being right", range=COUNT, is_number=False, kind=Pooled)
 def confusion(candidates: Probable) -> dict[str, float | None]:
     """true_positive, false_positive, false_negative, true_negative: candidates chosen or not, right or not.
 
@@ -112,7 +112,7 @@ def grouped_area(candidates: Probable) -> FloatArray:
     return np.where(pairs > 0, area, np.where(right > 0, np.nan, 0.0))
 
 
-@measure("logloss", "mean over candidates of -log p where right, -log(1 - p) where wrong", range=LOSS, kind=Pooled)
+@measure("logloss", "mean over candidates of -log p where right, -log(1 - p) where wrong", **LOSS, kind=Pooled)
 def log_loss(candidates: Probable) -> float | None:
     """-1/N sum y log p + (1 - y) log(1 - p); an infinite term, as of a lone wrong candidate, counts 745.
 
@@ -123,7 +123,7 @@ def log_loss(candidates: Probable) -> float | None:
     return _mean(np.minimum(losses, LARGEST_LOSS))
 
 
-@measure(FLOOR, "the least logloss that any scores reach", range=LOSS, kind=Pooled)
+@measure(FLOOR, "the least logloss that any scores reach", **LOSS, kind=Pooled)
 def log_loss_floor(candidates: Probable) -> float | None:
     """1/N sum over queries of R log R, or of -n log(1 - 1/n) where R = 0: a group's p sums to 1, its labels to R.
 
@@ -141,6 +141,8 @@ def log_loss_floor(candidates: Probable) -> float | None:
 @measure(
     "ece",
     f"expected calibration error: distance of mean p to the share right, {BINS} bins of p, by candidates",
+    range="0 to 1, 0 is best",
+    less_is_better=True,
     kind=Pooled,
 )
 def calibration_error(candidates: Probable) -> float | None:
@@ -159,6 +161,7 @@ def calibration_error(candidates: Probable) -> float | None:
 @measure(
     "reliability",
     f"a curve: of {BINS} equal bins of p those with candidates: mean p, share right, how many",
+    is_number=False,
     kind=Drawn,
 )
 def reliability(candidates: Probable) -> Curve:
@@ -181,6 +184,7 @@ def reliability(candidates: Probable) -> Curve:
 @measure(
     "roc",
     "a curve: the corners of the true positive rate over the false positive rate, from the greatest p",
+    is_number=False,
     kind=Drawn,
 )
 def roc(candidates: Probable) -> Curve:

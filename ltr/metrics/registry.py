@@ -43,6 +43,8 @@ class Measure:
     function: Callable[..., Any]
     k: int | None = None
     range: str = SHARE
+    is_number: bool = True  # one number, not a curve or several counts
+    less_is_better: bool = False
 
     def __call__(self, judged: Judged) -> FloatArray:
         """One finite value a query, whatever the function of a plug-in returned."""
@@ -92,15 +94,16 @@ MEASURES: Registry[Measure] = Registry("metric")
 
 
 def measure(
-    name: str, rule: str, *, k: int | None = None, range: str = SHARE, kind: type[Measure] = Measure
+    name: str, rule: str, *, k: int | None = None, kind: type[Measure] = Measure, **known: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function of (judged, k) under NAME@k, or under NAME for one k; None stands for the whole list.
 
     `fB` in a name stands for any number B, which the function takes as beta. Functions of probabilities say their kind.
+    What else is known of a measure: range, is_number, less_is_better.
     """
 
     def keep(function: Callable[..., Any]) -> Callable[..., Any]:
-        MEASURES.add(name, kind(name, rule, function, k, range))
+        MEASURES.add(name, kind(name, rule, function, k, **known))
         return function
 
     return keep
