@@ -136,6 +136,15 @@ def groups_of(rows: IntArray, offsets: IntArray) -> IntArray:
     return np.searchsorted(offsets, rows, side="right") - 1
 
 
+def owners(rows: IntArray, offsets: IntArray) -> IntArray:
+    """The group each row belongs to, of rows that rise: quicker than groups_of where they are many.
+
+    >>> owners(np.array([0, 2, 4]), np.array([0, 2, 5]))
+    array([0, 1, 1])
+    """
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(np.searchsorted(rows, offsets)))
+
+
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
     """Sum of each group's rows.
 
@@ -176,4 +185,4 @@ def ragged(lengths: IntArray) -> tuple[IntArray, IntArray]:
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
     starts = np.cumsum(lengths) - lengths
-    return owner, np.arange(len(owner)) - starts[owner]
+    return owner, np.arange(len(owner)) - np.repeat(starts, lengths)

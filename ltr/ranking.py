@@ -12,6 +12,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, as_array, as_column, as_
 from ltr.errors import ArrayError, UsageError
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
+BYTE = 255
 COUNTED = 32  # labelled rows of a group from which sorting it once costs less than counting for each
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -107,17 +108,24 @@ def order(ranking: Ranking, ties: str) -> IntArray:
     return np.lexsort((~ranking.keys if rule is Ties.TREC else ranking.keys, -ranking.scores, groups))
 
 
-def places(ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray) -> Places:
-    """Where the given rows stand in their groups: under a rule that ties by label, by these labels.
+def places(
+    ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray, *, groups: IntArray | None = None
+) -> Places:
+    """Where the given rows of these groups stand in them: under a rule that ties by label, by these labels.
 
     Few rows of a group are placed by counting greater and equal scores, many by sorting the group once.
 
     >>> places(rank([0.7, 0.9, 0.7], [0, 3]), np.array([0, 1]), Ties.EXPECTED, np.zeros(3))
     Places(above=array([1, 0]), span=array([2, 1]), sharing=array([2, 1]))
     """
-    rule, groups = _tie_rule(ranking, ties), groups_of(rows, ranking.offsets)
+    rule = _tie_rule(ranking, ties)
+    groups = groups_of(rows, ranking.offsets) if groups is None else groups
+    counts = np.bincount(groups)
+    if counts.max(initial=0) < COUNTED:
+        above, sharing = _counted(ranking, rows, groups, rule, labels)
+        return Places(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
     above, sharing = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
-    many = (np.bincount(groups) >= COUNTED)[groups]
+    many = (counts >= COUNTED)[groups]
     for chosen, place in ((np.flatnonzero(~many), _counted), (np.flatnonzero(many), _sorted)):
         if len(chosen):
             above[chosen], sharing[chosen] = place(ranking, rows[chosen], groups[chosen], rule, labels)
@@ -132,13 +140,26 @@ def _counted(
     second = _second(ranking, ties, labels)
     for chosen, others in _opponents(ranking.offsets, groups):
         own = rows[chosen]
-        ahead = ranking.scores[others] > ranking.scores[own]
-        equal = ranking.scores[others] == ranking.scores[own]
-        sharing[chosen] = np.count_nonzero(equal, axis=0)
-        if ties is not Ties.EXPECTED and (sharing[chosen] > 1).any():
+        theirs, mine = ranking.scores.take(others), ranking.scores.take(own)
+        ahead, equal = theirs > mine, theirs == mine
+        sharing[chosen] = alike = _column_counts(equal)
+        if ties is not Ties.EXPECTED and alike.max() > 1:
             ahead |= equal & _goes_before(others, own, second)
-        above[chosen] = np.count_nonzero(ahead, axis=0)
+        above[chosen] = _column_counts(ahead)
     return above, sharing
+
+
+def _column_counts(flags: BoolArray) -> IntArray:
+    """How many of each column are set; in bytes, as long as they hold the count.
+
+    >>> _column_counts(np.array([[True, False], [True, True]]))
+    array([2, 1])
+    """
+    parts = [
+        np.add.reduce(flags[first : first + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
+        for first in range(0, len(flags), BYTE)
+    ]
+    return np.add.reduce(parts, axis=0, dtype=np.int64) if len(parts) > 1 else parts[0].astype(np.int64)
 
 
 def _goes_before(others: IntArray, own: IntArray, second: FloatArray | IntArray | None) -> BoolArray:
@@ -180,14 +201,35 @@ def _sorted(
 
 def _opponents(offsets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows of these groups in parts of one group size: their positions, and (size, part) rows they stand against."""
-    sizes = offsets[groups + 1] - offsets[groups]
-    for size in np.unique(sizes).tolist():
+    starts, sizes = offsets[groups], np.diff(offsets)[groups]
+    for size in np.flatnonzero(np.bincount(sizes)).tolist():
         of_size = np.flatnonzero(sizes == size)
         members = np.arange(size)[:, np.newaxis]
         at_once = max(COMPARISONS // size, 1)
         for first in range(0, len(of_size), at_once):
             chosen = of_size[first : first + at_once]
-            yield chosen, offsets[groups[chosen]] + members
+            yield chosen, starts[chosen] + members
+
+
+def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Of each distinct code, from the least, where it first stands; and of each code which of them it is.
+
+    Sorts each code with its place in one number, many times quicker than np.unique sorts them apart.
+
+    >>> distinct(np.array([7, 3, 7]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    bits = len(codes).bit_length()
+    if int(codes.max(initial=0)) >> (62 - bits):
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        return first, which
+    packed = np.sort((codes << bits) | np.arange(len(codes)))
+    listed, place = packed >> bits, packed & ((1 << bits) - 1)
+    is_first = np.ones(len(codes), dtype=bool)
+    np.not_equal(listed[1:], listed[:-1], out=is_first[1:])
+    which = np.empty_like(place)
+    which[place] = np.cumsum(is_first) - 1
+    return place[is_first], which
 
 
 def _tie_rule(ranking: Ranking, ties: str) -> Ties:

@@ -52,23 +52,22 @@ def expected_reciprocal_rank(judged: Judged, k: int) -> FloatArray:
     several = np.flatnonzero(members > 1)
     if len(several):
         inside[several], passed[several] = _tied(judged, members, several, k)
-    return judged.per_query(blocks.query, reaching(passed, blocks.query) * inside)
+    return judged.per_query(blocks.query, reaching(passed, blocks.number) * inside)
 
 
-def reaching(passed: FloatArray, query: IntArray) -> FloatArray:
-    """Of each block the product of what the earlier blocks of its query let pass, in log2 steps.
+def reaching(passed: FloatArray, step: IntArray) -> FloatArray:
+    """Of each block, a number of them a query, the product of what the blocks before let pass, in log2 rounds.
 
-    >>> reaching(np.array([0.5, 0.5, 0.5, 0.25, 1.0]), np.array([0, 0, 0, 1, 1]))
+    >>> reaching(np.array([0.5, 0.5, 0.5, 0.25, 1.0]), np.array([0, 1, 2, 0, 1]))
     array([1.  , 0.5 , 0.25, 1.  , 0.25])
     """
-    step = np.arange(len(query)) - np.searchsorted(query, query)
     products = passed.copy()
     distance, longest = 1, int(step.max(initial=0))
     while distance < longest:
         later = np.flatnonzero(step >= distance)
         products[later] *= products[later - distance]
         distance *= 2
-    return np.where(step > 0, np.concatenate(([1.0], products[:-1])), 1.0) if len(query) else products
+    return np.where(step > 0, np.concatenate(([1.0], products[:-1])), 1.0) if len(step) else products
 
 
 def _lone(judged: Judged, stops: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, groups_of, ragged
-from ltr.ranking import Places, Ranking, Ties, places, rank
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, owners, ragged
+from ltr.ranking import Places, Ranking, Ties, distinct, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Blocks:
     """The tie blocks that hold a label above 0, by query and place."""
 
     query: IntArray
+    number: IntArray  # of the block in its query, from 0
     above: IntArray  # a: candidates before the block
     span: IntArray  # m: places in the block
     relevant: IntArray  # r: relevant candidates in the block
@@ -67,42 +68,62 @@ class Judged:
 def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float, max_grade: float = 1.0) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
     sizes, rows = np.diff(ranking.offsets), np.flatnonzero(labels > 0)
-    query, relevant = groups_of(rows, ranking.offsets), labels[rows] >= rel_threshold
-    placed = places(ranking, rows, ties, labels)
-    by_label = places(rank(labels, ranking.offsets), rows, Ties.EXPECTED, labels)
+    query, labelled = owners(rows, ranking.offsets), labels[rows]
+    relevant = labelled >= rel_threshold
+    placed = places(ranking, rows, ties, labels, groups=query)
     blocks, label_block = _blocks(query, placed, relevant, sizes)
-    ideal, ideal_block = _blocks(query, by_label, relevant, sizes)
+    ideal, ideal_block = _blocks(query, _by_label(query, labelled), relevant, sizes)
     holding = np.flatnonzero(blocks.relevant > 0)
+    starts = run_starts(blocks.query[holding])
     return Judged(
         sizes=sizes,
         relevant=np.bincount(query[relevant], minlength=len(sizes)),
         blocks=blocks,
-        first=holding[np.unique(blocks.query[holding], return_index=True)[1]],
+        first=holding[starts],
         ideal=ideal,
-        labels=labels[rows],
+        labels=labelled,
         label_block=label_block,
         ideal_block=ideal_block,
         max_grade=max_grade,
     )
 
 
+def _by_label(query: IntArray, labels: FloatArray) -> Places:
+    """Where the labelled rows stand when labels order their query: before all others, so only they are looked at."""
+    offsets = np.append(run_starts(query), len(query))
+    groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return places(Ranking(labels, offsets), np.arange(len(labels)), Ties.EXPECTED, labels, groups=groups)
+
+
+def run_starts(codes: IntArray) -> IntArray:
+    """Where each run of equal codes starts.
+
+    >>> run_starts(np.array([4, 4, 7, 9, 9]))
+    array([0, 2, 3])
+    """
+    return np.flatnonzero(np.diff(codes, prepend=-1)) if len(codes) else np.empty(0, dtype=np.int64)
+
+
 def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArray) -> tuple[Blocks, IntArray]:
     """The blocks in order of query and place, and the block of each labelled row."""
     codes = query * (sizes.max(initial=0) + 1) + placed.above
-    unique, where, label_block = np.unique(codes, return_index=True, return_inverse=True)
-    counts = np.bincount(label_block[relevant], minlength=len(unique))
+    where, label_block = distinct(codes)
+    counts = np.bincount(label_block[relevant], minlength=len(where))
     block_query, above, span = query[where], placed.above[where], placed.span[where]
     so_far = np.cumsum(counts) - counts
+    starts = run_starts(block_query)
+    lengths = np.diff(starts, append=len(where))
     owner, step = ragged(span)
     blocks = Blocks(
         query=block_query,
         above=above,
         span=span,
         relevant=counts,
-        before=so_far - so_far[np.searchsorted(block_query, block_query)],  # less those of earlier queries
+        number=np.arange(len(where)) - np.repeat(starts, lengths),
+        before=so_far - np.repeat(so_far[starts], lengths),  # less those of earlier queries
         sharing=placed.sharing[where],
         owner=owner,
         step=step,
-        place=above[owner] + 1 + step,
+        place=np.repeat(above, span) + 1 + step,
     )
     return blocks, label_block
