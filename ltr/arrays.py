@@ -15,6 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+KEPT_BYTES = (32 << 20) - (1 << 16)  # just below the largest that moves glibc's threshold
 LARGEST = 1e300  # beyond it, differences inside a group overflow
 
 
@@ -143,6 +144,15 @@ def owners(rows: IntArray, offsets: IntArray) -> IntArray:
     array([0, 1, 1])
     """
     return np.repeat(np.arange(len(offsets) - 1), np.diff(np.searchsorted(rows, offsets)))
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what arrays free, for the next ones, up to 64 MB.
+
+    glibc hands large blocks back at once and asks for them again, page by page, until one nearly this large was
+    freed; no page of this one is touched.
+    """
+    np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:

@@ -12,6 +12,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, as_array, as_column, as_
 from ltr.errors import ArrayError, UsageError
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
+AT_ONCE = 1500  # rows compared at once: short columns are reused while they are at hand
 BYTE = 255
 COUNTED = 32  # labelled rows of a group from which sorting it once costs less than counting for each
 
@@ -202,10 +203,11 @@ def _sorted(
 def _opponents(offsets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows of these groups in parts of one group size: their positions, and (size, part) rows they stand against."""
     starts, sizes = offsets[groups], np.diff(offsets)[groups]
-    for size in np.flatnonzero(np.bincount(sizes)).tolist():
-        of_size = np.flatnonzero(sizes == size)
+    occurring = np.flatnonzero(np.bincount(sizes)).tolist()
+    for size in occurring:
+        of_size = np.flatnonzero(sizes == size) if len(occurring) > 1 else np.arange(len(sizes))
         members = np.arange(size)[:, np.newaxis]
-        at_once = max(COMPARISONS // size, 1)
+        at_once = min(max(COMPARISONS // size, 1), AT_ONCE)
         for first in range(0, len(of_size), at_once):
             chosen = of_size[first : first + at_once]
             yield chosen, starts[chosen] + members

@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
+from ltr.arrays import BoolArray, FloatArray, IntArray, as_column, keep_freed_memory
 from ltr.errors import DataError, UsageError
 from ltr.metrics import classified, ranked
 from ltr.metrics.cascade import stop_probabilities
@@ -111,6 +111,7 @@ def evaluate(
         max_grade=max(float(truth.max(initial=0)), 1.0) if max_grade is None else _above_zero("max_grade", max_grade),
     )
     measures = _measures(metrics)
+    keep_freed_memory()
     judged = judge(ranking, truth, rules.ties, rules.rel_threshold, rules.max_grade)
     counted = _counted(judged, rules)
     candidates = None
@@ -171,6 +172,7 @@ def _numbers(
 ) -> tuple[dict[str, FloatArray], dict[str, float | None], dict[str, Curve]]:
     """The values, means and curves of the measures, in their order."""
     values: dict[str, FloatArray] = {}
+    same: dict[object, FloatArray] = {}  # top1_accuracy is hit@1
     means: dict[str, float | None] = {}
     curves: dict[str, Curve] = {}
     for name, each in measures.items():
@@ -179,13 +181,21 @@ def _numbers(
         elif candidates is not None and isinstance(each, Drawn):
             curves[name] = each.of(candidates)
         else:
-            values[name] = np.full(len(counted), np.nan)
-            if candidates is not None and isinstance(each, ByQuery):
-                values[name][counted] = each.of(candidates)
-            else:
-                values[name][counted] = np.where(judged.relevant > 0, each(judged), 0.0)[counted]
+            known = same.get((each.function, each.k))
+            values[name] = _by_query(judged, candidates, counted, each) if known is None else known.copy()
+            same[each.function, each.k] = values[name]
             means[name] = mean_or_none(values[name][~np.isnan(values[name])])
     return values, means, curves
+
+
+def _by_query(judged: Judged, candidates: Probable | None, counted: BoolArray, measure: Measure) -> FloatArray:
+    """One value a query, NaN where it is left out."""
+    values = np.full(len(counted), np.nan)
+    if candidates is not None and isinstance(measure, ByQuery):
+        values[counted] = measure.of(candidates)
+    else:
+        np.copyto(values, np.where(judged.relevant > 0, measure(judged), 0.0), where=counted)
+    return values
 
 
 def _above_zero(argument: str, value: float) -> float:

@@ -73,13 +73,11 @@ def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float,
     placed = places(ranking, rows, ties, labels, groups=query)
     blocks, label_block = _blocks(query, placed, relevant, sizes)
     ideal, ideal_block = _blocks(query, _by_label(query, labelled), relevant, sizes)
-    holding = np.flatnonzero(blocks.relevant > 0)
-    starts = run_starts(blocks.query[holding])
     return Judged(
         sizes=sizes,
         relevant=np.bincount(query[relevant], minlength=len(sizes)),
         blocks=blocks,
-        first=holding[starts],
+        first=np.flatnonzero((blocks.relevant > 0) & (blocks.before == 0)),
         ideal=ideal,
         labels=labelled,
         label_block=label_block,
@@ -90,18 +88,10 @@ def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float,
 
 def _by_label(query: IntArray, labels: FloatArray) -> Places:
     """Where the labelled rows stand when labels order their query: before all others, so only they are looked at."""
-    offsets = np.append(run_starts(query), len(query))
-    groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    counts = np.bincount(query)
+    counts = counts[counts > 0]
+    offsets, groups = np.append(0, np.cumsum(counts)), np.repeat(np.arange(len(counts)), counts)
     return places(Ranking(labels, offsets), np.arange(len(labels)), Ties.EXPECTED, labels, groups=groups)
-
-
-def run_starts(codes: IntArray) -> IntArray:
-    """Where each run of equal codes starts.
-
-    >>> run_starts(np.array([4, 4, 7, 9, 9]))
-    array([0, 2, 3])
-    """
-    return np.flatnonzero(np.diff(codes, prepend=-1)) if len(codes) else np.empty(0, dtype=np.int64)
 
 
 def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArray) -> tuple[Blocks, IntArray]:
@@ -111,8 +101,8 @@ def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArra
     counts = np.bincount(label_block[relevant], minlength=len(where))
     block_query, above, span = query[where], placed.above[where], placed.span[where]
     so_far = np.cumsum(counts) - counts
-    starts = run_starts(block_query)
-    lengths = np.diff(starts, append=len(where))
+    lengths = np.bincount(block_query, minlength=len(sizes))
+    starts = np.cumsum(lengths) - lengths
     owner, step = ragged(span)
     blocks = Blocks(
         query=block_query,
@@ -120,7 +110,7 @@ def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArra
         span=span,
         relevant=counts,
         number=np.arange(len(where)) - np.repeat(starts, lengths),
-        before=so_far - np.repeat(so_far[starts], lengths),  # less those of earlier queries
+        before=so_far - np.repeat(np.append(so_far, 0)[starts], lengths),  # less those of earlier queries
         sharing=placed.sharing[where],
         owner=owner,
         step=step,

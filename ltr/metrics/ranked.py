@@ -6,7 +6,7 @@ r relevant candidates, b relevant candidates before it, R relevant candidates of
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums
+from ltr.arrays import FloatArray, IntArray, code_sums, ragged
 from ltr.errors import DataError
 from ltr.metrics.judged import Blocks, Judged
 from ltr.metrics.registry import example, measure  # noqa: F401 (the docstrings' examples)
@@ -35,13 +35,13 @@ def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
     >>> example("mrr@3", [3, 2, 2], [0, 1, 0])  # (1/2 + 1/3) / 2
     0.4167
     """
-    blocks, is_first = judged.blocks, np.zeros(len(judged.blocks.query), dtype=bool)
-    is_first[judged.first] = True
-    spots = np.flatnonzero(is_first[blocks.owner] & (blocks.place <= k))
-    owner, j = blocks.owner[spots], blocks.step[spots]
-    m, r = blocks.span[owner], blocks.relevant[owner]
+    first = judged.first
+    query, a = judged.blocks.query[first], judged.blocks.above[first]
+    m, r = judged.blocks.span[first], judged.blocks.relevant[first]
+    owner, j = ragged(m)
+    place, m, r = a[owner] + 1 + j, m[owner], r[owner]
     chance = chance_of_none(m, r, j) * r / (m - j)
-    return judged.per_query(blocks.query[owner], chance / blocks.place[spots])
+    return judged.per_query(query[owner], np.where(place <= k, chance / place, 0.0))
 
 
 @measure("precision@k", "relevant candidates among the first k / k, also where the list is shorter")
@@ -82,13 +82,12 @@ def average_precision(judged: Judged, k: int) -> FloatArray:
     >>> example("map", [3, 2, 1], [1, 0, 1])  # (1/1 + 2/3) / 2
     0.8333
     """
-    blocks = judged.blocks
-    spots = np.flatnonzero(blocks.place <= k)
-    owner, j = blocks.owner[spots], blocks.step[spots]
-    m, r = blocks.span[owner], blocks.relevant[owner]
-    in_block = j * (r - 1) / np.maximum(m - 1, 1)
-    parts = r / m * (blocks.before[owner] + 1 + in_block) / blocks.place[spots]
-    return judged.per_query(blocks.query[owner], parts) / np.maximum(judged.relevant, 1)
+    blocks, owner = judged.blocks, judged.blocks.owner
+    slope = (blocks.relevant - 1) / np.maximum(blocks.span - 1, 1)
+    found = (blocks.before + 1)[owner] + blocks.step * slope[owner]  # relevant ones up to the place, it among them
+    parts = (blocks.relevant / blocks.span)[owner] * found / blocks.place
+    summed = code_sums(owner, np.where(blocks.place <= k, parts, 0.0), len(blocks.query))
+    return judged.per_query(blocks.query, summed) / np.maximum(judged.relevant, 1)
 
 
 @measure("cg@k", "sum of the labels of the first k", range=UNBOUNDED)
@@ -171,6 +170,8 @@ def chance_of_none(m: IntArray, r: IntArray, j: IntArray) -> FloatArray:
     array([0.75      , 0.16666667])
     """
     chance = (m - j) / m  # all there is to it for r = 1
+    if r.max(initial=0) <= 1:
+        return chance
     several = np.flatnonzero(r > 1)
     pairs, code = np.unique(np.stack((m[several], r[several])), axis=1, return_inverse=True)
     lengths = pairs[0] + 1
@@ -205,7 +206,9 @@ def discounts(places: IntArray, k: int) -> FloatArray:
     >>> discounts(np.array([1, 3, 4]), k=3)
     array([1. , 0.5, 0. ])
     """
-    return np.where(places <= k, 1 / np.log2(places + 1.0), 0.0)
+    longest = min(int(places.max(initial=1)), k)
+    table = np.append(1 / np.log2(np.arange(longest) + 2.0), 0.0)
+    return table.take(np.minimum(places, longest + 1) - 1)
 
 
 def _hits(judged: Judged, k: int) -> FloatArray:
