@@ -1,4 +1,5 @@
 import time
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError, RunError, UsageError
-from ltr.metrics import MEASURES, Measure, evaluate
+from ltr.metrics import MEASURES, Measure, evaluate, named, stop_probabilities
 from ltr.metrics.judged import judge
 from ltr.ranking import rank
 from tests.oracles import MEASURES as MEASURES_BY_HAND
@@ -103,6 +104,17 @@ def test_every_value_lies_between_worst_and_best_and_all_but_gains_in_zero_to_on
         assert name.startswith(GAINS) or (high[name] <= 1).all()
 
 
+@pytest.mark.parametrize("labels", [(1, 0, 0, 0, 0), (3, 1, 0, 0, 2), (0, 2, 2, 0, 0, 0)])
+def test_a_constant_scorer_gets_exactly_the_random_expectation_in_every_measure_in_any_order_of_the_lines(labels):
+    expected = one([0.3] * len(labels), labels, CUT + WHOLE, max_grade=3)
+    for name in CUT + WHOLE:
+        base, _, k = name.partition("@")
+        orders = [value(base, each, 1, int(k or len(labels))) for each in permutations(labels)]
+        assert expected[name] == pytest.approx(np.mean(orders), abs=1e-12)
+    for order in permutations(labels):
+        assert one([0.3] * len(labels), order, CUT + WHOLE, max_grade=3) == expected
+
+
 @pytest.mark.parametrize("right", range(10))
 def test_a_constant_scorer_gets_the_random_expectation_wherever_the_truth_stands(right):
     labels = [float(row == right) for row in range(10)]
@@ -141,6 +153,84 @@ def test_tiny_labels_keep_their_exponential_gain():
 def test_a_perfect_ranking_is_never_better_than_perfect():
     scores, labels = [20, 20, 20, 21, 30, 21], [2, 2, 2, 2, 3, 2]
     assert one(scores, labels, ["ndcg@5"])["ndcg@5"] == 1
+
+
+def test_err_of_a_large_tie_with_many_grades_stays_exact_and_quick():
+    grades = np.arange(400) % 5.0
+    start = time.process_time()
+    found = one([0.0] * 400, grades, ["err"], max_grade=4)["err"]
+    assert time.process_time() - start < 1
+    rng = np.random.default_rng(0)
+    drawn = [stop_probabilities(rng.permutation(grades), 4) @ (1 / np.arange(1, 401)) for _ in range(2000)]
+    assert found == pytest.approx(np.mean(drawn), abs=5 * np.std(drawn) / np.sqrt(2000))
+
+
+def test_stop_probabilities_leave_what_no_candidate_satisfies():
+    stops = stop_probabilities([1, 0, 2], max_grade=2)
+    assert stops.tolist() == [1 / 4, 0, 3 / 4 * 3 / 4]
+    assert 1 - stops.sum() == pytest.approx((1 - 1 / 4) * (1 - 3 / 4))
+
+
+def test_tiny_and_huge_grades_satisfy_without_overflow():
+    assert stop_probabilities([1e-17], max_grade=1)[0] == pytest.approx(1e-17 * np.log(2) / 2, rel=1e-12, abs=0)
+    assert stop_probabilities([1e6], max_grade=1e6).tolist() == [1]
+
+
+def test_the_greatest_grade_is_that_of_the_data_unless_it_is_named():
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [3, 0], ["err"]).max_grade == 3
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [0.5, 0], ["err"], rel_threshold=0.5).max_grade == 1
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [3, 0], ["err"], max_grade=4).means["err"] == 7 / 16
+
+
+@pytest.mark.parametrize(
+    "alias, name",
+    [
+        ("nDCG@10", "ndcg@10"),
+        ("RR", "mrr"),
+        ("RR@10", "mrr@10"),
+        ("AP", "map"),
+        ("AP@10", "map@10"),
+        ("P@5", "precision@5"),
+        ("R@10", "recall@10"),
+        ("Success@5", "hit@5"),
+        ("ERR@10", "err@10"),
+        ("HR@3", "hit@3"),
+        ("Hit@5", "hit@5"),
+        ("MRR", "mrr"),
+        ("AUC", "auc"),
+        ("LogLoss", "logloss"),
+        ("top5_accuracy", "hit@5"),
+        ("top3_accuracy", "top3_accuracy"),
+        ("F1", "f1"),
+        ("f1.0@5", "f1@5"),
+        ("f02@005", "f2@5"),
+        ("F0.5@3", "f0.5@3"),
+    ],
+)
+def test_the_names_others_use_are_taken_and_ours_are_given(alias, name):
+    assert named(alias).name == name
+    result = evaluate(rank([1.0, 0.0], [0, 2]), [1, 0], [alias])
+    assert name in result.means
+
+
+@pytest.mark.parametrize(
+    "name", ["fB", "fB@5", "f0", "f0@5", "f@5", "f-1", "f1e3@5", "P", "R", "hit@k", "f1@k", "top0_accuracy"]
+)
+def test_a_name_without_its_numbers_is_refused(name):
+    with pytest.raises(UsageError, match="metric"):
+        named(name)
+
+
+def test_a_large_beta_is_recall_and_a_small_one_precision():
+    means = one([3.0, 2.0, 1.0], [1, 0, 1], ["f9999@2", "f0.0001@2", "precision@2", "recall@2"])
+    assert means["f9999@2"] == pytest.approx(means["recall@2"], abs=1e-6)
+    assert means["f0.0001@2"] == pytest.approx(means["precision@2"], abs=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["threshold", "max_grade"])
+def test_rules_that_are_numbers_must_be_above_zero(rule):
+    with pytest.raises(UsageError, match=f"{rule} is 0; it must be above 0"):
+        one([0.9, 0.5], [0, 1], [], **{rule: 0})
 
 
 def test_no_queries_give_no_means():
