@@ -1,6 +1,7 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
+    from ltr.config import RunConfig
     from ltr.pipeline import Measured
 
 
@@ -52,9 +54,8 @@ def evaluate(
     shown: Shown = None,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.artifacts import EVALUATION, load_router, refuse_taken
+    from ltr.artifacts import EVALUATION, refuse_taken
     from ltr.batch import keep_evaluation
-    from ltr.pipeline import evaluate_router, read
 
     limits = thresholds(fail_under or [])
     config = configured(
@@ -73,19 +74,33 @@ def evaluate(
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
-    router = load_router(model)
-    groups, _ = read(tuple(samples), config.data)
-    measured = evaluate_router(router, groups, config, also=limits)
+    router, measured = measure(model, samples, config, limits)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif explain and chosen_format(shown) is not Format.HUMAN:
-        note("note: --explain is shown on a terminal (--format human), and kept with -o")
-    if out is None and measured.evaluation.curves:
-        note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
+    else:
+        tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
     try:
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
+
+
+def measure(model: Path, samples: list[str], config: "RunConfig", also: Iterable[str]) -> "tuple[Router, Measured]":
+    """The model, and the samples as it ranks them."""
+    from ltr.artifacts import load_router
+    from ltr.pipeline import evaluate_router, read
+
+    router = load_router(model)
+    groups, _ = read(tuple(samples), config.data)
+    return router, evaluate_router(router, groups, config, also=also)
+
+
+def tell_unkept(measured: "Measured", *, explain: bool) -> None:
+    """Say what was asked for and stays unseen without -o."""
+    if explain:
+        note("note: --explain is shown on a terminal (--format human), and kept with -o")
+    if measured.evaluation.curves:
+        note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:

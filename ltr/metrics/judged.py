@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, owners, ragged
-from ltr.ranking import Places, Ranking, Ties, distinct, places
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, distinct, owners, ragged
+from ltr.ranking import Places, Ranking, Ties, places
 
 
 @dataclass(frozen=True, slots=True)

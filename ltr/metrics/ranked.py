@@ -6,7 +6,7 @@ r relevant candidates, b relevant candidates before it, R relevant candidates of
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, ragged
+from ltr.arrays import FloatArray, IntArray, code_sums, distinct, ragged
 from ltr.errors import DataError
 from ltr.metrics.judged import Blocks, Judged
 from ltr.metrics.registry import example, measure  # noqa: F401 (the docstrings' examples)
@@ -38,10 +38,10 @@ def reciprocal_rank(judged: Judged, k: int) -> FloatArray:
     first = judged.first
     query, a = judged.blocks.query[first], judged.blocks.above[first]
     m, r = judged.blocks.span[first], judged.blocks.relevant[first]
-    owner, j = ragged(m)
-    place, m, r = a[owner] + 1 + j, m[owner], r[owner]
+    owner, j = ragged(np.clip(k - a, 0, m))
+    m, r = m[owner], r[owner]
     chance = chance_of_none(m, r, j) * r / (m - j)
-    return judged.per_query(query[owner], np.where(place <= k, chance / place, 0.0))
+    return judged.per_query(query[owner], chance / (a[owner] + 1 + j))
 
 
 @measure("precision@k", "relevant candidates among the first k / k, also where the list is shorter")
@@ -82,12 +82,12 @@ def average_precision(judged: Judged, k: int) -> FloatArray:
     >>> example("map", [3, 2, 1], [1, 0, 1])  # (1/1 + 2/3) / 2
     0.8333
     """
-    blocks, owner = judged.blocks, judged.blocks.owner
+    blocks = judged.blocks
+    owner, j = ragged(np.clip(k - blocks.above, 0, blocks.span))
     slope = (blocks.relevant - 1) / np.maximum(blocks.span - 1, 1)
-    found = (blocks.before + 1)[owner] + blocks.step * slope[owner]  # relevant ones up to the place, it among them
-    parts = (blocks.relevant / blocks.span)[owner] * found / blocks.place
-    summed = code_sums(owner, np.where(blocks.place <= k, parts, 0.0), len(blocks.query))
-    return judged.per_query(blocks.query, summed) / np.maximum(judged.relevant, 1)
+    found = (blocks.before + 1)[owner] + j * slope[owner]  # relevant ones up to the place, it among them
+    parts = (blocks.relevant / blocks.span)[owner] * found / ((blocks.above + 1)[owner] + j)
+    return judged.per_query(blocks.query[owner], parts) / np.maximum(judged.relevant, 1)
 
 
 @measure("cg@k", "sum of the labels of the first k", range=UNBOUNDED)
@@ -173,9 +173,11 @@ def chance_of_none(m: IntArray, r: IntArray, j: IntArray) -> FloatArray:
     if r.max(initial=0) <= 1:
         return chance
     several = np.flatnonzero(r > 1)
-    pairs, code = np.unique(np.stack((m[several], r[several])), axis=1, return_inverse=True)
-    lengths = pairs[0] + 1
-    table = np.concatenate([np.ones(0), *(_chances(places, hits) for places, hits in pairs.T.tolist())])
+    places, hits = m[several], r[several]
+    first, code = distinct(places * (hits.max() + 1) + hits)
+    lengths = places[first] + 1
+    pairs = zip(places[first].tolist(), hits[first].tolist(), strict=True)
+    table = np.concatenate([_chances(m, r) for m, r in pairs])
     chance[several] = table[(np.cumsum(lengths) - lengths)[code] + j[several]]
     return chance
 
