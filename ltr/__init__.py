@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from ltr.features import Context, FeatureConfig, feature, fit_features
     from ltr.groups import Candidates, Groups, read_groups
-    from ltr.metrics import Evaluation, evaluate, measure
+    from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, run
     from ltr.ranking import Ranking, Ties, order, rank
@@ -71,6 +71,7 @@ _HOMES = {
         "Evaluation",
         "evaluate",
         "measure",
+        "stop_probabilities",
     ),
     "ltr.model": (
         "Model",
@@ -150,6 +151,7 @@ __all__ = [
     "run",
     "run_all",
     "run_and_save",
+    "stop_probabilities",
 ]
 
 

@@ -81,6 +81,18 @@ def test_gauc_is_the_mean_of_the_pairs_inside_each_query_and_leaves_out_queries_
     assert result.num_queries == 3
 
 
+def test_gauc_of_ten_thousand_tied_queries_is_won_pairs_over_all_pairs():
+    scores, labels, offsets = several(11, groups=10_000, largest=7)
+    found = evaluate(rank(scores, offsets), labels, ["gauc"]).values["gauc"]
+    for query, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        right = labels[first:last] > 0
+        if right.any() and not right.all():
+            own = scores[first:last]
+            assert found[query] == pytest.approx(pairs_won(own[right], own[~right]), abs=1e-12)
+        else:
+            assert np.isnan(found[query])
+
+
 def test_gauc_counts_a_query_without_a_right_candidate_as_the_rule_says():
     ranking = rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4])
     assert evaluate(ranking, [1, 0, 0, 0], ["gauc"]).means["gauc"] == 1

@@ -28,7 +28,9 @@ Preset = Annotated[
     str | None, typer.Option("--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr.")
 ]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="The probability that chooses (accuracy, f1).")]
-MaxGrade = Annotated[float | None, typer.Option("--max-grade", help="The greatest label there can be (err).")]
+MaxGrade = Annotated[
+    float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
+]
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
 
 

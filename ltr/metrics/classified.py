@@ -15,7 +15,7 @@ from ltr.ranking import Ties, places, rank
 
 FLOOR = "logloss_floor"
 BINS = 10
-LARGEST_LOSS = 745.0  # -log of the least number above 0: a loss that would be infinite counts this
+LARGEST_LOSS = 745.0  # -log of the least float above 0: no term of a loss counts more, or one would be infinite
 LOSS: dict[str, Any] = {"range": "0 upwards, 0 is best", "less_is_better": True}
 COUNT = "whole numbers"
 
@@ -114,7 +114,7 @@ def grouped_area(candidates: Probable) -> FloatArray:
 
 @measure("logloss", "mean over candidates of -log p where right, -log(1 - p) where wrong", **LOSS, kind=Pooled)
 def log_loss(candidates: Probable) -> float | None:
-    """-1/N sum y log p + (1 - y) log(1 - p); an infinite term, as of a lone wrong candidate, counts 745.
+    """-1/N sum y log p + (1 - y) log(1 - p); a term above 745, as of a lone wrong candidate, counts 745.
 
     >>> round(_example("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
     0.01005
