@@ -71,6 +71,18 @@ def test_only_labels_at_the_threshold_are_relevant_while_every_label_is_a_gain(t
             assert result.values[name][query] == pytest.approx(by_hand, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.parametrize("shape", [lambda label: label / 8, lambda label: label * 2.0**21, lambda label: label**0.5])
+def test_grades_may_be_any_numbers(shape):
+    scores, whole, _, offsets = tied_groups(np.random.default_rng(6), 300)
+    labels = shape(whole)
+    found = evaluate(rank(scores, offsets), labels, ["ndcg@3", "idcg@3", "cg@2"], rel_threshold=shape(1.0)).values
+    for query, rows in enumerate(slices(offsets)):
+        own = tuple(scores[rows].tolist()), tuple(labels[rows].tolist())
+        for name in ("ndcg@3", "idcg@3", "cg@2"):
+            by_hand = expected_value(name[:-2], *own, shape(1.0), int(name[-1]))
+            assert found[name][query] == pytest.approx(by_hand, rel=1e-12)
+
+
 @pytest.mark.parametrize("ties", ["expected", "best", "worst"])
 def test_shuffling_the_rows_of_the_queries_changes_nothing(ties):
     rng = np.random.default_rng(4)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums, distinct, ragged
 from ltr.errors import DataError
-from ltr.metrics.judged import Blocks, Judged
+from ltr.metrics.judged import Blocks, Judged, Stretches
 from ltr.metrics.registry import example, measure  # noqa: F401 (the docstrings' examples)
 
 UNBOUNDED = "0 upwards"
@@ -83,6 +83,9 @@ def average_precision(judged: Judged, k: int) -> FloatArray:
     0.8333
     """
     blocks = judged.blocks
+    if blocks.is_untied:
+        found = blocks.relevant * (blocks.before + 1) / blocks.place
+        return judged.per_query(blocks.query, np.where(blocks.place <= k, found, 0.0)) / np.maximum(judged.relevant, 1)
     owner, j = ragged(np.clip(k - blocks.above, 0, blocks.span))
     slope = (blocks.relevant - 1) / np.maximum(blocks.span - 1, 1)
     found = (blocks.before + 1)[owner] + j * slope[owner]  # relevant ones up to the place, it among them
@@ -236,7 +239,7 @@ def _ideal(judged: Judged, gains: FloatArray, k: int) -> FloatArray:
     return _discounted(judged, judged.ideal, code_sums(judged.ideal_block, gains, len(judged.ideal.query)), k)
 
 
-def _discounted(judged: Judged, blocks: Blocks, gains: FloatArray, k: int) -> FloatArray:
+def _discounted(judged: Judged, blocks: Stretches, gains: FloatArray, k: int) -> FloatArray:
     """sum over blocks of the block's gain * the mean discount of its places; in order of place, whatever the file's."""
     summed = code_sums(blocks.owner, discounts(blocks.place, k), len(gains))
     return judged.per_query(blocks.query, gains * summed / blocks.span)
