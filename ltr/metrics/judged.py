@@ -125,7 +125,7 @@ def before_in_query(counts: IntArray, query: IntArray, queries: int) -> IntArray
 
 def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArray) -> tuple[Blocks, IntArray]:
     """The blocks in order of query and place, and the block of each labelled row."""
-    codes = query * (sizes.max(initial=0) + 1) + placed.above
+    codes = query * (placed.above.max(initial=0) + 1) + placed.above
     where, label_block = distinct(codes)
     counts = np.bincount(label_block[relevant], minlength=len(where))
     block_query, above, span = query[where], placed.above[where], placed.span[where]
