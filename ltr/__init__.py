@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.intervals import intervals
     from ltr.lists import rank_lists
     from ltr.measured import Measured, evaluate_run
-    from ltr.metrics import Evaluation, evaluate, measure
+    from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, run
     from ltr.ranking import Ranking, Ties, order, rank
@@ -91,6 +91,7 @@ _HOMES = {
         "Evaluation",
         "evaluate",
         "measure",
+        "stop_probabilities",
     ),
     "ltr.model": (
         "Model",
@@ -194,6 +195,7 @@ __all__ = [
     "run",
     "run_all",
     "run_and_save",
+    "stop_probabilities",
     "validate_run",
     "validate_samples",
 ]

@@ -15,6 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+KEPT_BYTES = (32 << 20) - (1 << 16)  # just below the largest that moves glibc's threshold
 LARGEST = 1e300  # beyond it, differences inside a group overflow
 
 
@@ -136,6 +137,24 @@ def groups_of(rows: IntArray, offsets: IntArray) -> IntArray:
     return np.searchsorted(offsets, rows, side="right") - 1
 
 
+def owners(rows: IntArray, offsets: IntArray) -> IntArray:
+    """The group each row belongs to, of rows that rise: quicker than groups_of where they are many.
+
+    >>> owners(np.array([0, 2, 4]), np.array([0, 2, 5]))
+    array([0, 1, 1])
+    """
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(np.searchsorted(rows, offsets)))
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what arrays free, for the next ones, up to 64 MB.
+
+    glibc hands large blocks back at once and asks for them again, page by page, until one nearly this large was
+    freed; no page of this one is touched.
+    """
+    np.empty(KEPT_BYTES, dtype=np.uint8)
+
+
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
     """Sum of each group's rows.
 
@@ -152,6 +171,27 @@ def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
     array([2., 4., 0.])
     """
     return np.bincount(codes, weights=values, minlength=length).astype(np.float64, copy=False)
+
+
+def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Of each distinct code, from the least, where it first stands; and of each code which of them it is.
+
+    Sorts each code with its place in one number, many times quicker than np.unique sorts them apart.
+
+    >>> distinct(np.array([7, 3, 7]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    bits = len(codes).bit_length()
+    if int(codes.max(initial=0)) >> (62 - bits):
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        return first, which
+    packed = np.sort((codes << bits) | np.arange(len(codes)))
+    listed, place = packed >> bits, packed & ((1 << bits) - 1)
+    is_first = np.ones(len(codes), dtype=bool)
+    np.not_equal(listed[1:], listed[:-1], out=is_first[1:])
+    which = np.empty_like(place)
+    which[place] = np.cumsum(is_first) - 1
+    return place[is_first], which
 
 
 def runs(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
@@ -176,4 +216,4 @@ def ragged(lengths: IntArray) -> tuple[IntArray, IntArray]:
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
     starts = np.cumsum(lengths) - lengths
-    return owner, np.arange(len(owner)) - starts[owner]
+    return owner, np.arange(len(owner)) - np.repeat(starts, lengths)

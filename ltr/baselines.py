@@ -1,7 +1,7 @@
 """What a trained w must beat: random order, the best single feature, w = 1; and what nothing can beat."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class Rules:
     ties: str
     rel_threshold: float
     no_relevant: str
+    threshold: float = 0.5
+    max_grade: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,21 @@ def measure(
 ) -> tuple[Ranking, Evaluation]:
     """The ranking by the values, and its metrics by the rules."""
     ranking = rank(values, offsets, keys=keys, listed=listed)
-    result = evaluate(
+    return ranking, evaluate_as(ranking, labels, rules)
+
+
+def evaluate_as(ranking: Ranking, labels: FloatArray, rules: Rules) -> Evaluation:
+    """The metrics of a ranking by the rules."""
+    return evaluate(
         ranking,
         labels,
         rules.metrics,
         ties=rules.ties,
         rel_threshold=rules.rel_threshold,
         no_relevant=rules.no_relevant,
+        threshold=rules.threshold,
+        max_grade=rules.max_grade,
     )
-    return ranking, result
 
 
 def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray) -> BestFeature:
@@ -77,7 +85,7 @@ def baselines(
     names: Sequence[str],
 ) -> dict[str, Evaluation]:
     """The same metrics of random order (exactly, as one great tie), the best feature, w = 1, and the labels."""
-    random = Rules(rules.metrics, Ties.EXPECTED, rules.rel_threshold, rules.no_relevant)
+    random = replace(rules, ties=Ties.EXPECTED)
     each = {
         "random": (np.zeros(len(labels)), random),
         "best_feature": (best.sign * phi[:, list(names).index(best.name)], rules),

@@ -38,7 +38,7 @@ from ltr.files import STDIN, AnyPath, digest, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
 from ltr.pipeline import RunResult, Watch, prepare, read, run
-from ltr.records import lines, metrics
+from ltr.records import curves, lines, metrics
 from ltr.train import Epoch
 
 Clock = Callable[[], float]
@@ -83,7 +83,7 @@ def save(result: RunResult, home: Path) -> None:
     save_router(home, result.router)
     write_text(home / CONFIG, render(relocated(result.config, home)))
     write_history(home, result.model.training.history.tolist())
-    write_metrics(home, metrics(result.measured), lines(result.measured, result.router))
+    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), curves(result.measured))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
 
@@ -91,7 +91,7 @@ def save(result: RunResult, home: Path) -> None:
 def keep_evaluation(measured: Measured, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
     home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    write_metrics(home, metrics(measured), lines(measured, router, explain=explain))
+    write_metrics(home, metrics(measured), lines(measured, router, explain=explain), curves(measured))
 
 
 def featurize_and_save(

@@ -13,6 +13,7 @@ from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
+from ltr.metrics.presets import PresetName
 from ltr.schema import Kind
 from ltr.train import TRAINERS, TrainConfig
 
@@ -45,12 +46,18 @@ class EvaluateConfig:
 
     metrics: tuple[str, ...] = ()
     """More metrics, after top1_accuracy, top3_accuracy and mrr."""
+    preset: PresetName = "ltr"
+    """Metrics that belong together, instead of metrics; ltr adds none."""
     ties: Literal["expected", "file", "worst", "best", "trec"] = "expected"
     """How equal scores are placed."""
     no_relevant: Literal["skip", "zero", "error"] = "skip"
     """What a query without a right candidate counts."""
     rel_threshold: float = 1.0
     """The label from which a candidate counts as right."""
+    threshold: float = 0.5
+    """The probability from which accuracy, precision, recall, f1 and confusion choose a candidate."""
+    max_grade: float | None = None
+    """The greatest label there can be, for err; without it the greatest there is, at least 1."""
     baselines: bool = True
     """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
     group_by: str | None = None
@@ -59,6 +66,12 @@ class EvaluateConfig:
     def __post_init__(self) -> None:
         if not self.rel_threshold > 0:
             raise ValueError(f"rel_threshold {self.rel_threshold} is not above 0")
+        if not 0 < self.threshold <= 1:
+            raise ValueError(f"threshold {self.threshold} is not a probability above 0")
+        if self.max_grade is not None and not self.max_grade > 0:
+            raise ValueError(f"max_grade {self.max_grade} is not above 0")
+        if self.metrics and self.preset != "ltr":
+            raise ValueError(f"preset {self.preset} and metrics exclude each other; leave one out")
 
 
 @dataclass(frozen=True, kw_only=True)

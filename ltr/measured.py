@@ -1,10 +1,12 @@
 """A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ltr.arrays import BoolArray, FloatArray
-from ltr.baselines import Rules, measure
+from ltr.baselines import Rules, evaluate_as, measure
 from ltr.config import RunConfig
 from ltr.errors import UsageError
 from ltr.files import AnyPath
@@ -12,9 +14,12 @@ from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
 from ltr.intervals import intervals, resampled_units
 from ltr.metrics import Evaluation
+from ltr.metrics.presets import PresetName, preset_metrics
 from ltr.parts import Parts, parts_by
-from ltr.ranking import Ranking
+from ltr.ranking import Ranking, Ties
 from ltr.statistics import Interval
+
+UNBOUNDED = 10**9  # no cutoff finds what is not in the list
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +34,24 @@ class Measured:
     baselines: dict[str, Evaluation]
     intervals: dict[str, Interval]  # of each mean
     unit: str  # what was resampled for them: query, or trace where one holds several
+    preset: PresetName = "ltr"
+    extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
     parts: Parts | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
 
 def measured_groups(
-    groups: Groups, phi: FloatArray, scores: FloatArray, config: RunConfig, *, listed: BoolArray | None = None
+    groups: Groups,
+    phi: FloatArray,
+    scores: FloatArray,
+    config: RunConfig,
+    *,
+    listed: BoolArray | None = None,
+    also: Iterable[str] = (),
 ) -> Measured:
-    """The groups ranked by the scores and measured by the rules of the config; no baselines."""
-    keys = key_order(groups.candidates)
-    ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, rules(config), listed=listed)
+    """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
+    keys, asked = key_order(groups.candidates), rules(config, groups, listed=listed, also=also)
+    ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, asked, listed=listed)
     clusters = resampled_units(groups.candidates.traces)
     return Measured(
         split="test",
@@ -49,20 +62,35 @@ def measured_groups(
         baselines={},
         intervals=intervals(evaluation, clusters, seed=config.seed),
         unit="query" if clusters is None else "trace",
+        preset=config.evaluate.preset,
+        extremes=_extremes(ranking, groups, asked, evaluation),
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
     )
 
 
-def rules(config: RunConfig) -> Rules:
-    """The rules of the config."""
+def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Iterable[str] = ()) -> Rules:
+    """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
     asked = config.evaluate
-    return Rules(asked.metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
+    is_whole = listed is None or bool(listed.all())
+    longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
+    names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
+    return Rules(names, asked.ties, asked.rel_threshold, asked.no_relevant, asked.threshold, asked.max_grade)
 
 
-def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig) -> Measured:
+def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
+    """What ties would give at worst and at best, where the result is an expectation over them."""
+    if evaluation.ties is not Ties.EXPECTED or not evaluation.num_tied:
+        return {}
+    by_query = replace(asked, metrics=tuple(evaluation.values))
+    each = (Ties.WORST, Ties.BEST)
+    return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
+
+
+def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Iterable[str] = ()) -> Measured:
     """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
     found = read_ranked(run, qrels)
-    measured = measured_groups(found.groups, found.scores[:, None], found.scores, config, listed=found.listed)
+    phi = found.scores[:, None]
+    measured = measured_groups(found.groups, phi, found.scores, config, listed=found.listed, also=also)
     return replace(measured, counts={"num_missing": found.num_missing, "num_ignored": found.num_ignored})

@@ -1,7 +1,7 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
 from ltr.groups import Groups, key_order, read_groups, select
 from ltr.measured import Measured, measured_groups, rules
+from ltr.metrics import all_named
 from ltr.model import Model, direction_text
 from ltr.train import Epoch, fit
 from ltr.validate import quick_findings
@@ -162,26 +163,31 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
     return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
 
 
-def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
-    """The groups ranked by the router and measured, beside the baselines."""
+def evaluate_router(
+    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Iterable[str] = ()
+) -> Measured:
+    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi
-    measured = measured_groups(groups, phi, router.scores(phi), config)
+    measured = measured_groups(groups, phi, router.scores(phi), config, also=also)
     if not config.evaluate.baselines:
         return measured
     best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
-    beside = baselines(phi, groups.labels, groups.offsets, keys, rules(config), best, router.names)
+    asked = rules(config, groups, also=also)
+    beside = baselines(phi, groups.labels, groups.offsets, keys, asked, best, router.names)
     return replace(measured, baselines=beside)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
     """The config with what the data and the machine decided, so that it says all that was done."""
     kind = prepared.groups.candidates.kind
+    metrics = tuple(each.name for each in all_named(config.evaluate.metrics))
+    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics))
     if prepared.features is None:
-        return replace(config, kind=kind)
+        return config
     features = tuple(
         {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
     )
-    return replace(config, kind=kind, features=features, encoder=prepared.features.encoder.name)
+    return replace(config, features=features, encoder=prepared.features.encoder.name)
 
 
 def _split(

@@ -8,10 +8,23 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, as_array, as_column, as_floats, as_offsets, groups_of, ragged
+from ltr.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_column,
+    as_floats,
+    as_offsets,
+    groups_of,
+    owners,
+    ragged,
+)
 from ltr.errors import ArrayError, UsageError
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
+AT_ONCE = 1500  # rows compared at once: short columns are reused while they are at hand
+BYTE = 255
 COUNTED = 32  # labelled rows of a group from which sorting it once costs less than counting for each
 NOWHERE = 1 << 31  # candidates before one that is not in the list: more than any cutoff
 
@@ -35,6 +48,19 @@ class Ranking:
     scores: FloatArray  # (rows,); -inf: not in the list
     offsets: IntArray  # (groups + 1,)
     keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
+
+    @property
+    def is_listed(self) -> BoolArray:
+        """Whether each row is in the list of its group."""
+        return ~np.isneginf(self.scores)
+
+    @property
+    def num_listed(self) -> IntArray:
+        """How many rows of each group are in its list."""
+        listed, sizes = self.is_listed, np.diff(self.offsets)
+        if listed.all():
+            return sizes
+        return np.bincount(owners(np.flatnonzero(listed), self.offsets), minlength=len(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +146,37 @@ def order(ranking: Ranking, ties: str) -> IntArray:
     return np.lexsort((~ranking.keys if rule is Ties.TREC else ranking.keys, -ranking.scores, groups))
 
 
-def places(ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray) -> Places:
-    """Where the given rows stand in their groups: under a rule that ties by label, by these labels.
+def places(
+    ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray, *, groups: IntArray | None = None
+) -> Places:
+    """Where the given rows of these groups stand in them: under a rule that ties by label, by these labels.
 
     Few rows of a group are placed by counting greater and equal scores, many by sorting the group once.
 
     >>> places(rank([0.7, 0.9, 0.7], [0, 3]), np.array([0, 1]), Ties.EXPECTED, np.zeros(3))
     Places(above=array([1, 0]), span=array([2, 1]), sharing=array([2, 1]))
     """
-    rule, groups = _tie_rule(ranking, ties), groups_of(rows, ranking.offsets)
-    above, sharing = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
-    many = (np.bincount(groups) >= COUNTED)[groups]
-    for chosen, place in ((np.flatnonzero(~many), _counted), (np.flatnonzero(many), _sorted)):
-        if len(chosen):
-            above[chosen], sharing[chosen] = place(ranking, rows[chosen], groups[chosen], rule, labels)
+    rule = _tie_rule(ranking, ties)
+    groups = groups_of(rows, ranking.offsets) if groups is None else groups
+    above, sharing = _above_and_sharing(ranking, rows, groups, rule, labels)
     unlisted = np.flatnonzero(np.isneginf(ranking.scores[rows]))
     above[unlisted], sharing[unlisted] = NOWHERE + np.arange(len(unlisted)), 1  # no two have the same place
     return Places(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
+
+
+def _above_and_sharing(
+    ranking: Ranking, rows: IntArray, groups: IntArray, ties: Ties, labels: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Of each row the candidates above it and those that share its score, as if every row were in its list."""
+    counts = np.bincount(groups)
+    if counts.max(initial=0) < COUNTED:
+        return _counted(ranking, rows, groups, ties, labels)
+    above, sharing = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+    many = (counts >= COUNTED)[groups]
+    for chosen, place in ((np.flatnonzero(~many), _counted), (np.flatnonzero(many), _sorted)):
+        if len(chosen):
+            above[chosen], sharing[chosen] = place(ranking, rows[chosen], groups[chosen], ties, labels)
+    return above, sharing
 
 
 def _counted(
@@ -147,13 +187,26 @@ def _counted(
     second = _second(ranking, ties, labels)
     for chosen, others in _opponents(ranking.offsets, groups):
         own = rows[chosen]
-        ahead = ranking.scores[others] > ranking.scores[own]
-        equal = ranking.scores[others] == ranking.scores[own]
-        sharing[chosen] = np.count_nonzero(equal, axis=0)
-        if ties is not Ties.EXPECTED and (sharing[chosen] > 1).any():
+        theirs, mine = ranking.scores.take(others), ranking.scores.take(own)
+        ahead, equal = theirs > mine, theirs == mine
+        sharing[chosen] = alike = _column_counts(equal)
+        if ties is not Ties.EXPECTED and alike.max() > 1:
             ahead |= equal & _goes_before(others, own, second)
-        above[chosen] = np.count_nonzero(ahead, axis=0)
+        above[chosen] = _column_counts(ahead)
     return above, sharing
+
+
+def _column_counts(flags: BoolArray) -> IntArray:
+    """How many of each column are set; in bytes, as long as they hold the count.
+
+    >>> _column_counts(np.array([[True, False], [True, True]]))
+    array([2, 1])
+    """
+    parts = [
+        np.add.reduce(flags[first : first + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
+        for first in range(0, len(flags), BYTE)
+    ]
+    return np.add.reduce(parts, axis=0, dtype=np.int64) if len(parts) > 1 else parts[0].astype(np.int64)
 
 
 def _goes_before(others: IntArray, own: IntArray, second: FloatArray | IntArray | None) -> BoolArray:
@@ -200,14 +253,15 @@ def _differs(values: FloatArray) -> BoolArray:
 
 def _opponents(offsets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows of these groups in parts of one group size: their positions, and (size, part) rows they stand against."""
-    sizes = offsets[groups + 1] - offsets[groups]
-    for size in np.unique(sizes).tolist():
-        of_size = np.flatnonzero(sizes == size)
+    starts, sizes = offsets[groups], np.diff(offsets)[groups]
+    occurring = np.flatnonzero(np.bincount(sizes)).tolist()
+    for size in occurring:
+        of_size = np.flatnonzero(sizes == size) if len(occurring) > 1 else np.arange(len(sizes))
         members = np.arange(size)[:, np.newaxis]
-        at_once = max(COMPARISONS // size, 1)
+        at_once = min(max(COMPARISONS // size, 1), AT_ONCE)
         for first in range(0, len(of_size), at_once):
             chosen = of_size[first : first + at_once]
-            yield chosen, offsets[groups[chosen]] + members
+            yield chosen, starts[chosen] + members
 
 
 def _tie_rule(ranking: Ranking, ties: str) -> Ties:

@@ -10,7 +10,7 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
 from ltr.listwise import softmax
 from ltr.measured import Measured
-from ltr.metrics import MRR, TOP1, TOP3, Evaluation
+from ltr.metrics import MRR, TOP1, TOP3, Curve, Evaluation
 from ltr.parts import Part, part_means
 from ltr.ranking import order
 from ltr.statistics import LEVEL, RESAMPLES, Interval, bootstrap_difference
@@ -143,8 +143,11 @@ def metrics(measured: Measured) -> dict[str, Any]:
     flat |= {
         "split": measured.split,
         "ties": result.ties.value,
-        "gain": "label",
+        "gain": result.gain,
+        "preset": measured.preset,
         "rel_threshold": result.rel_threshold,
+        "threshold": result.threshold,
+        "max_grade": result.max_grade,
         "no_relevant": result.no_relevant.value,
         "num_groups": len(result.rank),
         "num_candidates": int(result.num_candidates.sum()),
@@ -152,6 +155,9 @@ def metrics(measured: Measured) -> dict[str, Any]:
         "num_no_relevant": result.num_no_relevant,
         "num_one_candidate": result.num_one_candidate,
     }
+    flat |= {f"{name}.num_queries": count for name, count in fewer_queries(result).items()}
+    for name, (worst, best) in ranges(measured).items():
+        flat |= {f"worst.{name}": worst, f"best.{name}": best}
     flat |= {**measured.counts, **_uncertainty(measured)}
     flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
     flat |= _by_part(measured)
@@ -188,3 +194,22 @@ def _by_part(measured: Measured) -> dict[str, Any]:
         means = {"num_queries": part.num_queries, **part.means}
         flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
     return flat
+
+
+def fewer_queries(result: Evaluation) -> dict[str, int]:
+    """Of each metric that is not defined for every query that counts, for how many it is."""
+    counts = {name: int(np.count_nonzero(~np.isnan(values))) for name, values in result.values.items()}
+    return {name: count for name, count in counts.items() if count < result.num_queries}
+
+
+def ranges(measured: Measured) -> dict[str, tuple[float | None, float | None]]:
+    """The worst and the best value that ties leave room for, of each metric where the two differ."""
+    if not measured.extremes:
+        return {}
+    worst, best = measured.extremes["worst"].means, measured.extremes["best"].means
+    return {name: (worst[name], best[name]) for name in measured.evaluation.values if worst[name] != best[name]}
+
+
+def curves(measured: Measured) -> dict[str, Curve]:
+    """The metrics that are no number, each as named columns; metrics.json is flat and keeps to numbers."""
+    return measured.evaluation.curves

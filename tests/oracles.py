@@ -1,8 +1,9 @@
 """Independent answers: the specification's loops written out plainly, and brute force over every order."""
 
+from collections import Counter
 from functools import cache
 from itertools import groupby, permutations, product
-from math import log2
+from math import log2, prod
 
 import numpy as np
 
@@ -84,12 +85,42 @@ def average_precision(ordered, threshold, k):
     return total / sum(label >= threshold for label in ordered)
 
 
+def f_beta(beta):
+    def of_list(ordered, threshold, k):
+        p, r = precision(ordered, threshold, k), recall(ordered, threshold, k)
+        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+    return of_list
+
+
+def cg(ordered, threshold, k):
+    return float(sum(ordered[:k]))
+
+
+def err(ordered, threshold, k):
+    """Chapelle's loop, greatest grade 3."""
+    reach, total = 1.0, 0.0
+    for place, label in enumerate(ordered[:k], start=1):
+        stop = (2**label - 1) / 2**3
+        total += reach * stop / place
+        reach *= 1 - stop
+    return total
+
+
 def dcg(ordered, threshold, k):
     return sum(label / log2(place + 1) for place, label in enumerate(ordered[:k], start=1))
 
 
 def dcg_exp(ordered, threshold, k):
     return sum((2**label - 1) / log2(place + 1) for place, label in enumerate(ordered[:k], start=1))
+
+
+def idcg(ordered, threshold, k):
+    return dcg(sorted(ordered, reverse=True), threshold, k)
+
+
+def idcg_exp(ordered, threshold, k):
+    return dcg_exp(sorted(ordered, reverse=True), threshold, k)
 
 
 def ndcg(ordered, threshold, k):
@@ -106,6 +137,13 @@ MEASURES = {
     "precision": precision,
     "recall": recall,
     "map": average_precision,
+    "f1": f_beta(1),
+    "f2": f_beta(2),
+    "f0.5": f_beta(0.5),
+    "err": err,
+    "cg": cg,
+    "idcg": idcg,
+    "idcg_exp": idcg_exp,
     "dcg": dcg,
     "dcg_exp": dcg_exp,
     "ndcg": ndcg,
@@ -132,9 +170,14 @@ def ordered_labels(scores, labels, ties, keys):
 
 def expected_value(name, scores, labels, threshold, k):
     """Mean of the measure over every order of every tie."""
+    orders = all_orders(scores, labels)
+    return sum(count * value(name, each, threshold, k) for each, count in orders) / sum(count for _, count in orders)
+
+
+@cache
+def all_orders(scores, labels):
+    """Every list of labels that some order of the ties gives, and how many orders give it."""
     ranked = sorted(zip(scores, labels, strict=True), key=lambda pair: -pair[0])
     blocks = [[label for _, label in block] for _, block in groupby(ranked, key=lambda pair: pair[0])]
-    orders = list(product(*(list(permutations(block)) for block in blocks)))
-    return sum(value(name, tuple(label for block in each for label in block), threshold, k) for each in orders) / len(
-        orders
-    )
+    orders = product(*(Counter(permutations(block)).items() for block in blocks))
+    return [(sum((block for block, _ in each), ()), prod(count for _, count in each)) for each in orders]

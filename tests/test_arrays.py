@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ltr.arrays import as_column, as_floats, as_matrix, as_offsets, as_weights, ragged, runs
+from ltr.arrays import as_column, as_floats, as_matrix, as_offsets, as_weights, distinct, ragged, runs
 from ltr.errors import ArrayError
 
 
@@ -108,3 +108,16 @@ def test_weights_that_vanish_beside_the_largest_are_refused():
 
 def test_no_rows_at_all_are_a_matrix():
     assert as_matrix("phi", np.empty((0, 2)), [0])[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("shift", [0, 1 << 58])
+def test_distinct_codes_are_those_of_numpy_however_large(shift):
+    codes = np.random.default_rng(0).integers(0, 50, 400) + shift
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    found = distinct(codes)
+    np.testing.assert_array_equal(found[0], first)
+    np.testing.assert_array_equal(found[1], which)
+
+
+def test_no_codes_have_no_distinct_ones():
+    assert [len(part) for part in distinct(np.empty(0, dtype=np.int64))] == [0, 0]

@@ -123,6 +123,12 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
         ("train: {learning_rate: 0}", "train.learning_rate: is 0.0; it must be above 0, at most 1e+300"),
         ("train: {l2: .nan}", "train.l2: nan is not a finite number"),
         ("evaluate: {rel_threshold: 0}", "evaluate.rel_threshold: 0.0 is not above 0"),
+        ("evaluate: {threshold: 2}", "evaluate.threshold: 2.0 is not a probability above 0"),
+        ("evaluate: {max_grade: 0}", "evaluate.max_grade: 0.0 is not above 0"),
+        (
+            "evaluate: {preset: ctr, metrics: [map]}",
+            "evaluate.preset: ctr and metrics exclude each other; leave one out",
+        ),
         ("seed: 1.5", "seed: 1.5 is not an integer"),
         ("train: 3", "train: 3 is not a mapping"),
         ("train: null", "train: null is not a mapping; leave the key out to have its default"),

@@ -1,6 +1,6 @@
 """The specification's worked numbers: what its documents print, recomputed exactly."""
 
-from math import log2
+from math import log, log2
 
 import pytest
 
@@ -134,3 +134,37 @@ def test_linear_ndcg_of_the_reranked_documents(labels, printed):
 def test_mrr_of_a_hit_at_one_and_at_five():
     assert means(at_rank(1))["mrr"] == 1
     assert means(at_rank(5))["mrr"] == 1 / 5
+
+
+def by_probability(*probabilities, labels):
+    """logloss of one query whose softmax gives these probabilities."""
+    return evaluate(rank([log(p) for p in probabilities], [0, len(labels)]), labels, ["logloss"]).means["logloss"]
+
+
+def test_logloss_of_the_timid_and_of_the_sure_model():
+    assert by_probability(0.51, 0.49, labels=[1, 0]) == pytest.approx(-(log(0.51) + log(1 - 0.49)) / 2)
+    assert by_probability(0.51, 0.49, labels=[1, 0]) == pytest.approx(0.673345, abs=1e-6)
+    assert by_probability(0.99, 0.01, labels=[1, 0]) == pytest.approx(0.010050, abs=1e-6)
+
+
+def test_the_loss_of_a_click_of_probability_a_thousandth():
+    # the other candidate was as sure and wrong: both pay -log 0.001 = 6.907755, which grows as -log p
+    assert by_probability(0.001, 0.999, labels=[1, 0]) == pytest.approx(6.907755, abs=1e-6)
+
+
+def test_f_of_equal_weights_is_the_harmonic_mean_of_precision_and_recall():
+    found = means([1, 0, 1, 0, 1, 1], metrics=["precision@3", "recall@3", "f1@3"])
+    p, r = found["precision@3"], found["recall@3"]
+    assert found["f1@3"] == pytest.approx(2 * p * r / (p + r))
+
+
+def test_err_of_the_five_grades():
+    scored = rank([5.0, 4.0, 3.0, 2.0, 1.0], [0, 5])
+    ideal = sorted(GRADES, reverse=True)
+    for labels, greatest, printed in ((GRADES, 3, 0.921468), (GRADES, 4, 0.560098), (ideal, 3, 0.931946)):
+        found = evaluate(scored, labels, ["err@5"], max_grade=greatest).means["err@5"]
+        assert found == pytest.approx(printed, abs=1e-6)
+
+
+def test_err_of_one_binary_hit_at_the_first_place():
+    assert means([1, 0, 0], metrics=["err@5"])["err@5"] == 0.5

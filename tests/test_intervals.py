@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_one_metric_by_itself_has_the_interval_that_it_has_beside_others():
 def test_clusters_that_agree_widen_the_interval():
     result = evaluation(400)
     alike = {name: np.repeat(values[:40], 10) for name, values in result.values.items()}
-    repeated = type(result)(**{field: getattr(result, field) for field in result.__slots__} | {"values": alike})
+    repeated = replace(result, values=alike)
     by_query, by_trace = intervals(repeated)["mrr"], intervals(repeated, np.repeat(np.arange(40), 10))["mrr"]
     assert (by_trace.high - by_trace.low) / (by_query.high - by_query.low) == pytest.approx(np.sqrt(10), rel=0.2)
 

@@ -108,6 +108,15 @@ def test_sorting_a_group_once_places_its_rows_as_counting_does(seed, ties):
     np.testing.assert_array_equal(listed, counted)
 
 
+@pytest.mark.parametrize("size", [254, 255, 256, 700])
+def test_a_long_group_is_counted_past_what_a_byte_holds(size):
+    stand = places(
+        rank([0.0] * size + [1.0] * size, [0, 2 * size]), np.array([0, 2 * size - 1]), "expected", np.zeros(1)
+    )
+    assert stand.above.tolist() == [size, 0]
+    assert stand.sharing.tolist() == [size, size]
+
+
 def test_a_large_group_with_many_labels_is_sorted():
     scores = np.random.default_rng(0).permutation(40_000).astype(float)
     start = time.process_time()

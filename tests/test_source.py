@@ -14,6 +14,7 @@ ORDERING_OF_LISTS = {"sorted", "heapq"}  # refused where scores are known
 NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise", "baselines"}
 ORDERS = {
     "ranking.py",
+    "arrays.py",  # codes with their places
     "groups.py",  # rows by group and name, where no score is known
     "columns.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner

@@ -29,17 +29,18 @@ from ltr.files import (
     write_lines,
 )
 
-RUN, CONFIG, METRICS, PER_QUERY, HISTORY, LOG, TOOLS = (
+RUN, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS = (
     "run.json",
     "config.yaml",
     "metrics.json",
+    "curves.json",
     "per_query.jsonl",
     "history.jsonl",
     "log.jsonl",
     "tools.jsonl",
 )
-OURS = (RUN, MODEL, ARRAYS, CONFIG, METRICS, PER_QUERY, HISTORY, LOG, TOOLS)  # run.json goes first, comes last
-EVALUATION = (METRICS, PER_QUERY)
+OURS = (RUN, MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS)  # run.json goes first, comes last
+EVALUATION = (METRICS, CURVES, PER_QUERY)
 FORMAT = "ltr-run/1"
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
@@ -98,8 +99,12 @@ def _is_run(directory: Path) -> bool:
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]]) -> None:
-    """metrics.json, flat, and per_query.jsonl."""
+def write_metrics(
+    directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]], curves: Mapping[str, Any]
+) -> None:
+    """metrics.json, flat, and per_query.jsonl; curves.json where a metric is a curve."""
+    if curves:
+        write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
     write_lines(Path(directory, PER_QUERY), encode_lines(queries))
 

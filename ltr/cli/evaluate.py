@@ -1,8 +1,9 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -10,12 +11,15 @@ from ltr.cli.options import (
     AllowDownload,
     Code,
     Graphs,
+    MaxGrade,
     Metrics,
     NoRelevant,
     Overwrite,
+    Preset,
     Quiet,
     RelThreshold,
     Shown,
+    Threshold,
     Ties,
     Tools,
     configured,
@@ -33,6 +37,14 @@ if TYPE_CHECKING:
     from ltr.measured import Measured
 
 
+class Asked(NamedTuple):
+    """What is to be measured: samples, or a run with its qrels."""
+
+    samples: list[str]
+    run: str | None
+    qrels: str | None
+
+
 def evaluate(
     model: Annotated[Path | None, typer.Argument(help="A run directory or model.json.")] = None,
     samples: Annotated[list[str] | None, typer.Argument(help="Labelled samples, as for train.")] = None,
@@ -40,9 +52,12 @@ def evaluate(
     qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
+    preset: Preset = None,
     ties: Ties = None,
     no_relevant: NoRelevant = None,
     rel_threshold: RelThreshold = None,
+    threshold: Threshold = None,
+    max_grade: MaxGrade = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
     baselines: Annotated[bool, typer.Option("--baselines", help="What the model must beat stands beside it.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
@@ -58,34 +73,48 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.artifacts import EVALUATION, load_router, refuse_taken
+    from ltr.artifacts import EVALUATION, refuse_taken
     from ltr.batch import keep_evaluation
 
     run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
     limits = thresholds(fail_under or [])
-    flags: dict[str, Any] = {
-        "metrics": [*(metric_names(metrics) or []), *limits],
-        "ties": ties or ("trec" if run else None),
-        "no_relevant": no_relevant,
-    }
-    flags |= {"rel_threshold": rel_threshold, "baselines": baselines, "group_by": group_by}
-    asked = {f"evaluate__{name}": value for name, value in flags.items()}
+    rules = {"ties": ties or ("trec" if run else None), "no_relevant": no_relevant, "rel_threshold": rel_threshold}
+    rules |= {"threshold": threshold, "max_grade": max_grade}
+    wanted = {"metrics": metric_names(metrics), "preset": preset, "baselines": baselines, "group_by": group_by}
+    asked = {f"evaluate__{name}": value for name, value in (wanted | rules).items()}
     config = configured(None, None, data__tools=tools, data__graphs=graphs, **asked)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
-    router = load_router(model) if model else None
-    if router is not None:
-        fetch_own_encoder(router, allowed=allow_download)
-    measured = measure(config, router, samples or [], run, qrels)
+    router = load(model, allow_download=allow_download)
+    measured = measure(config, router, Asked(samples or [], run, qrels), limits)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif explain and not quiet and chosen_format(shown) is not Format.HUMAN:
-        note("note: --explain is shown on a terminal (--format human), and kept with -o")
+    elif not quiet:
+        tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
     try:
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
+
+
+def load(model: Path | None, *, allow_download: bool) -> "Router | None":
+    """The model, its encoder at hand; none where a run is measured."""
+    from ltr.artifacts import load_router
+
+    if model is None:
+        return None
+    router = load_router(model)
+    fetch_own_encoder(router, allowed=allow_download)
+    return router
+
+
+def tell_unkept(measured: "Measured", *, explain: bool) -> None:
+    """Say what was asked for and stays unseen without -o."""
+    if explain:
+        note("note: --explain is shown on a terminal (--format human), and kept with -o")
+    if measured.evaluation.curves:
+        note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
 
 
 def warn_of_other_fit(router: "Router", fitted: "FittedFeatures | None") -> None:
@@ -111,7 +140,20 @@ def thresholds(texts: list[str]) -> dict[str, float]:
             equals = ""
         if not equals or not math.isfinite(limits[name.strip()]):
             raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
+    for name in limits:
+        refuse_limit(name)
     return limits
+
+
+def refuse_limit(name: str) -> None:
+    """Raise unless the metric is one number, and the greater the better."""
+    from ltr.metrics import named
+
+    found = named(name)
+    if not found.is_number:
+        raise UsageError(f"--fail-under {name}: {found.name} is not a single number")
+    if found.less_is_better:
+        raise UsageError(f"--fail-under {name}: of {found.name} less is better; name a metric of which more is")
 
 
 def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrels: str | None) -> None:
@@ -124,18 +166,16 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
         raise UsageError("name a model and samples, or --run and --qrels")
 
 
-def measure(
-    config: "RunConfig", router: "Router | None", samples: list[str], run: str | None, qrels: str | None
-) -> "Measured":
-    """The samples as the model ranks them, or the run as it is."""
+def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Iterable[str]) -> "Measured":
+    """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router, read
 
     if router is None:
-        return evaluate_run(run or "", qrels or "", config)
-    groups, fitted = read(tuple(samples), config.data)
+        return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
+    groups, fitted = read(tuple(asked.samples), config.data)
     warn_of_other_fit(router, fitted)
-    return evaluate_router(router, groups, config)
+    return evaluate_router(router, groups, config, also=also)
 
 
 def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:

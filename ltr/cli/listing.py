@@ -40,19 +40,26 @@ def list_plugins(
         case Format.TSV:
             show_tsv([headers, *rows])
         case Format.HUMAN:
-            say(*listing(headers, rows))
+            say(*(formula_lines(headers, rows) if kind is Plugins.METRICS else listing(headers, rows)))
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
     """What is known of each plug-in of the kind: name, what it is, and where it comes from."""
     registry, about = _registry(kind)
-    headers = ["name", *about, "version", "source", SAYS.get(kind, "what")]
+    more = ["formula"] if kind is Plugins.METRICS else []
+    headers = ["name", *about, "version", "source", SAYS.get(kind, "what"), *more]
     rows = []
     for name in registry.names():
         source, plugin = registry.source(name), registry[name]
-        told = [getattr(plugin, attribute) for attribute in about]
-        rows.append([name, *told, source.version, source.name, _what(plugin)])
+        told, last = ([str(getattr(plugin, attribute)) for attribute in each] for each in (about, more))
+        rows.append([name, *told, source.version, source.name, _what(plugin), *last])
     return headers, rows
+
+
+def formula_lines(headers: list[str], rows: list[list[str]]) -> list[str]:
+    """Each metric with its rule, the formula below it."""
+    pairs = [[row[:-1], [*("" for _ in row[:-2]), row[-1]]] for row in rows]
+    return listing([*headers[:-2], "rule, formula"], [row for pair in pairs for row in pair])
 
 
 def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
@@ -69,7 +76,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
         case Plugins.METRICS:
             from ltr.metrics import MEASURES
 
-            return MEASURES, []
+            return MEASURES, ["range"]
         case Plugins.TRAINERS:
             from ltr.train import TRAINERS
 

@@ -31,6 +31,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no note
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
 NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zero or error.")]
+Preset = Annotated[
+    str | None, typer.Option("--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr.")
+]
+Threshold = Annotated[float | None, typer.Option("--threshold", help="The probability that chooses (accuracy, f1).")]
+MaxGrade = Annotated[
+    float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
+]
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
 
 

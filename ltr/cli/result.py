@@ -44,7 +44,7 @@ def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "t
         rows[0] = [label.partition(":")[0].partition(",")[0] for label in rows[0]]
     lines = table(rows[0], rows[1:], flexible=0, indent="")
     rules = [line for text in rule_lines(measured) for line in wrapped(text)]
-    return [emphasis(_title(measured)), *lines, *rules, *part_lines(measured)]
+    return [emphasis(_title(measured)), *lines, *rules, *reading_lines(measured), *part_lines(measured)]
 
 
 def interval_text(interval: "Interval | None") -> str:
@@ -112,6 +112,16 @@ def rule_lines(measured: "Measured") -> list[str]:
     if measured.unit == "trace":
         lines.append("intervals resample whole traces: the queries of one depend on each other")
     return lines
+
+
+def reading_lines(measured: "Measured") -> list[str]:
+    """How far ties could move the metrics, and how to read them."""
+    from ltr.metrics.reading import notes
+    from ltr.records import ranges
+
+    spans = [f"{SHORT.get(name, name)} {number(low)}-{number(high)}" for name, (low, high) in ranges(measured).items()]
+    texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
+    return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]
 
 
 def gain_lines(result: "RunResult") -> list[str]:

@@ -1,0 +1,206 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.metrics import evaluate
+from ltr.metrics.probable import probable
+from ltr.ranking import rank
+from tests.test_metrics import tied_groups
+
+POOLED = ["accuracy", "precision", "recall", "f1", "f2", "f0.5", "auc", "gauc", "logloss", "ece", "confusion"]
+CURVES = ["roc", "reliability"]
+
+
+def several(seed, groups=200, largest=8):
+    """Scores with ties, 0/1 labels, offsets."""
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(seed), groups, largest=largest)
+    return scores * 5, (labels > 1).astype(float), offsets
+
+
+def by_hand(scores, labels, offsets):
+    """Softmax of each group, its labels, and which rows belong to a query that counts."""
+    p, counted = np.empty(len(scores)), np.zeros(len(scores), dtype=bool)
+    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        p[first:last] = np.exp(scores[first:last]) / np.exp(scores[first:last]).sum()
+        counted[first:last] = labels[first:last].any()
+    return p[counted], labels[counted]
+
+
+def pairs_won(right, wrong):
+    """AUC by looking at every pair; probabilities that are equal but for their last digits are level."""
+    gaps = np.subtract.outer(right, wrong)
+    return np.where(np.abs(gaps) < 1e-12, 0.5, gaps > 0).mean()
+
+
+def test_the_confusion_matrix_counts_candidates_by_choice_and_truth():
+    # probabilities: 0.6, 0.3, 0.1 and a level pair, both chosen at 0.5
+    scores, labels = [math.log(6), math.log(3), 0.0, 1.0, 1.0], [0, 1, 0, 1, 0]
+    result = evaluate(rank(scores, [0, 3, 5]), labels, ["confusion", "accuracy", "precision", "recall", "f1", "f2"])
+    found = result.means
+    counts = [found[f"confusion.{part}_{side}"] for part in ("true", "false") for side in ("positive", "negative")]
+    assert counts == [1, 1, 2, 1]
+    assert found["accuracy"] == 2 / 5
+    assert found["precision"] == 1 / 3
+    assert found["recall"] == 1 / 2
+    assert found["f1"] == 2 / (2 + 1 + 2)
+    assert found["f2"] == 5 / (5 + 4 * 1 + 2)
+    assert "accuracy" not in result.values  # pooled over candidates: no value a query
+
+
+def test_the_threshold_moves_what_is_chosen():
+    scores, labels = [math.log(6), math.log(3), 0.0], [0, 1, 0]
+    for threshold, recall in ((0.5, 0), (0.3 - 1e-12, 1), (0.31, 0)):
+        assert evaluate(rank(scores, [0, 3]), labels, ["recall"], threshold=threshold).means["recall"] == recall
+
+
+def test_precision_of_no_choice_is_none():
+    assert evaluate(rank([0.0] * 3, [0, 3]), [1, 0, 0], ["precision"]).means["precision"] is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_auc_is_the_share_of_pairs_of_all_queries_in_the_right_order(seed):
+    scores, labels, offsets = several(seed)
+    p, y = by_hand(scores, labels, offsets)
+    found = evaluate(rank(scores, offsets), labels, ["auc"]).means["auc"]
+    assert found == pytest.approx(pairs_won(p[y > 0], p[y == 0]), abs=1e-12)
+
+
+def test_auc_of_one_kind_of_candidates_is_none():
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [1, 1], ["auc", "gauc"]).means["auc"] is None
+
+
+def test_gauc_is_the_mean_of_the_pairs_inside_each_query_and_leaves_out_queries_without_a_wrong_candidate():
+    scores, labels, offsets = [2.0, 1.0, 1.0, 5.0, 5.0, 9.0], [0, 1, 0, 1, 1, 1], [0, 3, 5, 6]
+    result = evaluate(rank(scores, offsets), labels, ["gauc"])
+    assert result.values["gauc"].tolist()[:1] == [(0 + 1 / 2) / 2]
+    assert np.isnan(result.values["gauc"]).tolist() == [False, True, True]
+    assert result.means["gauc"] == 1 / 4
+    assert result.num_queries == 3
+
+
+def test_gauc_of_ten_thousand_tied_queries_is_won_pairs_over_all_pairs():
+    scores, labels, offsets = several(11, groups=10_000, largest=7)
+    found = evaluate(rank(scores, offsets), labels, ["gauc"]).values["gauc"]
+    for query, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        right = labels[first:last] > 0
+        if right.any() and not right.all():
+            own = scores[first:last]
+            assert found[query] == pytest.approx(pairs_won(own[right], own[~right]), abs=1e-12)
+        else:
+            assert np.isnan(found[query])
+
+
+def test_gauc_counts_a_query_without_a_right_candidate_as_the_rule_says():
+    ranking = rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4])
+    assert evaluate(ranking, [1, 0, 0, 0], ["gauc"]).means["gauc"] == 1
+    assert evaluate(ranking, [1, 0, 0, 0], ["gauc"], no_relevant="zero").means["gauc"] == 1 / 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_logloss_is_the_mean_cross_entropy_of_candidates(seed):
+    scores, labels, offsets = several(seed)
+    p, y = by_hand(scores, labels, offsets)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.where(y > 0, -np.log(p), -np.log1p(-p))
+    found = evaluate(rank(scores, offsets), labels, ["logloss"]).means["logloss"]
+    assert found == pytest.approx(losses.mean(), abs=1e-12)
+
+
+def test_logloss_stays_exact_where_a_probability_is_next_to_one():
+    found = evaluate(rank([0.0, 60.0], [0, 2]), [0, 1], ["logloss"]).means["logloss"]
+    assert found == pytest.approx(math.exp(-60), rel=1e-12)
+    wrong = evaluate(rank([60.0, 0.0], [0, 2]), [0, 1], ["logloss"]).means["logloss"]
+    assert wrong == pytest.approx(60, rel=1e-12)
+
+
+def test_a_lone_wrong_candidate_costs_a_great_deal_not_an_infinity():
+    found = evaluate(rank([0.0], [0, 1]), [0], ["logloss"], no_relevant="zero").means
+    assert found["logloss"] == found["logloss_floor"] == 745
+
+
+@given(st.integers(0, 10**6))
+def test_no_scores_bring_logloss_below_its_floor(seed):
+    scores, labels, offsets = several(seed, groups=10)
+    for rule in ("skip", "zero"):
+        found = evaluate(rank(scores, offsets), labels, ["logloss"], no_relevant=rule).means
+        if found["logloss"] is not None:
+            assert found["logloss"] >= found["logloss_floor"] - 1e-12
+
+
+def test_the_floor_of_logloss_is_reached_by_equal_shares_of_the_right_candidates():
+    found = evaluate(rank([800.0, 800.0, 0.0], [0, 3]), [1, 1, 0], ["logloss"]).means
+    assert found["logloss_floor"] == pytest.approx(2 * math.log(2) / 3)
+    assert found["logloss"] == pytest.approx(found["logloss_floor"], abs=1e-15)
+
+
+def test_reliability_sets_the_mean_probability_of_a_bin_beside_its_share_of_right_ones():
+    # probabilities 0.75 and 0.25, twice; right once each
+    scores = [math.log(3), 0.0, math.log(3), 0.0]
+    result = evaluate(rank(scores, [0, 2, 4]), [1, 0, 0, 1], ["reliability", "ece"])
+    curve = result.curves["reliability"]
+    assert (curve["from"], curve["to"], curve["count"]) == ([0.2, 0.7], [0.3, 0.8], [2, 2])
+    assert curve["probability"] == pytest.approx([0.25, 0.75])
+    assert curve["right"] == [0.5, 0.5]
+    assert result.means["ece"] == pytest.approx(0.25)
+    assert "reliability" not in result.means
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_area_under_the_roc_curve_is_auc(seed):
+    scores, labels, offsets = several(seed)
+    result = evaluate(rank(scores, offsets), labels, ["roc", "auc"])
+    curve = result.curves["roc"]
+    x, y = np.array(curve["false_positive_rate"]), np.array(curve["true_positive_rate"])
+    assert ((y[1:] + y[:-1]) / 2 * np.diff(x)).sum() == pytest.approx(result.means["auc"], abs=1e-12)
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    assert (np.diff(curve["threshold"]) < 0).all()
+
+
+def test_a_roc_curve_without_both_kinds_is_empty():
+    assert evaluate(rank([1.0], [0, 1]), [1], ["roc"]).curves["roc"]["threshold"] == []
+
+
+def test_the_order_of_the_lines_changes_no_digit():
+    rng = np.random.default_rng(5)
+    scores, labels, offsets = several(5)
+    rows = [rng.permutation(np.arange(a, b)) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    mixed = np.concatenate(rows)
+    before = evaluate(rank(scores, offsets), labels, POOLED + CURVES)
+    after = evaluate(rank(scores[mixed], offsets), labels[mixed], POOLED + CURVES)
+    assert (after.means, after.curves) == (before.means, before.curves)
+
+
+def test_a_constant_scorer_puts_nobody_before_anybody():
+    rng = np.random.default_rng(0)
+    labels = np.zeros(60)
+    labels[np.arange(0, 60, 6) + rng.integers(0, 6, 10)] = 1
+    found = evaluate(rank(np.full(60, 3.0), np.arange(0, 61, 6)), labels, POOLED).means
+    assert found["auc"] == found["gauc"] == 1 / 2
+    assert found["logloss"] == pytest.approx((math.log(6) + 5 * -math.log(5 / 6)) / 6, rel=1e-12)
+    assert found["ece"] == pytest.approx(0, abs=1e-15)
+
+
+def test_queries_without_a_right_candidate_are_left_out_with_all_their_candidates():
+    ranking = rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4])
+    assert sum(evaluate(ranking, [1, 0, 0, 0], ["confusion"]).means[f"confusion.{part}"] for part in PARTS) == 2
+    counted = evaluate(ranking, [1, 0, 0, 0], ["confusion"], no_relevant="zero").means
+    assert sum(counted[f"confusion.{part}"] for part in PARTS) == 4
+
+
+PARTS = ("true_positive", "false_positive", "false_negative", "true_negative")
+
+
+def test_without_any_query_every_number_is_none_or_zero():
+    result = evaluate(rank([], [0]), [], POOLED + CURVES)
+    assert {value for name, value in result.means.items() if not name.startswith("confusion.")} == {None}
+    assert result.curves["reliability"]["count"] == []
+
+
+def test_the_probabilities_of_a_group_sum_to_one_far_apart_and_level():
+    scores, offsets = np.array([1e300, -1e300, 3.0, 3.0, 7.0]), [0, 2, 4, 5]
+    seen = probable(rank(scores, offsets), np.ones(5, dtype=bool), np.ones(3, dtype=bool), 0.5)
+    assert seen.probability.tolist() == [1, 0, 0.5, 0.5, 1]
+    assert np.exp(seen.log_wrong).tolist() == pytest.approx([0, 1, 0.5, 0.5, 0])
