@@ -1,17 +1,20 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.artifacts import TOOLS, Router, load_router
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
+from ltr.config import DataConfig
 from ltr.errors import UsageError
+from ltr.features import FittedFeatures
 from ltr.files import AnyPath
-from ltr.groups import Candidates, key_order
+from ltr.groups import Candidates, Groups, described, key_order
 from ltr.listwise import softmax
 from ltr.offers import offered_graphs, offered_tools
+from ltr.pipeline import read
 from ltr.ranking import Ties, order, rank
 from ltr.records import contributions
 
@@ -60,14 +63,26 @@ class Ranker:
 
 def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Ranker:
     """The ranker of a run directory or model.json: with its own tools, or those of another catalogue."""
-    router = load_router(path)
-    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
-    catalogue = tools if tools is not None else own if own.exists() else None
     return Ranker(
-        router,
-        None if catalogue is None else read_tools(catalogue),
+        load_router(path),
+        own_tools(path) if tools is None else read_tools(tools),
         None if graphs is None else read_graphs(graphs),
     )
+
+
+def own_tools(path: AnyPath) -> ToolCatalogue | None:
+    """The tools that a run directory, or that of a model.json, keeps; None where it keeps none."""
+    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
+    return read_tools(own) if own.exists() else None
+
+
+def read_for(
+    model: AnyPath, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+) -> tuple[Groups, FittedFeatures | None]:
+    """The groups of samples as `read` gives them; tools without a text have the one that the model's run keeps."""
+    groups, state = read(samples, data, labels_required=labels_required)
+    own = own_tools(model) if data.tools is None else None
+    return (replace(groups, candidates=described(groups.candidates, own)) if own else groups), state
 
 
 def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:

@@ -596,7 +596,19 @@ def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, c
         "evaluate", "run", "test.jsonl", "--baselines", "--metrics", ",".join(f"hit@{k}" for k in range(1, 9))
     )
     lines = said.replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")
-    assert lines[1].split() == ["the", "model", "95", "%", "interval", "random", "order", "best", "feature", "untrained", "oracle"]
+    assert lines[1].split() == [
+        "the",
+        "model",
+        "95",
+        "%",
+        "interval",
+        "random",
+        "order",
+        "best",
+        "feature",
+        "untrained",
+        "oracle",
+    ]
     assert [line.split()[0] for line in lines[2:13]] == ["top-1", "top-3", "MRR", *(f"hit@{k}" for k in range(1, 9))]
 
 

@@ -1,6 +1,6 @@
 """The catalogue of tools: what each says of itself, from any file that lists tools."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -74,10 +74,19 @@ def tool_columns(samples: Samples, catalogue: ToolCatalogue) -> tuple[IntArray, 
     own = tuple(ToolText(description) for description in samples.description_texts)
     if samples.kind != "tool" or not catalogue:
         return samples.descriptions, own
-    pairs, distinct = recoded(samples.names * len(own) + samples.descriptions)
+    return retold((samples.names, samples.name_texts), (samples.descriptions, own), catalogue.get)
+
+
+def retold(
+    names: tuple[IntArray, tuple[str, ...]],
+    texts: tuple[IntArray, tuple[ToolText, ...]],
+    text_of: Callable[[str, ToolText], ToolText],
+) -> tuple[IntArray, tuple[ToolText, ...]]:
+    """Each row's text and the distinct ones, as they follow from its name and the text it has; codes and tables."""
+    pairs, distinct = recoded(names[0] * len(texts[1]) + texts[0])
     codes = Codes()
     of_pair = [
-        codes[catalogue.get(samples.name_texts[name], own[description])]
-        for name, description in zip(*(part.tolist() for part in np.divmod(distinct, len(own))), strict=True)
+        codes[text_of(names[1][name], texts[1][text])]
+        for name, text in zip(*(part.tolist() for part in np.divmod(distinct, len(texts[1]))), strict=True)
     ]
     return np.array(of_pair)[pairs], tuple(codes)

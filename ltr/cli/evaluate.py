@@ -29,7 +29,6 @@ from ltr.errors import ThresholdError, UsageError
 if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.config import RunConfig
-    from ltr.features import FittedFeatures
     from ltr.measured import Measured
 
 
@@ -77,7 +76,7 @@ def evaluate(
     router = load_router(model) if model else None
     if router is not None:
         fetch_own_encoder(router, allowed=allow_download)
-    measured = measure(config, router, samples or [], run, qrels)
+    measured = measure(config, (model, router), samples or [], run, qrels)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif explain and not quiet and chosen_format(shown) is not Format.HUMAN:
@@ -86,14 +85,6 @@ def evaluate(
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
-
-
-def warn_of_other_fit(router: "Router", fitted: "FittedFeatures | None") -> None:
-    """Say that the samples bear features of the same names that learned from other data than the model's."""
-    from ltr.artifacts import are_same
-
-    if fitted and router.features and fitted.names == router.names and not are_same(fitted, router.features):
-        warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:
@@ -125,16 +116,24 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
 
 
 def measure(
-    config: "RunConfig", router: "Router | None", samples: list[str], run: str | None, qrels: str | None
+    config: "RunConfig",
+    model: "tuple[Path | None, Router | None]",
+    samples: list[str],
+    run: str | None,
+    qrels: str | None,
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is."""
+    from ltr.doubts import doubts
     from ltr.measured import evaluate_run
-    from ltr.pipeline import evaluate_router, read
+    from ltr.pipeline import evaluate_router
+    from ltr.routing import read_for
 
-    if router is None:
+    path, router = model
+    if path is None or router is None:
         return evaluate_run(run or "", qrels or "", config)
-    groups, fitted = read(tuple(samples), config.data)
-    warn_of_other_fit(router, fitted)
+    groups, state = read_for(path, tuple(samples), config.data)
+    for doubt in doubts(router, groups.candidates, state):
+        warn(doubt)
     return evaluate_router(router, groups, config)
 
 

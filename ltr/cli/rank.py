@@ -19,6 +19,7 @@ from ltr.cli.terminal import (
     shortened,
     table,
     visible,
+    warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
@@ -64,12 +65,14 @@ def rank(
 def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answers to the groups of samples."""
     from ltr.artifacts import load_router
-    from ltr.pipeline import read
-    from ltr.routing import answers
+    from ltr.doubts import doubts
+    from ltr.routing import answers, read_for
 
-    config = configured(None, None, data__tools=tools, data__graphs=graphs)
-    groups, _ = read(samples, config.data, labels_required=False)
-    return answers(load_router(model), groups.candidates, k)
+    config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
+    groups, state = read_for(model, samples, config.data, labels_required=False)
+    for doubt in doubts(router, groups.candidates, state):
+        warn(doubt)
+    return answers(router, groups.candidates, k)
 
 
 def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":

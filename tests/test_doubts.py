@@ -1,0 +1,61 @@
+"""What a command says of samples that a model ranks, before it shows how well."""
+
+import json
+
+import pytest
+
+from tests.made import tool_rows, written
+
+
+def bare(rows, texts_as=None):
+    """The rows without the texts of their tools, or with them under another key."""
+    for row in rows:
+        row = dict(row)
+        text = row.pop("tool_description")
+        yield row | ({texts_as: text} if texts_as else {})
+
+
+@pytest.fixture
+def told(cli):
+    """A run whose training samples bear texts, and test samples with and without them."""
+    written("train.jsonl", tool_rows(range(25)))
+    written("test.jsonl", tool_rows(range(30, 40), seed=1))
+    written("bare.jsonl", bare(tool_rows(range(30, 40), seed=1)))
+    cli.good("train", "train.jsonl", "-o", "run", "-q")
+    return cli
+
+
+@pytest.mark.parametrize("model", ["run", "run/model.json"])
+def test_tools_without_a_text_have_the_one_they_had_in_training(told, model):
+    assert told.good("evaluate", model, "bare.jsonl") == told.good("evaluate", model, "test.jsonl")
+    assert told.err == ""
+    ranked = [told.good("rank", model, "--samples", name) for name in ("bare.jsonl", "test.jsonl")]
+    assert ranked[0] == ranked[1]
+    assert told.err == ""
+
+
+def test_a_text_of_its_own_stands_before_that_of_the_run(told):
+    rows = [{**row, "tool_description": "says nothing"} for row in tool_rows(range(30, 40), seed=1)]
+    written("other.jsonl", rows)
+    ranked = [told.good("rank", "run", "--samples", name) for name in ("other.jsonl", "test.jsonl")]
+    assert ranked[0] != ranked[1]
+
+
+def test_tools_that_nothing_is_known_of_are_warned_about(told, cli):
+    written("other.jsonl", [{"name": "get_mail", "description": "gives the mail"}])
+    told_of = (
+        "warning: no-text: 9 of 10 tools have no text, such as 'get_calendar': neither tool_description nor a "
+        "catalogue (--tools) gives one\n"
+    )
+    cli.good("evaluate", "run", "bare.jsonl", "--tools", "other.jsonl")
+    assert cli.err.replace(cli.err.split("'")[1], "get_calendar") == told_of
+    cli.good("rank", "run", "--samples", "bare.jsonl", "--tools", "other.jsonl")
+    assert cli.err.startswith("warning: no-text: 9 of 10 tools")
+
+
+def test_texts_under_another_key_are_missed_in_training(cli):
+    written("s.jsonl", bare(tool_rows(range(25)), texts_as="description"))
+    cli.good("train", "s.jsonl", "-o", "run")
+    assert cli.err.startswith("warning: no-text: 10 of 10 tools have no text")
+    with open("run/run.json", encoding="utf-8") as record:  # noqa: PTH123
+        assert json.load(record)["warnings"][0].startswith("no-text: 10 of 10")
