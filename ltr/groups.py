@@ -46,6 +46,7 @@ class Candidates:
     feature_names: tuple[str, ...]
     lines: IntArray  # (rows,) line numbers counted through all files, for `place`
     files: tuple[SourceFile, ...]
+    catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
 
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""

@@ -10,11 +10,12 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
+from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
 from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
-from ltr.files import expand
+from ltr.files import STDIN, digest, expand
 from ltr.groups import Groups, key_order, read_groups, select
 from ltr.measured import Measured, measured_groups, rules
 from ltr.model import Model, direction_text
@@ -106,10 +107,17 @@ def read(
         return load_columns(packed[0])
     tools = read_tools(data.tools) if data.tools else None
     graphs = read_graphs(data.graphs) if data.graphs else None
+    catalogues = tuple(_source(path) for path in (data.tools, data.graphs) if path and path != STDIN)
     groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
     if groups.candidates.features is None:
         return groups, None
     return _with_state(groups, files)
+
+
+def _source(path: str) -> SourceFile:
+    content = digest(path)
+    return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 
 def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeatures | None]:

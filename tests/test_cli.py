@@ -125,6 +125,18 @@ def test_a_model_made_of_columns_still_knows_the_tools(cli):
     assert cli.good("rank", "two", "the weather?") == cli.good("rank", "one", "the weather?")
 
 
+def test_a_catalogue_that_columns_do_not_need_is_not_looked_for_and_costs_no_finished_run(cli):
+    written("train.jsonl", tool_rows(range(25)))
+    cli.good("featurize", "train.jsonl", "-o", "x.npz")
+    cli.good("train", "x.npz", "-o", "run")
+    before = kept("run")
+    cli.good("train", "x.npz", "--tools", "nowhere.json", "-o", "run", "--overwrite")
+    assert {name: content for name, content in kept("run").items() if name != "config.yaml"} == {
+        name: content for name, content in before.items() if name != "config.yaml"
+    }
+    assert [each["path"] for each in json.loads(Path("run/run.json").read_bytes())["inputs"]] == ["../x.npz"]
+
+
 def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypatch):
     rows = list(ROWS[kind](range(25)))
     cli.good("train", "train.jsonl", "-o", "one")

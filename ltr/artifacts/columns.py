@@ -90,6 +90,7 @@ def _candidates(
         feature_names=features.names,
         lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+        catalogues=(),
     )
 
 
