@@ -109,7 +109,7 @@ def featurize_and_save(
     if features is None:
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
-    write(out, groups, phi, features)
+    write(out, groups, phi, features, is_applied=model is not None)
     return groups, features.names
 
 
@@ -129,7 +129,7 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
     if str(path).endswith(".npz"):
         return load_columns(path)[1]
     if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(path))
+        return load_features(sidecar(path)).features
     features = load_router(path).features
     if features is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 
-from ltr.artifacts import Router, are_same
-from ltr.features import FittedFeatures
+from ltr.artifacts import Router, fit_digest
 from ltr.groups import Candidates
 from ltr.validate import untold_tools
 
+OTHER_FIT = (
+    "the features of the samples were fitted on other data than those of the model, perhaps on the very labels they "
+    "are measured by; featurize with -m MODEL"
+)
 
-def doubts(router: Router, candidates: Candidates, state: FittedFeatures | None) -> Iterator[str]:
-    """What is to be said of candidates, and of the state that ready numbers bear, before the model ranks them."""
+
+def doubts(router: Router, candidates: Candidates) -> Iterator[str]:
+    """What is to be said of candidates before the model ranks them."""
     yield from (f"{each.code}: {each.message}" for each in untold_tools(candidates))
-    if state and router.features and state.names == router.names and not are_same(state, router.features):
-        yield ("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
+    if candidates.fit and router.features and candidates.fit != fit_digest(router.features):
+        yield OTHER_FIT

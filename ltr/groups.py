@@ -46,6 +46,8 @@ class Candidates:
     feature_names: tuple[str, ...]
     lines: IntArray  # (rows,) line numbers counted through all files, for `place`
     files: tuple[SourceFile, ...]
+    fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
+    are_applied: bool = False  # ready numbers of features fitted before, on whatever samples, and not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
 
     def place(self, row: int) -> tuple[str, int]:

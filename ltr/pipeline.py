@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
+from ltr.artifacts import Router, fit_digest, load_columns, load_features, nameless, sidecar
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
+from ltr.doubts import doubts
 from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
@@ -50,6 +51,10 @@ class RunResult:
     warnings: tuple[str, ...]
 
 
+APPLIED = (
+    "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
+    "samples, the weights trust them too much"
+)
 Watch = Callable[[Epoch], None]
 
 
@@ -69,7 +74,9 @@ def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult
     router = new_router(config, prepared, model, best)
     measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train")
-    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings + prepared.warnings)
+    warnings += (*prepared.warnings, *doubts(router, test.candidates if test else train[0].candidates))
+    told = tuple(dict.fromkeys(warnings))
+    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, told)
 
 
 def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
@@ -92,7 +99,8 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
 
 
 def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
-    return tuple(f"{each.code}: {each.message}" for each in quick_findings(train, test))
+    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
 
 
 def read(
@@ -124,10 +132,13 @@ def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeature
     """Ready numbers with the state that lies beside their file, and the names it gives them."""
     if len(files) > 1 or not sidecar(files[0]).exists():
         return groups, None
-    state, ready = load_features(sidecar(files[0])), groups.candidates
+    found, ready = load_features(sidecar(files[0])), groups.candidates
+    state = found.features
     if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
         raise DataError(f"{sidecar(files[0])}: its {len(state.names)} {state.kind} features do not fit {files[0]}")
-    return replace(groups, candidates=replace(ready, feature_names=state.names)), state
+    fit = fit_digest(state)
+    ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
+    return replace(groups, candidates=ready), state
 
 
 def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:

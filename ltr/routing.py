@@ -9,7 +9,6 @@ from ltr.artifacts import TOOLS, Router, load_router
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
 from ltr.config import DataConfig
 from ltr.errors import UsageError
-from ltr.features import FittedFeatures
 from ltr.files import AnyPath
 from ltr.groups import Candidates, Groups, described, key_order
 from ltr.listwise import softmax
@@ -78,11 +77,11 @@ def own_tools(path: AnyPath) -> ToolCatalogue | None:
 
 def read_for(
     model: AnyPath, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
-) -> tuple[Groups, FittedFeatures | None]:
-    """The groups of samples as `read` gives them; tools without a text have the one that the model's run keeps."""
-    groups, state = read(samples, data, labels_required=labels_required)
+) -> Groups:
+    """The groups of samples; tools without a text have the one that the model's run keeps."""
+    groups, _ = read(samples, data, labels_required=labels_required)
     own = own_tools(model) if data.tools is None else None
-    return (replace(groups, candidates=described(groups.candidates, own)) if own else groups), state
+    return replace(groups, candidates=described(groups.candidates, own)) if own else groups
 
 
 def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:

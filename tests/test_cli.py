@@ -501,8 +501,8 @@ def test_features_fitted_on_other_data_are_warned_about(tools, cli):
     assert cli.err == ""
     cli.good("evaluate", "run", "fitted.npz")
     assert cli.err == (
-        "warning: the features of the samples were fitted on other data than those of the model; "
-        "featurize with -m MODEL\n"
+        "warning: the features of the samples were fitted on other data than those of the model, perhaps on the very "
+        "labels they are measured by; featurize with -m MODEL\n"
     )
 
 

@@ -1,6 +1,7 @@
 """What a command says of samples that a model ranks, before it shows how well."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -57,5 +58,29 @@ def test_texts_under_another_key_are_missed_in_training(cli):
     written("s.jsonl", bare(tool_rows(range(25)), texts_as="description"))
     cli.good("train", "s.jsonl", "-o", "run")
     assert cli.err.startswith("warning: no-text: 10 of 10 tools have no text")
-    with open("run/run.json", encoding="utf-8") as record:  # noqa: PTH123
-        assert json.load(record)["warnings"][0].startswith("no-text: 10 of 10")
+    assert json.loads(Path("run/run.json").read_bytes())["warnings"][0].startswith("no-text: 10 of 10")
+
+
+@pytest.mark.parametrize("form", ["npz", "jsonl"])
+def test_test_columns_that_were_fitted_on_their_own_labels_are_warned_about_wherever_they_are_measured(told, cli, form):
+    for samples, model in (("train", []), ("test", []), ("train", ["-m", "run"])):
+        cli.good("featurize", f"{samples}.jsonl", *model, "-o", f"{samples}{len(model)}.{form}", "-q")
+    for arguments in (
+        ["train", "train.jsonl", "--test", f"test0.{form}", "-o", "x"],
+        ["train", f"train0.{form}", "--test", f"test0.{form}", "-o", "y"],
+        ["rank", "run", "--samples", f"test0.{form}"],
+        ["evaluate", "run", f"test0.{form}"],
+    ):
+        cli.good(*arguments)
+        assert cli.err.startswith("warning: the features of the samples were fitted on other data"), arguments
+    assert any("fitted on other data" in each for each in json.loads(Path("x/run.json").read_bytes())["warnings"])
+
+
+@pytest.mark.parametrize("form", ["npz", "jsonl"])
+def test_training_columns_that_are_not_cross_fitted_are_warned_about(told, cli, form):
+    cli.good("featurize", "train.jsonl", "-m", "run", "-o", f"applied.{form}", "-q")
+    cli.good("train", f"applied.{form}", "-o", "x")
+    assert cli.err.startswith("warning: the features of the training samples were applied (featurize -m), not cross")
+    cli.good("featurize", "train.jsonl", "-o", f"fitted.{form}", "-q")
+    cli.good("train", f"fitted.{form}", "-o", "y")
+    assert cli.err == ""

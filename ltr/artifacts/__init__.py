@@ -17,7 +17,7 @@ from ltr.artifacts.run import (
     write_metrics,
     write_record,
 )
-from ltr.artifacts.state import are_same
+from ltr.artifacts.state import fit_digest
 
 __all__ = [
     "CONFIG",
@@ -25,8 +25,8 @@ __all__ = [
     "RUN",
     "TOOLS",
     "Router",
-    "are_same",
     "claim",
+    "fit_digest",
     "inputs",
     "load_columns",
     "load_features",

@@ -131,8 +131,8 @@ def measure(
     path, router = model
     if path is None or router is None:
         return evaluate_run(run or "", qrels or "", config)
-    groups, state = read_for(path, tuple(samples), config.data)
-    for doubt in doubts(router, groups.candidates, state):
+    groups = read_for(path, tuple(samples), config.data)
+    for doubt in doubts(router, groups.candidates):
         warn(doubt)
     return evaluate_router(router, groups, config)
 

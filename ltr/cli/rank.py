@@ -69,8 +69,8 @@ def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None,
     from ltr.routing import answers, read_for
 
     config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
-    groups, state = read_for(model, samples, config.data, labels_required=False)
-    for doubt in doubts(router, groups.candidates, state):
+    groups = read_for(model, samples, config.data, labels_required=False)
+    for doubt in doubts(router, groups.candidates):
         warn(doubt)
     return answers(router, groups.candidates, k)
 
