@@ -55,6 +55,7 @@ APPLIED = (
     "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
     "samples, the weights trust them too much"
 )
+STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
 Watch = Callable[[Epoch], None]
 
 
@@ -88,9 +89,10 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
     if isinstance(data.test, float):
-        if state is not None and any(each is not None for each in state.states):
+        if state is not None:
             raise UsageError(
-                "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
+                "test is a share, and the samples bear features, or vectors of texts, fitted on all of them; "
+                "name a file of test samples"
             )
         kept, drawn = _split((train, state), data.test, config.seed)
         return kept, drawn, _warnings(kept[0], drawn)
@@ -100,6 +102,8 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
 
 def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
     found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    if train.candidates.features is not None and not train.candidates.fit:
+        found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
 
 

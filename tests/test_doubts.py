@@ -84,3 +84,16 @@ def test_training_columns_that_are_not_cross_fitted_are_warned_about(told, cli, 
     cli.good("featurize", "train.jsonl", "-o", f"fitted.{form}", "-q")
     cli.good("train", f"fitted.{form}", "-o", "y")
     assert cli.err == ""
+
+
+@pytest.mark.parametrize("form", ["npz", "jsonl"])
+def test_a_share_of_columns_is_no_test_even_where_only_the_encoder_has_learned(told, cli, form):
+    cli.good("featurize", "train.jsonl", "--encoder", "hash", "--set", "features=[tool.rel]", "-o", f"x.{form}", "-q")
+    code, message = cli.refused("train", f"x.{form}", "--test", "0.2", "-o", "x")
+    assert (code, message[:35]) == (2, "test is a share, and the samples be")
+
+
+def test_ready_numbers_without_a_state_are_said_to_be_that(cli):
+    written("x.jsonl", [{**row, "features": [float(place)]} for place, row in enumerate(tool_rows(range(5)))])
+    cli.good("train", "x.jsonl", "-o", "x")
+    assert cli.err.startswith("warning: the samples bear ready numbers without the state that made them")
