@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, fit_digest, load_columns, load_features, nameless, sidecar
+from ltr.artifacts import Router, fit_digest, load_columns, nameless, sidecar, state_of
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
@@ -124,7 +124,7 @@ def read(
     groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
     if groups.candidates.features is None:
         return groups, None
-    return _with_state(groups, files)
+    return _with_state(groups)
 
 
 def _source(path: str) -> SourceFile:
@@ -132,14 +132,14 @@ def _source(path: str) -> SourceFile:
     return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 
-def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeatures | None]:
-    """Ready numbers with the state that lies beside their file, and the names it gives them."""
-    if len(files) > 1 or not sidecar(files[0]).exists():
+def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
+    """Ready numbers with the state that lies beside their files, and the names it gives them."""
+    ready, found = groups.candidates, state_of(groups.candidates.files)
+    if found is None:
         return groups, None
-    found, ready = load_features(sidecar(files[0])), groups.candidates
-    state = found.features
+    state, path = found.features, ready.files[0].path
     if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
-        raise DataError(f"{sidecar(files[0])}: its {len(state.names)} {state.kind} features do not fit {files[0]}")
+        raise DataError(f"{sidecar(path)}: its {len(state.names)} {state.kind} features do not fit {path}")
     fit = fit_digest(state)
     ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
     return replace(groups, candidates=ready), state

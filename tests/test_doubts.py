@@ -97,3 +97,30 @@ def test_ready_numbers_without_a_state_are_said_to_be_that(cli):
     written("x.jsonl", [{**row, "features": [float(place)]} for place, row in enumerate(tool_rows(range(5)))])
     cli.good("train", "x.jsonl", "-o", "x")
     assert cli.err.startswith("warning: the samples bear ready numbers without the state that made them")
+
+
+def test_featurised_files_of_one_fit_keep_it_together(told, cli):
+    for name in ("test", "train"):
+        cli.good("featurize", f"{name}.jsonl", "-m", "run", "-o", f"{name}.x.jsonl", "-q")
+    cli.good("train", "train.x.jsonl", "test.x.jsonl", "-o", "two", "-q")
+    assert json.loads(Path("two/model.json").read_bytes())["features"][0]["name"] == "tool.rel"
+
+
+def test_featurised_files_of_several_fits_are_refused(told, cli):
+    for name in ("test", "train"):
+        cli.good("featurize", f"{name}.jsonl", "-o", f"{name}.x.jsonl", "-q")
+    code, message = cli.refused("train", "train.x.jsonl", "test.x.jsonl", "-o", "two")
+    assert code == 2
+    assert message == "test.x.jsonl: its features were fitted on other data than those of train.x.jsonl"
+    Path("test.x.features.json").unlink()
+    code, message = cli.refused("train", "train.x.jsonl", "test.x.jsonl", "-o", "two")
+    assert message == "test.x.jsonl: no state lies beside it, and one beside train.x.jsonl; read them apart"
+
+
+def test_a_state_belongs_to_the_lines_it_was_written_for(told, cli):
+    for name in ("test", "train"):
+        cli.good("featurize", f"{name}.jsonl", "-o", f"{name}.x.jsonl", "-q")
+    Path("test.x.jsonl").replace("train.x.jsonl")
+    code, message = cli.refused("train", "train.x.jsonl", "-o", "two")
+    assert code == 3
+    assert message == "train.x.features.json: belongs to other lines than train.x.jsonl has; featurize again"

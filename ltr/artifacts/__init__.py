@@ -1,6 +1,6 @@
 """What stays on disk: models, featurised columns, runs."""
 
-from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, state_of, write_featurized
 from ltr.artifacts.model import Router, load_router, nameless, save_router
 from ltr.artifacts.run import (
     CONFIG,
@@ -38,6 +38,7 @@ __all__ = [
     "save_columns",
     "save_router",
     "sidecar",
+    "state_of",
     "write_featurized",
     "write_history",
     "write_log",

@@ -122,12 +122,14 @@ def write_featurized(
         raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
     state, arrays = sidecar(path), dict[str, Array]()
     document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
-    in_file = np.argsort(candidates.lines, kind="stable")
+    in_file, seen = np.argsort(candidates.lines, kind="stable"), Fingerprint()
 
     def lines() -> Iterator[bytes]:
-        yield from _with_features(candidates, phi[in_file])
+        for line in _with_features(candidates, phi[in_file]):
+            seen.update(line + b"\n")
+            yield line
         write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
-        write_bytes(state, msgspec.json.encode(document))
+        write_bytes(state, msgspec.json.encode(document | {"samples": seen.sha256}))
 
     write_lines(path, lines())
 
@@ -170,6 +172,26 @@ class FeatureState:
 
     features: FittedFeatures
     is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
+    samples: str  # sha256 of the lines it belongs to
+
+
+def state_of(sources: Sequence[SourceFile]) -> FeatureState | None:
+    """The one state that lies beside files of featurised JSONL; None where none has one."""
+    stated = [source for source in sources if sidecar(source.path).exists()]
+    if not stated:
+        return None
+    if len(stated) < len(sources):
+        bare = next(source.path for source in sources if source not in stated)
+        raise UsageError(f"{bare}: no state lies beside it, and one beside {stated[0].path}; read them apart")
+    found = [load_features(sidecar(source.path)) for source in sources]
+    for source, state in zip(sources, found, strict=True):
+        if state.samples != source.sha256:
+            raise FileError(
+                str(sidecar(source.path)), f"belongs to other lines than {source.path} has; featurize again"
+            )
+        if fit_digest(state.features) != fit_digest(found[0].features):
+            raise UsageError(f"{source.path}: its features were fitted on other data than those of {sources[0].path}")
+    return replace(found[0], is_applied=any(state.is_applied for state in found))
 
 
 def load_features(path: AnyPath) -> FeatureState:
@@ -178,7 +200,7 @@ def load_features(path: AnyPath) -> FeatureState:
     try:
         document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
         features = features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
-        return FeatureState(features, document["is_applied"] is True)
+        return FeatureState(features, document["is_applied"] is True, str(document["samples"]))
     except FileError:
         raise
     except UNUSABLE as error:
