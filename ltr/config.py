@@ -80,8 +80,13 @@ class RunConfig:
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
     def __post_init__(self) -> None:
+        wrong = []
+        if self.seed < 0:
+            wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
-            raise ValueError(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+            wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+        if wrong:
+            raise ValueError(*wrong)
 
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:

@@ -209,3 +209,14 @@ def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
     with pytest.raises(UsageError, match="two runs would be kept in .*run: give each config a name of its own"):
         list(run_all([RunConfig(), RunConfig()], tmp_path / "runs"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_is_at_least_zero_and_told_beside_what_else_is_wrong(tmp_path):
+    path = tmp_path / "ltr.yaml"
+    path.write_text("seed: -1\ntrain: {epochs: 99999999}\n")
+    with pytest.raises(ConfigError) as told:
+        load_config(path)
+    assert [(each.place.line, each.path, each.message) for each in told.value.problems] == [
+        (1, "seed", "is -1; it must be 0 or more"),
+        (2, "train.epochs", "is 99999999; at most 10000000 are possible"),
+    ]
