@@ -21,7 +21,7 @@ from ltr.statistics import Interval
 class Measured:
     """A ranking of labelled groups, its metrics, and those of what it is compared with."""
 
-    split: str  # test, or train where there is no test data
+    split: str  # of a run test, or train where there is no test data; else given
     groups: Groups
     phi: FloatArray
     ranking: Ranking
@@ -41,7 +41,7 @@ def measured_groups(
     ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, rules(config), listed=listed)
     clusters = resampled_units(groups.candidates.traces)
     return Measured(
-        split="test",
+        split="given",
         groups=groups,
         phi=phi,
         ranking=ranking,

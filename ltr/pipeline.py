@@ -12,7 +12,7 @@ from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
-from ltr.doubts import doubts
+from ltr.doubts import MOST_MARKS, doubts, marks
 from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
@@ -180,6 +180,7 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
         "escape": None if known.escape is None else direction_text(known.escape, names),
         "not_identified": [direction_text(direction, names) for direction in known.not_identified],
         "best_feature": asdict(best),
+        "traces": marks(prepared.groups.candidates)[:MOST_MARKS],
     }
     kind = prepared.groups.candidates.kind
     return Router(kind, names, model.w, prepared.features, asdict(config.train), training)

@@ -1,6 +1,7 @@
 """What a command says of samples that a model ranks, before it shows how well."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,23 @@ def test_a_state_belongs_to_the_lines_it_was_written_for(told, cli):
     code, message = cli.refused("train", "train.x.jsonl", "-o", "two")
     assert code == 3
     assert message == "train.x.features.json: belongs to other lines than train.x.jsonl has; featurize again"
+
+
+def test_what_the_model_learned_from_is_noticed_in_whatever_form_it_comes_back(told, cli):
+    rows = list(tool_rows(range(25)))
+    written("part.jsonl", [row for row in rows if row["trace_id"] in ("t3", "t4")] + list(tool_rows([40, 41])))
+    cli.good("evaluate", "run", "part.jsonl")
+    assert cli.err == "warning: 2 of 4 traces that were compared are among those the model was trained on\n"
+    cli.good("featurize", "train.jsonl", "-m", "run", "-o", "x.npz", "-q")
+    cli.good("evaluate", "run", "x.npz")
+    assert cli.err == "warning: 25 of 25 traces that were compared are among those the model was trained on\n"
+    assert json.loads(cli.good("evaluate", "run", "test.jsonl", "--format", "json"))["split"] == "given"
+
+
+def test_of_many_training_traces_the_lowest_marks_are_kept_and_compared(cli):
+    written("s.jsonl", [row | {"tool_description": "x"} for row in tool_rows(range(1200))])
+    cli.good("train", "s.jsonl", "-o", "run", "-q", "--epochs", "1")
+    written("part.jsonl", tool_rows(range(100, 1300)))
+    cli.good("evaluate", "run", "part.jsonl")
+    seen, compared = (int(number) for number in re.findall(r"(?<= )\d+(?= )", cli.err.replace(",", ""))[:2])
+    assert 850 < seen < compared < 1100

@@ -123,7 +123,7 @@ def test_the_metrics_name_their_rules_and_counts(tmp_path):
         "num_one_candidate": 1,
     }
     rules = {key: flat[key] for key in ("split", "ties", "gain", "rel_threshold", "no_relevant")}
-    assert rules == {"split": "test", "ties": "expected", "gain": "label", "rel_threshold": 1.0, "no_relevant": "skip"}
+    assert rules == {"split": "given", "ties": "expected", "gain": "label", "rel_threshold": 1.0, "no_relevant": "skip"}
 
 
 def test_random_order_is_the_exact_expectation(tmp_path):

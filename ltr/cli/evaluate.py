@@ -123,7 +123,7 @@ def measure(
     qrels: str | None,
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is."""
-    from ltr.doubts import doubts
+    from ltr.doubts import doubts, learned_from
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router
     from ltr.routing import read_for
@@ -132,7 +132,7 @@ def measure(
     if path is None or router is None:
         return evaluate_run(run or "", qrels or "", config)
     groups = read_for(path, tuple(samples), config.data)
-    for doubt in doubts(router, groups.candidates):
+    for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
         warn(doubt)
     return evaluate_router(router, groups, config)
 
