@@ -640,6 +640,13 @@ def test_queries_that_went_wrong_are_explained_by_the_parts_of_two_scores(tools,
     assert re.search(r"  right: get_\w+, at rank \d of 5, probability 0\.\d{3}\n", said)
 
 
+def test_explanations_keep_the_candidate_on_a_narrow_terminal(tools, cli):
+    cli.on_terminal(40)
+    said = cli.good("evaluate", "run", "test.jsonl", "--explain")
+    assert re.search(r"  right: get_\w+\n  at rank \d of 5, probability 0\.\d{3}\n", said)
+    assert max(map(len, re.sub("\x1b\\[\\dm", "", said).split("went wrong")[1].split("\n")[1:])) <= 40
+
+
 def test_a_bar_is_drawn_on_a_terminal_only(tools):
     done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000")
     assert (done.returncode, done.stderr) == (0, b"")
