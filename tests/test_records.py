@@ -11,7 +11,7 @@ from ltr.batch import catalogue
 from ltr.config import EvaluateConfig, RunConfig
 from ltr.groups import read_groups
 from ltr.pipeline import evaluate_router
-from ltr.records import metrics, queries
+from ltr.records import gain, metrics, queries
 from tests.made import written
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}
@@ -144,3 +144,17 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         {"name": "a", "description": "first", "inputs": ""},
         {"name": "b", "description": "", "inputs": ""},
     ]
+
+
+def test_the_gain_over_the_best_feature_resamples_whole_traces(tmp_path):
+    rows = [
+        {"trace_id": trace, "node_id": node, "query": "q", "tool": tool, "label": label, "features": [1 - label, x2]}
+        for trace in range(8)
+        for node in range(6)
+        for tool, label, x2 in (("a", 1, trace % 2), ("b", 0, 0))
+    ]  # Top-1 is 1 in every other trace, that of x1 alone 0
+    groups = read_groups(written(tmp_path / "s.jsonl", rows))
+    interval = gain(evaluate_router(ROUTER, groups, RunConfig()), seed=0)
+    deviation = (0.5 * 0.5 / 8) ** 0.5
+    assert interval.mean == 0.5
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)

@@ -132,9 +132,10 @@ def measure(
     if path is None or router is None:
         return evaluate_run(run or "", qrels or "", config)
     groups = read_for(path, tuple(samples), config.data)
+    measured = evaluate_router(router, groups, config)
     for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
         warn(doubt)
-    return evaluate_router(router, groups, config)
+    return measured
 
 
 def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
