@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.artifacts import TOOLS, Router, load_router
+from ltr.artifacts import TOOLS, Router, load_router, refuse_changed
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
 from ltr.config import DataConfig
 from ltr.errors import UsageError
@@ -49,6 +49,10 @@ class Ranker:
 
     def rank(self, query: str, k: int | None = None) -> tuple[Choice, ...]:
         """The catalogue's candidates for the query, best first, the first k of them."""
+        if not query.strip():
+            raise UsageError(f"the query {query!r} says nothing; a text is needed")
+        if k is not None and k < 1:
+            raise UsageError(f"k is {k}; at least 1 is needed")
         return next(answers(self.router, self._offered(query), k)).choices
 
     def _offered(self, query: str) -> Candidates:
@@ -70,9 +74,12 @@ def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None 
 
 
 def own_tools(path: AnyPath) -> ToolCatalogue | None:
-    """The tools that a run directory, or that of a model.json, keeps; None where it keeps none."""
+    """The tools that a run directory, or that of a model.json, keeps, as they were written; None without any."""
     own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
-    return read_tools(own) if own.exists() else None
+    if not own.exists():
+        return None
+    refuse_changed(own)
+    return read_tools(own)
 
 
 def read_for(

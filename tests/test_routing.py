@@ -1,5 +1,6 @@
 """A trained run put to work."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,3 +97,18 @@ def test_what_is_no_model_is_named(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileError, match="model.json|nowhere"):
         load(Path(path))
+
+
+@pytest.mark.parametrize("query, k", [("", None), (" \t", 3), ("mail?", 0), ("mail?", -1)])
+def test_a_query_says_something_and_k_is_at_least_one(home, query, k):
+    with pytest.raises(UsageError, match="says nothing; a text is needed|at least 1 is needed"):
+        load(home / "tools").rank(query, k)
+
+
+def test_tools_that_were_changed_since_the_run_are_refused(home, tmp_path):
+    shutil.copytree(home / "tools", tmp_path / "run")
+    with (tmp_path / "run" / "tools.jsonl").open("a") as tools:
+        tools.write('{"name": "smuggled"}\n')
+    with pytest.raises(FileError, match="tools.jsonl: its checksum is not the one in run.json"):
+        load(tmp_path / "run")
+    assert load(tmp_path / "run", tools=home / "tools" / "tools.jsonl").rank("mail?")

@@ -79,6 +79,8 @@ def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k
     """The answer to the query, or to each line of stdin."""
     from ltr.routing import Answer, load
 
+    if not query.strip():
+        raise UsageError("the QUERY is blank; a text is needed")
     ranker = load(model, tools=tools, graphs=graphs)
     texts = typed_queries() if query == "-" else iter([query])
     return (Answer("", "", text, ranker.rank(text, k)) for text in texts)
