@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ltr.arrays import BoolArray, FloatArray
-from ltr.baselines import Rules, measure
+from ltr.baselines import BestFeature, Rules, measure
 from ltr.config import RunConfig
 from ltr.errors import UsageError
 from ltr.files import AnyPath
@@ -29,6 +29,7 @@ class Measured:
     baselines: dict[str, Evaluation]
     intervals: dict[str, Interval]  # of each mean
     unit: str  # what was resampled for them: query, or trace where one holds several
+    best: BestFeature | None = None  # the column that the baseline of that name ranks by
     parts: Parts | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 

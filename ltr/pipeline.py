@@ -194,7 +194,7 @@ def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: F
         return measured
     best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
     beside = baselines(phi, groups.labels, groups.offsets, keys, rules(config), best, router.names)
-    return replace(measured, baselines=beside)
+    return replace(measured, baselines=beside, best=best)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

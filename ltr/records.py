@@ -155,6 +155,8 @@ def metrics(measured: Measured) -> dict[str, Any]:
     flat |= {**measured.counts, **_uncertainty(measured)}
     flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
     flat |= _by_part(measured)
+    if measured.best:
+        flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
     return flat

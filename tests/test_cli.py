@@ -640,6 +640,12 @@ def test_queries_that_went_wrong_are_explained_by_the_parts_of_two_scores(tools,
     assert re.search(r"  right: get_\w+, at rank \d of 5, probability 0\.\d{3}\n", said)
 
 
+def test_queries_without_a_right_candidate_are_not_said_to_have_gone_well(tools, cli):
+    written("none.jsonl", [row | {"label": 0} for row in tool_rows(range(30, 32))])
+    said = cli.good("evaluate", "run", "none.jsonl", "--explain", "--no-relevant", "zero", "--format", "human")
+    assert said.endswith("\nno query with a right candidate went wrong\n")
+
+
 def test_explanations_keep_the_candidate_on_a_narrow_terminal(tools, cli):
     cli.on_terminal(40)
     said = cli.good("evaluate", "run", "test.jsonl", "--explain")

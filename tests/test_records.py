@@ -158,3 +158,9 @@ def test_the_gain_over_the_best_feature_resamples_whole_traces(tmp_path):
     deviation = (0.5 * 0.5 / 8) ** 0.5
     assert interval.mean == 0.5
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)
+
+
+def test_the_best_feature_is_named_beside_its_numbers(tmp_path):
+    flat = metrics(measured(tmp_path, [WRONG]))
+    assert (flat["best_feature"], flat["best_feature.sign"]) == ("x1", 1)
+    assert "best_feature" not in metrics(measured(tmp_path, [WRONG], baselines=False))

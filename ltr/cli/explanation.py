@@ -18,7 +18,8 @@ def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> li
 
     found, explanations = wrong(measured, router, most)
     if not found:
-        return ["", "no query went wrong"]
+        with_right = " with a right candidate" if measured.evaluation.num_no_relevant else ""
+        return ["", f"no query{with_right} went wrong"]
     title = f"{count(found, 'query', 'queries')} went wrong; where the right candidate is least probable:"
     return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
