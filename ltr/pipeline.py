@@ -12,7 +12,7 @@ from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
-from ltr.doubts import MOST_MARKS, doubts, marks
+from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
 from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
@@ -76,7 +76,7 @@ def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult
     measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train")
     warnings += (*prepared.warnings, *doubts(router, test.candidates if test else train[0].candidates))
-    told = tuple(dict.fromkeys(warnings))
+    told = tuple(dict.fromkeys((*warnings, *nothing_right(measured.evaluation))))
     return RunResult(decided(config, prepared), router, model, prepared.groups, measured, told)
 
 

@@ -145,3 +145,17 @@ def test_of_many_training_traces_the_lowest_marks_are_kept_and_compared(cli):
     cli.good("evaluate", "run", "part.jsonl")
     seen, compared = (int(number) for number in re.findall(r"(?<= )\d+(?= )", cli.err.replace(",", ""))[:2])
     assert 850 < seen < compared < 1100
+
+
+def test_labels_that_never_reach_the_threshold_are_warned_about_and_a_lower_one_counts_them(cli):
+    written("s.jsonl", [row | {"label": row["label"] / 2} for row in tool_rows(range(25))])
+    cli.good("train", "s.jsonl", "-o", "run")
+    told = "no query has a candidate with a label of 1 or more, so none is right; lower --rel-threshold"
+    assert cli.err == f"warning: {told}\n"
+    assert json.loads(Path("run/run.json").read_bytes())["warnings"] == [told]
+    cli.good("evaluate", "run", "s.jsonl")
+    assert cli.err.splitlines()[-1] == f"warning: {told}"
+    flat = json.loads(cli.good("train", "s.jsonl", "-o", "half", "--rel-threshold", "0.5", "--format", "json"))
+    assert (cli.err, flat["num_queries"]) == ("", 50)
+    flat = json.loads(cli.good("train", "s.jsonl", "-o", "zero", "--no-relevant", "zero", "--format", "json"))
+    assert flat["num_queries"] == 50

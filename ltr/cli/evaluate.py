@@ -123,7 +123,7 @@ def measure(
     qrels: str | None,
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is."""
-    from ltr.doubts import doubts, learned_from
+    from ltr.doubts import doubts, learned_from, nothing_right
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router
     from ltr.routing import read_for
@@ -134,6 +134,8 @@ def measure(
     groups = read_for(path, tuple(samples), config.data)
     measured = evaluate_router(router, groups, config)
     for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
+        warn(doubt)
+    for doubt in nothing_right(measured.evaluation):
         warn(doubt)
     return measured
 
