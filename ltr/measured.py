@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ltr.arrays import BoolArray, FloatArray
 from ltr.baselines import BestFeature, Rules, measure
 from ltr.config import RunConfig
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.files import AnyPath
 from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
 from ltr.intervals import intervals, resampled_units
+from ltr.jsonlines import excerpt
 from ltr.metrics import Evaluation
 from ltr.parts import Parts, parts_by
 from ltr.ranking import Ranking
@@ -38,6 +41,8 @@ def measured_groups(
     groups: Groups, phi: FloatArray, scores: FloatArray, config: RunConfig, *, listed: BoolArray | None = None
 ) -> Measured:
     """The groups ranked by the scores and measured by the rules of the config; no baselines."""
+    if config.evaluate.no_relevant == "error":
+        refuse_nothing_right(groups, config.evaluate.rel_threshold)
     keys = key_order(groups.candidates)
     ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, rules(config), listed=listed)
     clusters = resampled_units(groups.candidates.traces)
@@ -52,6 +57,18 @@ def measured_groups(
         unit="query" if clusters is None else "trace",
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
     )
+
+
+def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
+    """Raise for the first query without a right candidate, saying where it stands."""
+    is_right = np.logical_or.reduceat(groups.labels >= rel_threshold, groups.offsets[:-1])
+    if is_right.all():
+        return
+    group, candidates = int(np.argmin(is_right)), groups.candidates
+    trace, node = candidates.trace_ids[candidates.traces[group]], candidates.node_ids[group]
+    where = "{}:{}: ".format(*candidates.place(int(groups.offsets[group]))) if candidates.files else ""
+    named = f"the query of trace {excerpt(trace)}, node {excerpt(node)},"
+    raise DataError(f"{where}{named} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
 
 
 def rules(config: RunConfig) -> Rules:
