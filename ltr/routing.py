@@ -104,13 +104,14 @@ def answers(router: Router, candidates: Candidates, k: int | None = None) -> Ite
             candidates.node_ids[group],
             candidates.query_texts[candidates.queries[group]],
             tuple(
-                _choice(router, candidates, place, row, phi, probabilities) for place, row in enumerate(rows, start=1)
+                _choice(router, candidates, place, row, phi=phi, probabilities=probabilities)
+                for place, row in enumerate(rows, start=1)
             ),
         )
 
 
 def _choice(
-    router: Router, candidates: Candidates, place: int, row: int, phi: FloatArray, probabilities: FloatArray
+    router: Router, candidates: Candidates, place: int, row: int, *, phi: FloatArray, probabilities: FloatArray
 ) -> Choice:
     return Choice(
         place,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import ltr
 from ltr.batch import run_and_save
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import FileError, UsageError
@@ -112,3 +113,14 @@ def test_tools_that_were_changed_since_the_run_are_refused(home, tmp_path):
     with pytest.raises(FileError, match="tools.jsonl: its checksum is not the one in run.json"):
         load(tmp_path / "run")
     assert load(tmp_path / "run", tools=home / "tools" / "tools.jsonl").rank("mail?")
+
+
+def test_what_the_commands_do_python_can_do(home, tmp_path):
+    bare = [{key: row[key] for key in row if key != "tool_description"} for row in tool_rows(range(5))]
+    samples = written(tmp_path / "bare.jsonl", bare)
+    router = ltr.load_router(home / "tools")
+    groups = ltr.read_for(home / "tools", str(samples), ltr.DataConfig())
+    measured = ltr.evaluate_router(router, groups, ltr.RunConfig())
+    own = ltr.read_groups(samples, tools=ltr.read_tools(home / "tools" / "tools.jsonl"))
+    assert measured.evaluation.means == ltr.evaluate_router(router, own, ltr.RunConfig()).evaluation.means
+    assert len(list(ltr.answers(router, groups.candidates, 1))) == 10

@@ -67,11 +67,11 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
     refuse_outside("phi", phi, offsets, least=-LARGEST)
     labels = _numbers(arrays["labels"], len(phi))
     per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
-    return Groups(_candidates(path, arrays, phi, offsets, features), labels, offsets, *per_group)
+    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, *per_group)
 
 
 def _candidates(
-    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, features: FittedFeatures
+    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
 ) -> Candidates:
     tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)}
     tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
