@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.batch import Finished, run_all, run_and_save
+    from ltr.artifacts import Router, load_router
+    from ltr.batch import Finished, featurize_and_save, run_all, run_and_save
+    from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
     from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
     from ltr.errors import (
@@ -30,20 +32,30 @@ if TYPE_CHECKING:
     from ltr.measured import Measured, evaluate_run
     from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
     from ltr.model import Model, Training
-    from ltr.pipeline import RunResult, run
+    from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
-    from ltr.routing import Answer, Choice, Ranker, load
+    from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.significance import holm, paired_t_p, permutation_p
+    from ltr.starter import write_starter
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
     from ltr.train import TrainConfig, fit
     from ltr.validate import Finding, Report, validate_run, validate_samples
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
+    "ltr.artifacts": (
+        "Router",
+        "load_router",
+    ),
     "ltr.batch": (
         "Finished",
+        "featurize_and_save",
         "run_all",
         "run_and_save",
+    ),
+    "ltr.catalogues": (
+        "read_graphs",
+        "read_tools",
     ),
     "ltr.compare": (
         "Comparison",
@@ -99,6 +111,7 @@ _HOMES = {
     ),
     "ltr.pipeline": (
         "RunResult",
+        "evaluate_router",
         "run",
     ),
     "ltr.ranking": (
@@ -111,13 +124,16 @@ _HOMES = {
         "Answer",
         "Choice",
         "Ranker",
+        "answers",
         "load",
+        "read_for",
     ),
     "ltr.significance": (
         "holm",
         "paired_t_p",
         "permutation_p",
     ),
+    "ltr.starter": ("write_starter",),
     "ltr.statistics": (
         "Interval",
         "bootstrap_difference",
@@ -160,6 +176,7 @@ __all__ = [
     "Ranker",
     "Ranking",
     "Report",
+    "Router",
     "RunConfig",
     "RunError",
     "RunResult",
@@ -171,13 +188,16 @@ __all__ = [
     "UnknownNameError",
     "UsageError",
     "__version__",
+    "answers",
     "bootstrap_difference",
     "bootstrap_mean",
     "compare_runs",
     "evaluate",
+    "evaluate_router",
     "evaluate_run",
     "export",
     "feature",
+    "featurize_and_save",
     "fit",
     "fit_features",
     "holm",
@@ -185,19 +205,24 @@ __all__ = [
     "intervals",
     "load",
     "load_config",
+    "load_router",
     "measure",
     "order",
     "paired_t_p",
     "permutation_p",
     "rank",
     "rank_lists",
+    "read_for",
+    "read_graphs",
     "read_groups",
+    "read_tools",
     "run",
     "run_all",
     "run_and_save",
     "stop_probabilities",
     "validate_run",
     "validate_samples",
+    "write_starter",
 ]
 
 

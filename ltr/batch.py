@@ -30,11 +30,10 @@ from ltr.artifacts import (
     write_metrics,
     write_record,
 )
-from ltr.columns import SourceFile
 from ltr.config import RunConfig, relocated, render
 from ltr.errors import UsageError
 from ltr.features import FittedFeatures
-from ltr.files import STDIN, AnyPath, digest, inside, write_lines, write_text
+from ltr.files import AnyPath, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
 from ltr.pipeline import RunResult, Watch, prepare, read, run
@@ -69,12 +68,13 @@ def run_and_save(
     start = clock()
     refuse_taken(directory, overwrite=overwrite)
     result = run(config, on_epoch=on_epoch)
+    known = record(result, Path(directory))  # before anything of an older run is removed
     home = claim(directory, overwrite=overwrite)
     computed = clock() - start
     save(result, home)
     timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
     write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-    write_record(home, record(result, home, timings))
+    write_record(home, {**known, "timings": timings})
     return Finished(home, result, clock() - start)
 
 
@@ -109,7 +109,7 @@ def featurize_and_save(
     if features is None:
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
-    write(out, groups, phi, features)
+    write(out, groups, phi, features, is_applied=model is not None)
     return groups, features.names
 
 
@@ -129,7 +129,7 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
     if str(path).endswith(".npz"):
         return load_columns(path)[1]
     if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(path))
+        return load_features(sidecar(path)).features
     features = load_router(path).features
     if features is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
@@ -145,25 +145,16 @@ def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
             yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
 
 
-def record(result: RunResult, home: Path, timings: dict[str, float]) -> dict[str, Any]:
-    """What run.json says of the run."""
-    measured = () if result.measured.groups is result.train else result.measured.groups.candidates.files
+def record(result: RunResult, home: Path) -> dict[str, Any]:
+    """What run.json says of the run, all but its times."""
+    read_by = [result.train.candidates, result.measured.groups.candidates]
+    files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
     return {
         "name": result.config.name,
         "seed": result.config.seed,
-        "inputs": inputs([*result.train.candidates.files, *measured, *catalogues(result)], home),
+        "inputs": inputs(files, home),
         "warnings": list(result.warnings),
-        "timings": timings,
     }
-
-
-def catalogues(result: RunResult) -> Iterator[SourceFile]:
-    """The catalogues that were read; featurised columns need none."""
-    data = result.config.data
-    for path in (data.tools, data.graphs):
-        if path is not None and path != STDIN and not str(data.train).endswith(".npz"):
-            content = digest(path)
-            yield SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 
 def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:

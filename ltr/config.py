@@ -10,7 +10,7 @@ from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
-from ltr.features import RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
+from ltr.features import FEATURES, RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.metrics.presets import PresetName
@@ -36,8 +36,16 @@ class DataConfig:
     """A catalogue that gives the trees of graphs."""
 
     def __post_init__(self) -> None:
+        wrong = [f"{key} is blank; a path is needed" for key in PATHS if _has_blank(getattr(self, key))]
         if isinstance(self.test, float) and not 0 < self.test < 1:
-            raise ValueError(f"test {self.test} is not a share between 0 and 1")
+            wrong.append(f"test {self.test} is not a share between 0 and 1")
+        if wrong:
+            raise ValueError(*wrong)
+
+
+def _has_blank(paths: object) -> bool:
+    names = paths if isinstance(paths, tuple) else (paths,)
+    return any(isinstance(name, str) and not name.strip() for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +101,13 @@ class RunConfig:
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
     def __post_init__(self) -> None:
+        wrong = []
+        if self.seed < 0:
+            wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
-            raise ValueError(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+            wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+        if wrong:
+            raise ValueError(*wrong)
 
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -146,7 +159,8 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
                 look_up(name)
         except LtrError as error:
             yield address, str(error)
-    yield from _repeated(_listed(value.get("features")))
+    yield from _repeated(features)
+    yield from _of_other_kind(value.get("kind"), features)
 
 
 def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
@@ -158,6 +172,16 @@ def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
             yield ("features", place), f"{name} stands twice"
         if isinstance(name, str):
             seen.add(name)
+
+
+def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[Address, str]]:
+    """Features of another kind than the config names, or than the first of them is of."""
+    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
+    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
+    wanted = kind if kind in SPECIFICATION else next(filter(None, kinds), None)
+    for place, found in enumerate(kinds):
+        if found and found != wanted:
+            yield ("features", place), f"{names[place]} is a feature of {found}s; one of {wanted}s is needed"
 
 
 def _listed(value: Value) -> list[Value]:
@@ -198,9 +222,13 @@ def _resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:
         if place.source != document.source or value is None or isinstance(value, float):
             continue
         names = (value,) if isinstance(value, str) else value
-        joined = tuple(name if name == STDIN else str(base / name) for name in names)
+        joined = tuple(name if name == STDIN else str(base / _from_home(name)) for name in names)
         changes[key] = joined[0] if isinstance(value, str) else joined
     return replace(data, **changes)
+
+
+def _from_home(name: str) -> Path:
+    return Path.home() / name[2:] if name.startswith("~/") else Path(name)
 
 
 def relocated(config: RunConfig, directory: Path) -> RunConfig:

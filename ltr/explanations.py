@@ -42,7 +42,7 @@ def wrong(measured: Measured, router: Router, most: int) -> tuple[int, list[Expl
     listed = order(measured.ranking, measured.evaluation.ties)
     firsts = listed[measured.groups.offsets[:-1]]
     is_wrong = measured.evaluation.rank > 1
-    return _explained(measured, router, is_wrong, ("first", firsts), most, lambda p: p)
+    return _explained(measured, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
 
 
 def rescued(measured: Measured, router: Router, most: int) -> tuple[int, list[Explanation]]:
@@ -55,7 +55,7 @@ def rescued(measured: Measured, router: Router, most: int) -> tuple[int, list[Ex
     alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
     firsts = order(alone, measured.evaluation.ties)[measured.groups.offsets[:-1]]
     is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
-    return _explained(measured, router, is_rescued, (f"by {best['name']}", firsts), most, lambda p: -p)
+    return _explained(measured, router, is_rescued, (f"by {best['name']}", firsts), most=most, urgency=lambda p: -p)
 
 
 def _explained(
@@ -63,6 +63,7 @@ def _explained(
     router: Router,
     chosen: "np.typing.NDArray[np.bool_]",
     other: tuple[str, IntArray],
+    *,
     most: int,
     urgency: Callable[[float], float],
 ) -> tuple[int, list[Explanation]]:
@@ -72,7 +73,13 @@ def _explained(
     probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
     groups = sorted(groups, key=lambda group: urgency(float(probabilities[right[group]])))
     return len(groups), [
-        _explanation(measured, router, group, ((role, int(rows[group])), ("right", int(right[group]))), probabilities)
+        _explanation(
+            measured,
+            router,
+            group,
+            ((role, int(rows[group])), ("right", int(right[group]))),
+            probabilities=probabilities,
+        )
         for group in groups[:most]
     ]
 
@@ -82,6 +89,7 @@ def _explanation(
     router: Router,
     group: int,
     rows: tuple[tuple[str, int], tuple[str, int]],
+    *,
     probabilities: FloatArray,
 ) -> Explanation:
     candidates = measured.groups.candidates

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
-from ltr.catalogues import GraphCatalogue, ToolCatalogue, ToolText, graph_columns, tool_columns
+from ltr.catalogues import GraphCatalogue, ToolCatalogue, ToolText, graph_columns, retold, tool_columns
 from ltr.columns import SourceFile, place, recoded
 from ltr.errors import SampleError
 from ltr.files import AnyPath, expand
@@ -46,6 +46,9 @@ class Candidates:
     feature_names: tuple[str, ...]
     lines: IntArray  # (rows,) line numbers counted through all files, for `place`
     files: tuple[SourceFile, ...]
+    fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
+    are_applied: bool = False  # ready numbers of features fitted before, on whatever samples, and not cross-fitted
+    catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
 
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""
@@ -198,6 +201,15 @@ def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Val
     """
     renumbered, distinct = recoded(codes)
     return renumbered, tuple(table[code] for code in distinct.tolist())
+
+
+def described(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
+    """The candidates; tools that bear no text of their own have the catalogue's."""
+    if candidates.kind != "tool" or candidates.features is not None:
+        return candidates
+    names, own = (candidates.names, candidates.name_texts), (candidates.texts, candidates.tool_texts)
+    texts, tool_texts = retold(names, own, lambda name, text: text if any(text) else tools.get(name, text))
+    return replace(candidates, texts=texts, tool_texts=tool_texts)
 
 
 def key_order(candidates: Candidates) -> IntArray:

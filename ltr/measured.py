@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray
-from ltr.baselines import Rules, evaluate_as, measure
+from ltr.baselines import BestFeature, Rules, evaluate_as, measure
 from ltr.config import RunConfig
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.files import AnyPath
 from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
 from ltr.intervals import intervals, resampled_units
+from ltr.jsonlines import excerpt
 from ltr.metrics import Evaluation
 from ltr.metrics.presets import PresetName, preset_metrics
 from ltr.parts import Parts, parts_by
@@ -26,7 +27,7 @@ UNBOUNDED = 10**9  # no cutoff finds what is not in the list
 class Measured:
     """A ranking of labelled groups, its metrics, and those of what it is compared with."""
 
-    split: str  # test, or train where there is no test data
+    split: str  # of a run test, or train where there is no test data; else given
     groups: Groups
     phi: FloatArray
     ranking: Ranking
@@ -36,6 +37,7 @@ class Measured:
     unit: str  # what was resampled for them: query, or trace where one holds several
     preset: PresetName = "ltr"
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
+    best: BestFeature | None = None  # the column that the baseline of that name ranks by
     parts: Parts | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
@@ -50,11 +52,13 @@ def measured_groups(
     also: Iterable[str] = (),
 ) -> Measured:
     """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
+    if config.evaluate.no_relevant == "error":
+        refuse_nothing_right(groups, config.evaluate.rel_threshold)
     keys, asked = key_order(groups.candidates), rules(config, groups, listed=listed, also=also)
     ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, asked, listed=listed)
     clusters = resampled_units(groups.candidates.traces)
     return Measured(
-        split="test",
+        split="given",
         groups=groups,
         phi=phi,
         ranking=ranking,
@@ -66,6 +70,18 @@ def measured_groups(
         extremes=_extremes(ranking, groups, asked, evaluation),
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
     )
+
+
+def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
+    """Raise for the first query without a right candidate, saying where it stands."""
+    is_right = np.logical_or.reduceat(groups.labels >= rel_threshold, groups.offsets[:-1])
+    if is_right.all():
+        return
+    group, candidates = int(np.argmin(is_right)), groups.candidates
+    trace, node = candidates.trace_ids[candidates.traces[group]], candidates.node_ids[group]
+    where = "{}:{}: ".format(*candidates.place(int(groups.offsets[group]))) if candidates.files else ""
+    named = f"the query of trace {excerpt(trace)}, node {excerpt(node)},"
+    raise DataError(f"{where}{named} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
 
 
 def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Iterable[str] = ()) -> Rules:

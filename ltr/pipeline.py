@@ -7,14 +7,16 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
+from ltr.artifacts import Router, fit_digest, load_columns, nameless, sidecar, state_of
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
+from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
+from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
 from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
-from ltr.files import expand
+from ltr.files import STDIN, digest, expand
 from ltr.groups import Groups, key_order, read_groups, select
 from ltr.measured import Measured, measured_groups, rules
 from ltr.metrics import all_named
@@ -50,6 +52,11 @@ class RunResult:
     warnings: tuple[str, ...]
 
 
+APPLIED = (
+    "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
+    "samples, the weights trust them too much"
+)
+STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
 Watch = Callable[[Epoch], None]
 
 
@@ -69,7 +76,9 @@ def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult
     router = new_router(config, prepared, model, best)
     measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train")
-    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings + prepared.warnings)
+    warnings += (*prepared.warnings, *doubts(router, test.candidates if test else train[0].candidates))
+    told = tuple(dict.fromkeys((*warnings, *nothing_right(measured.evaluation))))
+    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, told)
 
 
 def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
@@ -81,9 +90,10 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
     if isinstance(data.test, float):
-        if state is not None and any(each is not None for each in state.states):
+        if state is not None:
             raise UsageError(
-                "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
+                "test is a share, and the samples bear features, or vectors of texts, fitted on all of them; "
+                "name a file of test samples"
             )
         kept, drawn = _split((train, state), data.test, config.seed)
         return kept, drawn, _warnings(kept[0], drawn)
@@ -92,7 +102,10 @@ def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Group
 
 
 def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
-    return tuple(f"{each.code}: {each.message}" for each in quick_findings(train, test))
+    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    if train.candidates.features is not None and not train.candidates.fit:
+        found.append(STATELESS)
+    return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
 
 
 def read(
@@ -107,20 +120,30 @@ def read(
         return load_columns(packed[0])
     tools = read_tools(data.tools) if data.tools else None
     graphs = read_graphs(data.graphs) if data.graphs else None
+    catalogues = tuple(_source(path) for path in (data.tools, data.graphs) if path and path != STDIN)
     groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
     if groups.candidates.features is None:
         return groups, None
-    return _with_state(groups, files)
+    return _with_state(groups)
 
 
-def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeatures | None]:
-    """Ready numbers with the state that lies beside their file, and the names it gives them."""
-    if len(files) > 1 or not sidecar(files[0]).exists():
+def _source(path: str) -> SourceFile:
+    content = digest(path)
+    return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
+
+
+def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
+    """Ready numbers with the state that lies beside their files, and the names it gives them."""
+    ready, found = groups.candidates, state_of(groups.candidates.files)
+    if found is None:
         return groups, None
-    state, ready = load_features(sidecar(files[0])), groups.candidates
+    state, path = found.features, ready.files[0].path
     if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
-        raise DataError(f"{sidecar(files[0])}: its {len(state.names)} {state.kind} features do not fit {files[0]}")
-    return replace(groups, candidates=replace(ready, feature_names=state.names)), state
+        raise DataError(f"{sidecar(path)}: its {len(state.names)} {state.kind} features do not fit {path}")
+    fit = fit_digest(state)
+    ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
+    return replace(groups, candidates=ready), state
 
 
 def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:
@@ -158,6 +181,7 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
         "escape": None if known.escape is None else direction_text(known.escape, names),
         "not_identified": [direction_text(direction, names) for direction in known.not_identified],
         "best_feature": asdict(best),
+        "traces": marks(prepared.groups.candidates)[:MOST_MARKS],
     }
     kind = prepared.groups.candidates.kind
     return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
@@ -174,7 +198,7 @@ def evaluate_router(
     best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
     asked = rules(config, groups, also=also)
     beside = baselines(phi, groups.labels, groups.offsets, keys, asked, best, router.names)
-    return replace(measured, baselines=beside)
+    return replace(measured, baselines=beside, best=best)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

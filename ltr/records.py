@@ -65,7 +65,7 @@ def queries(measured: Measured, router: Router | None = None, *, explain: bool =
     starts = measured.groups.offsets.tolist()
     for group in range(len(starts) - 1):
         rows = listed[starts[group] : starts[group + 1]]
-        record = _query(measured, group, rows, int(true_rows[group]), probabilities)
+        record = _query(measured, group, rows, int(true_rows[group]), probabilities=probabilities)
         if explain and router:
             sides = {"predicted": int(rows[0]), "true": int(true_rows[group])}
             added = {side: contributions(router, measured.phi, row) for side, row in sides.items()}
@@ -90,7 +90,7 @@ def contributions(router: Router, phi: FloatArray, row: int) -> dict[str, float]
     return {name: float(value) for name, value in zip(router.names, router.w * phi[row], strict=True)}
 
 
-def _query(measured: Measured, group: int, rows: IntArray, true_row: int, probabilities: FloatArray) -> Query:
+def _query(measured: Measured, group: int, rows: IntArray, true_row: int, *, probabilities: FloatArray) -> Query:
     candidates, result = measured.groups.candidates, measured.evaluation
     first = rows[:LISTED][~np.isneginf(measured.ranking.scores[rows[:LISTED]])]
     names = [candidates.name_texts[code] for code in candidates.names[first].tolist()]
@@ -161,6 +161,8 @@ def metrics(measured: Measured) -> dict[str, Any]:
     flat |= {**measured.counts, **_uncertainty(measured)}
     flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
     flat |= _by_part(measured)
+    if measured.best:
+        flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
     return flat

@@ -1,17 +1,19 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.artifacts import TOOLS, Router, load_router
+from ltr.artifacts import TOOLS, Router, load_router, refuse_changed
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
+from ltr.config import DataConfig
 from ltr.errors import UsageError
 from ltr.files import AnyPath
-from ltr.groups import Candidates, key_order
+from ltr.groups import Candidates, Groups, described, key_order
 from ltr.listwise import softmax
 from ltr.offers import offered_graphs, offered_tools
+from ltr.pipeline import read
 from ltr.ranking import Ties, order, rank
 from ltr.records import contributions
 
@@ -47,6 +49,10 @@ class Ranker:
 
     def rank(self, query: str, k: int | None = None) -> tuple[Choice, ...]:
         """The catalogue's candidates for the query, best first, the first k of them."""
+        if not query.strip():
+            raise UsageError(f"the query {query!r} says nothing; a text is needed")
+        if k is not None and k < 1:
+            raise UsageError(f"k is {k}; at least 1 is needed")
         return next(answers(self.router, self._offered(query), k)).choices
 
     def _offered(self, query: str) -> Candidates:
@@ -60,14 +66,29 @@ class Ranker:
 
 def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Ranker:
     """The ranker of a run directory or model.json: with its own tools, or those of another catalogue."""
-    router = load_router(path)
-    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
-    catalogue = tools if tools is not None else own if own.exists() else None
     return Ranker(
-        router,
-        None if catalogue is None else read_tools(catalogue),
+        load_router(path),
+        own_tools(path) if tools is None else read_tools(tools),
         None if graphs is None else read_graphs(graphs),
     )
+
+
+def own_tools(path: AnyPath) -> ToolCatalogue | None:
+    """The tools that a run directory, or that of a model.json, keeps, as they were written; None without any."""
+    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
+    if not own.exists():
+        return None
+    refuse_changed(own)
+    return read_tools(own)
+
+
+def read_for(
+    model: AnyPath, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+) -> Groups:
+    """The groups of samples; tools without a text have the one that the model's run keeps."""
+    groups, _ = read(samples, data, labels_required=labels_required)
+    own = own_tools(model) if data.tools is None else None
+    return replace(groups, candidates=described(groups.candidates, own)) if own else groups
 
 
 def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
@@ -83,13 +104,14 @@ def answers(router: Router, candidates: Candidates, k: int | None = None) -> Ite
             candidates.node_ids[group],
             candidates.query_texts[candidates.queries[group]],
             tuple(
-                _choice(router, candidates, place, row, phi, probabilities) for place, row in enumerate(rows, start=1)
+                _choice(router, candidates, place, row, phi=phi, probabilities=probabilities)
+                for place, row in enumerate(rows, start=1)
             ),
         )
 
 
 def _choice(
-    router: Router, candidates: Candidates, place: int, row: int, phi: FloatArray, probabilities: FloatArray
+    router: Router, candidates: Candidates, place: int, row: int, *, phi: FloatArray, probabilities: FloatArray
 ) -> Choice:
     return Choice(
         place,

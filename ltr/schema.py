@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ltr.arrays import LARGEST
 from ltr.errors import FieldError
 from ltr.jsonlines import excerpt
 
 Kind = Literal["tool", "graph"]
 Id = int | str
-Label = Annotated[float, msgspec.Meta(ge=0)]
+Label = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Weight = Annotated[float, msgspec.Meta(gt=0)]
 
 NO_TREE = (b"", b"null")
@@ -25,8 +27,8 @@ NEEDED: Mapping[str, str] = {
     "tool_description": TEXT_NEEDED,
     "candidate_id": "the id of a graph is needed",
     "candidate_type": TEXT_NEEDED,
-    "label": "a finite number of at least 0 is needed",
-    "features": "a list of finite numbers is needed",
+    "label": "a number from 0 to 1e300 is needed",
+    "features": "a list of numbers from -1e300 to 1e300 is needed",
     "weight": "a finite number above 0 is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",
     "candidates": "a list of candidates is needed",
@@ -43,7 +45,7 @@ class Candidate(msgspec.Struct):
     candidate_type: str | None = None
     tree: msgspec.Raw = msgspec.Raw()  # decoded once for all its repetitions, by `graphs`
     label: Label | None = None
-    features: list[float] | None = None
+    features: list[Number] | None = None
 
 
 class Sample(Candidate, kw_only=True):

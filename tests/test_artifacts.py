@@ -247,7 +247,7 @@ def test_featurised_lines_are_the_samples_with_their_features(tmp_path, name):
     result = featurized(tmp_path, "tool", name, rows)
     groups = read_groups(tmp_path / name)
     assert groups.candidates.features.tobytes() == result.measured.phi.tobytes()
-    assert load_features(sidecar(tmp_path / name)).names == result.router.names
+    assert load_features(sidecar(tmp_path / name)).features.names == result.router.names
     if name == "x.jsonl":
         lines = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
         assert [{key: line[key] for key in line if key != "features"} for line in lines] == rows
@@ -295,7 +295,7 @@ def test_a_damaged_sidecar_is_refused(tmp_path):
     for _ in range(300):
         file.write_bytes(damaged(generator, content))
         try:
-            features = load_features(file)
+            features = load_features(file).features
         except FileError as error:
             assert "x.features" in str(error)  # noqa: PT017
             continue

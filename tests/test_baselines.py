@@ -51,3 +51,13 @@ def test_graded_labels_above_zero_count_for_the_choice():
 def test_the_rules_are_handed_on():
     result = measure(PHI[:, 0], LABELS, OFFSETS, np.arange(5), Rules(("hit@2",), "worst", 1.0, "zero"))[1]
     assert (result.ties, result.no_relevant, "hit@2" in result.means) == ("worst", "zero", True)
+
+
+def test_the_greatest_mrr_decides_before_the_greatest_top1():
+    ranks = {"a": (2, 2, 2), "b": (1, 5, 5)}  # of the right one among 7: MRR 1/2 and 7/15, Top-1 0 and 1/3
+    others = np.arange(6)
+    columns = [
+        np.concatenate([np.concatenate([[6.5 - rank], others]) for rank in of_feature]) for of_feature in ranks.values()
+    ]
+    labels, offsets = np.tile([1.0, 0, 0, 0, 0, 0, 0], 3), np.array([0, 7, 14, 21])
+    assert best_feature(list(ranks), np.column_stack(columns), labels, offsets) == BestFeature("a", 1)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ltr.catalogues import GraphEntry, ToolText, read_graphs, read_tools
-from ltr.errors import DataError
+from ltr.errors import DataError, FileError
 from ltr.graphs import Graph
 
 
@@ -102,3 +102,10 @@ def test_graphs_by_trace_node_and_candidate(tmp_path):
 )  # fmt: skip
 def test_a_graph_catalogue_that_cannot_be_used_says_where(tmp_path, lines, problem):
     assert refusal(graphs, tmp_path, *lines) == problem
+
+
+def test_a_tool_that_stands_twice_in_a_mapping_is_refused(tmp_path):
+    path = tmp_path / "tools.json"
+    path.write_text('{"tools": {"a": {"description": "x"}, "a": {"description": "y"}}}')
+    with pytest.raises(FileError, match=r"tools.json: 'a': stands twice in one object; once is right"):
+        read_tools(path)

@@ -75,11 +75,11 @@ LINES = {
     "bytes that are not UTF-8": ([b'{"trace_id": "\xff"}'], r"s.jsonl:1: byte 15 is not UTF-8"),
     "a negative label": (
         changed(TOOL, 2, label=-1),
-        r"s.jsonl:2: label: found -1; a finite number of at least 0 is needed",
+        r"s.jsonl:2: label: found -1; a number from 0 to 1e300 is needed",
     ),
     "a label of text": (changed(TOOL, 2, label="1"), r"s.jsonl:2: label: found '1'; a finite number of at least 0 .*"),
     "a label of yes or no": (changed(TOOL, 2, label=True), r"s.jsonl:2: label: found true; a finite number of at .*"),
-    "no label": (changed(TOOL, 2, label=None), r"s.jsonl:2: label: missing; a finite number of at least 0 is needed"),
+    "no label": (changed(TOOL, 2, label=None), r"s.jsonl:2: label: missing; a number from 0 to 1e300 is needed"),
     "an infinite label": (
         [*lines(TOOL[:1]), lines(TOOL[1:2])[0].replace(b'"label": 0', b'"label": 1e999')],
         r"s.jsonl:2: .*",

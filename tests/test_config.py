@@ -215,3 +215,46 @@ def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
     with pytest.raises(UsageError, match="two runs would be kept in .*run: give each config a name of its own"):
         list(run_all([RunConfig(), RunConfig()], tmp_path / "runs"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_is_at_least_zero_and_told_beside_what_else_is_wrong(tmp_path):
+    path = tmp_path / "ltr.yaml"
+    path.write_text("seed: -1\ntrain: {epochs: 99999999}\n")
+    with pytest.raises(ConfigError) as told:
+        load_config(path)
+    assert [(each.place.line, each.path, each.message) for each in told.value.problems] == [
+        (1, "seed", "is -1; it must be 0 or more"),
+        (2, "train.epochs", "is 99999999; at most 10000000 are possible"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, path, message",
+    [
+        ("data: {train: ''}", "data.train", "is blank; a path is needed"),
+        ("data: {train: [a, ' ']}", "data.train", "is blank; a path is needed"),
+        ("data: {tools: ''}", "data.tools", "is blank; a path is needed"),
+        (
+            "kind: tool\nfeatures: [graph.rel]",
+            "features[0]",
+            "graph.rel is a feature of graphs; one of tools is needed",
+        ),
+        ("features: [tool.rel, {name: graph.rel}]", "features[1]", "graph.rel is a feature of graphs; one of tools"),
+        ("features: [{name: tool.hist, strength: -1}]", "features[0]", "strength is -1; a number above 0 is needed"),
+        ("features: [{name: graph.hist, prior: 2}]", "features[0]", "prior is 2; a number from 0 to 1 is needed"),
+    ],
+)
+def test_what_could_not_run_is_refused_before_it_does(tmp_path, text, path, message):
+    file = tmp_path / "ltr.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as told:
+        load_config(file)
+    (problem,) = told.value.problems
+    assert problem.path == path
+    assert message in problem.message
+
+
+def test_a_path_may_begin_at_home(tmp_path):
+    file = tmp_path / "ltr.yaml"
+    file.write_text("data: {train: ~/train.jsonl}")
+    assert load_config(file).data.train == str(Path.home() / "train.jsonl")

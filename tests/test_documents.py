@@ -20,15 +20,12 @@ BLOCKS = [
 ]
 
 
+LTR = f'ltr() {{ "{sys.executable}" -m ltr "$@"; }}'  # that of these tests, whatever is on the path
+
+
 def environment():
-    """What a command finds: the ltr of these tests first on the path, nothing to do with a terminal."""
-    scripts = Path(sys.executable).parent
-    return {
-        **os.environ,
-        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-        "NO_COLOR": "1",
-        "PYTHONPATH": str(ROOT),
-    }
+    """What a command finds: the package of these tests, nothing to do with a terminal."""
+    return {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +62,12 @@ def test_the_commands_print_what_is_shown(checkout, tmp_path):
     shutil.rmtree(place / "runs")
     for command, shown in commands():
         done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, cwd=place, env=environment(), check=False
+            ["bash", "-c", f"{LTR}; {command}"],
+            capture_output=True,
+            text=True,
+            cwd=place,
+            env=environment(),
+            check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert TIMING.sub("(0.0 s)", done.stdout) == TIMING.sub("(0.0 s)", shown), command

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
+from ltr.artifacts import Router
 from ltr.config import DataConfig, RunConfig
 from ltr.explanations import candidate_text, rescued, wrong
+from ltr.groups import read_groups
 from ltr.metrics import TOP1
-from ltr.pipeline import run
+from ltr.pipeline import evaluate_router, run
 from ltr.train import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
 
@@ -58,3 +60,16 @@ def test_a_graph_is_named_with_its_first_nodes(tmp_path):
     row = int(np.argmax([len(candidates.distinct_graphs[code].texts) for code in candidates.graphs]))
     texts = candidates.distinct_graphs[candidates.graphs[row]].texts
     assert candidate_text(candidates, row) == f"{candidates.name_texts[candidates.names[row]]} ({', '.join(texts)})"
+
+
+def test_a_best_feature_whose_smallest_value_comes_first_is_asked_for_its_smallest(tmp_path):
+    best = {"best_feature": {"name": "x1", "sign": -1}}
+    router = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, {}, best)
+    numbers = {"right": [0, 2], "least": [-1, 0], "most": [3, 0]}  # scores 4, -1 and 3
+    lines = [
+        {"trace_id": "t", "node_id": "n", "query": "q", "tool": tool, "label": int(tool == "right"), "features": values}
+        for tool, values in numbers.items()
+    ]
+    shown = evaluate_router(router, read_groups(write_lines(tmp_path / "s.jsonl", lines)), RunConfig())
+    found, (explanation,) = rescued(shown, router, most=3)
+    assert (found, explanation.sides[0].candidate) == (1, "least")

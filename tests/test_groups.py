@@ -4,16 +4,18 @@ import io
 import json
 import pickle
 import random
+import re
 from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 
 from ltr.catalogues import GraphEntry, ToolText
-from ltr.errors import DataError
+from ltr.errors import DataError, SampleError
 from ltr.files import write_lines
 from ltr.graphs import Graph
 from ltr.groups import Candidates, Groups, key_order, read_groups, select
+from tests.made import tool_rows, written
 
 
 def line(trace="t1", node="n1", name="a", label=0, **fields: object) -> bytes:
@@ -231,3 +233,14 @@ def by_key(groups: Groups) -> tuple[list[object], list[list[object]]]:
         for group, of_group in zip(names(groups.candidates), labels, strict=True)
     ]
     return keys(groups.candidates), rows
+
+
+@pytest.mark.parametrize(
+    "change, field, found",
+    [({"label": 1e308}, "label", "1e+308"), ({"features": [1.0, -1e308]}, "features[1]", "-1e+308")],
+)
+def test_numbers_whose_sums_overflow_are_refused_with_their_line(tmp_path, change, field, found):
+    rows = [row | {"features": [1.0, 2.0]} for row in tool_rows(range(2))]
+    rows[7] |= change
+    with pytest.raises(SampleError, match=rf"s.jsonl:8: {re.escape(field)}: found {re.escape(found)}; a"):
+        read_groups(written(tmp_path / "s.jsonl", rows))

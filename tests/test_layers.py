@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "exchange", "bench", "starter"],
-    ["explanations", "routing", "kept", "records", "pipeline", "measured", "parts", "estimator"],
+    ["explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],

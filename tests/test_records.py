@@ -11,7 +11,7 @@ from ltr.batch import catalogue
 from ltr.config import EvaluateConfig, RunConfig
 from ltr.groups import read_groups
 from ltr.pipeline import evaluate_router
-from ltr.records import metrics, queries
+from ltr.records import gain, metrics, queries
 from tests.made import written
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}
@@ -123,7 +123,7 @@ def test_the_metrics_name_their_rules_and_counts(tmp_path):
         "num_one_candidate": 1,
     }
     rules = {key: flat[key] for key in ("split", "ties", "gain", "rel_threshold", "no_relevant")}
-    assert rules == {"split": "test", "ties": "expected", "gain": "label", "rel_threshold": 1.0, "no_relevant": "skip"}
+    assert rules == {"split": "given", "ties": "expected", "gain": "label", "rel_threshold": 1.0, "no_relevant": "skip"}
 
 
 def test_random_order_is_the_exact_expectation(tmp_path):
@@ -144,3 +144,23 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         {"name": "a", "description": "first", "inputs": ""},
         {"name": "b", "description": "", "inputs": ""},
     ]
+
+
+def test_the_gain_over_the_best_feature_resamples_whole_traces(tmp_path):
+    rows = [
+        {"trace_id": trace, "node_id": node, "query": "q", "tool": tool, "label": label, "features": [1 - label, x2]}
+        for trace in range(8)
+        for node in range(6)
+        for tool, label, x2 in (("a", 1, trace % 2), ("b", 0, 0))
+    ]  # Top-1 is 1 in every other trace, that of x1 alone 0
+    groups = read_groups(written(tmp_path / "s.jsonl", rows))
+    interval = gain(evaluate_router(ROUTER, groups, RunConfig()), seed=0)
+    deviation = (0.5 * 0.5 / 8) ** 0.5
+    assert interval.mean == 0.5
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)
+
+
+def test_the_best_feature_is_named_beside_its_numbers(tmp_path):
+    flat = metrics(measured(tmp_path, [WRONG]))
+    assert (flat["best_feature"], flat["best_feature.sign"]) == ("x1", 1)
+    assert "best_feature" not in metrics(measured(tmp_path, [WRONG], baselines=False))

@@ -1,10 +1,12 @@
 """A trained run put to work."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import ltr
 from ltr.batch import run_and_save
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import FileError, UsageError
@@ -96,3 +98,29 @@ def test_what_is_no_model_is_named(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileError, match="model.json|nowhere"):
         load(Path(path))
+
+
+@pytest.mark.parametrize("query, k", [("", None), (" \t", 3), ("mail?", 0), ("mail?", -1)])
+def test_a_query_says_something_and_k_is_at_least_one(home, query, k):
+    with pytest.raises(UsageError, match="says nothing; a text is needed|at least 1 is needed"):
+        load(home / "tools").rank(query, k)
+
+
+def test_tools_that_were_changed_since_the_run_are_refused(home, tmp_path):
+    shutil.copytree(home / "tools", tmp_path / "run")
+    with (tmp_path / "run" / "tools.jsonl").open("a") as tools:
+        tools.write('{"name": "smuggled"}\n')
+    with pytest.raises(FileError, match="tools.jsonl: its checksum is not the one in run.json"):
+        load(tmp_path / "run")
+    assert load(tmp_path / "run", tools=home / "tools" / "tools.jsonl").rank("mail?")
+
+
+def test_what_the_commands_do_python_can_do(home, tmp_path):
+    bare = [{key: row[key] for key in row if key != "tool_description"} for row in tool_rows(range(5))]
+    samples = written(tmp_path / "bare.jsonl", bare)
+    router = ltr.load_router(home / "tools")
+    groups = ltr.read_for(home / "tools", str(samples), ltr.DataConfig())
+    measured = ltr.evaluate_router(router, groups, ltr.RunConfig())
+    own = ltr.read_groups(samples, tools=ltr.read_tools(home / "tools" / "tools.jsonl"))
+    assert measured.evaluation.means == ltr.evaluate_router(router, own, ltr.RunConfig()).evaluation.means
+    assert len(list(ltr.answers(router, groups.candidates, 1))) == 10

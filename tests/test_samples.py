@@ -124,8 +124,8 @@ def deep(depth: int, value: object = 1) -> object:
     return value
 
 
-LABEL = "a finite number of at least 0 is needed"
-FEATURES = "a list of finite numbers is needed"
+LABEL = "a number from 0 to 1e300 is needed"
+FEATURES = "a list of numbers from -1e300 to 1e300 is needed"
 ID = "a text or an integer is needed"
 
 

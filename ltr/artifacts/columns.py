@@ -1,6 +1,7 @@
 """Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
 from ltr.artifacts.model import LARGEST_ARRAYS, LARGEST_DOCUMENT
-from ltr.artifacts.state import features_document, features_from
+from ltr.artifacts.state import features_document, features_from, fit_digest
 from ltr.catalogues import ToolText
 from ltr.columns import SourceFile
 from ltr.errors import DataError, FileError, LtrError, UsageError
@@ -26,10 +27,12 @@ UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, O
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
 
-def save_columns(path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures) -> None:
-    """The groups with their phi, and the fitted features, in one .npz."""
+def save_columns(
+    path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures, *, is_applied: bool = False
+) -> None:
+    """The groups with their phi, and the fitted features, in one .npz; applied as they are, or cross-fitted."""
     arrays: dict[str, Array] = {}
-    document = {"format": FORMAT, **features_document(features, arrays)}
+    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
     candidates = groups.candidates
     columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(document), dtype=np.uint8), "phi": phi}
     columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
@@ -49,7 +52,9 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
             raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
         document = msgspec.json.decode(arrays["state"].tobytes())
         features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
-        return _groups(str(path), arrays, features), features
+        groups = _groups(str(path), arrays, features)
+        fit, is_applied = fit_digest(features), document["is_applied"] is True
+        return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
 
@@ -62,11 +67,11 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
     refuse_outside("phi", phi, offsets, least=-LARGEST)
     labels = _numbers(arrays["labels"], len(phi))
     per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
-    return Groups(_candidates(path, arrays, phi, offsets, features), labels, offsets, *per_group)
+    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, *per_group)
 
 
 def _candidates(
-    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, features: FittedFeatures
+    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
 ) -> Candidates:
     tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)}
     tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
@@ -90,6 +95,9 @@ def _candidates(
         feature_names=features.names,
         lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+        fit="",
+        are_applied=False,
+        catalogues=(),
     )
 
 
@@ -105,19 +113,23 @@ def _numbers(column: Array, length: int) -> FloatArray:
     return as_floats("numbers", column)
 
 
-def write_featurized(path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures) -> None:
+def write_featurized(
+    path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures, *, is_applied: bool = False
+) -> None:
     """Each sample's line with its features added, in file order, and the fitted features beside it."""
     candidates = groups.candidates
     if any(source.path == shown(STDIN) for source in candidates.files):
         raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
     state, arrays = sidecar(path), dict[str, Array]()
-    document = {"format": FORMAT, **features_document(features, arrays)}
-    in_file = np.argsort(candidates.lines, kind="stable")
+    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
+    in_file, seen = np.argsort(candidates.lines, kind="stable"), Fingerprint()
 
     def lines() -> Iterator[bytes]:
-        yield from _with_features(candidates, phi[in_file])
+        for line in _with_features(candidates, phi[in_file]):
+            seen.update(line + b"\n")
+            yield line
         write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
-        write_bytes(state, msgspec.json.encode(document))
+        write_bytes(state, msgspec.json.encode(document | {"samples": seen.sha256}))
 
     write_lines(path, lines())
 
@@ -154,12 +166,41 @@ def sidecar(path: AnyPath) -> Path:
     return plain.with_name(f"{plain.name}.features.json")
 
 
-def load_features(path: AnyPath) -> FittedFeatures:
+@dataclass(frozen=True, slots=True)
+class FeatureState:
+    """What lies beside featurised JSONL."""
+
+    features: FittedFeatures
+    is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
+    samples: str  # sha256 of the lines it belongs to
+
+
+def state_of(sources: Sequence[SourceFile]) -> FeatureState | None:
+    """The one state that lies beside files of featurised JSONL; None where none has one."""
+    stated = [source for source in sources if sidecar(source.path).exists()]
+    if not stated:
+        return None
+    if len(stated) < len(sources):
+        bare = next(source.path for source in sources if source not in stated)
+        raise UsageError(f"{bare}: no state lies beside it, and one beside {stated[0].path}; read them apart")
+    found = [load_features(sidecar(source.path)) for source in sources]
+    for source, state in zip(sources, found, strict=True):
+        if state.samples != source.sha256:
+            raise FileError(
+                str(sidecar(source.path)), f"belongs to other lines than {source.path} has; featurize again"
+            )
+        if fit_digest(state.features) != fit_digest(found[0].features):
+            raise UsageError(f"{source.path}: its features were fitted on other data than those of {sources[0].path}")
+    return replace(found[0], is_applied=any(state.is_applied for state in found))
+
+
+def load_features(path: AnyPath) -> FeatureState:
     """The fitted features of a sidecar."""
     file = Path(path)
     try:
         document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
-        return features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
+        features = features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
+        return FeatureState(features, document["is_applied"] is True, str(document["samples"]))
     except FileError:
         raise
     except UNUSABLE as error:

@@ -108,6 +108,7 @@ class _BestFeature(msgspec.Struct):
 
 class _Training(msgspec.Struct):
     best_feature: _BestFeature
+    traces: list[str] = []
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):

@@ -92,11 +92,16 @@ def refuse_unwritable(directory: Path) -> None:
 
 
 def _is_run(directory: Path) -> bool:
+    return _document(directory) is not None
+
+
+def _document(directory: Path) -> dict[str, Any] | None:
+    """run.json, where the directory has one of ours."""
     try:
         document = msgspec.json.decode(read_bytes(directory / RUN, limit=LARGEST_ARRAYS))
     except (msgspec.DecodeError, RecursionError, ValueError, FileError):
-        return False
-    return isinstance(document, dict) and document.get("format") == FORMAT
+        return None
+    return document if isinstance(document, dict) and document.get("format") == FORMAT else None
 
 
 def write_metrics(
@@ -125,6 +130,15 @@ def write_record(directory: AnyPath, record: Mapping[str, Any]) -> None:
     written = {name: _sha256(Path(directory, name)) for name in OURS if name != RUN and Path(directory, name).exists()}
     document = {"format": FORMAT, "status": "complete", **record, "artifacts": written, "machine": machine()}
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+
+def refuse_changed(file: Path) -> None:
+    """Raise where run.json beside the file says that it was another when the run ended."""
+    record = _document(file.parent)
+    written = record.get("artifacts") if record else None
+    expected = written.get(file.name) if isinstance(written, dict) else None
+    if expected is not None and expected != _sha256(file):
+        raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
 
 
 def inputs(files: Iterable[SourceFile], directory: Path) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What features and encoders have learned, as plain JSON with the arrays beside it."""
 
+import hashlib
 from typing import Annotated, Any
 
 import msgspec
@@ -74,14 +75,13 @@ def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dic
     }
 
 
-def are_same(some: FittedFeatures, others: FittedFeatures) -> bool:
-    """Whether two features are fitted on the same: they then have the same description and arrays."""
-    described: list[bytes] = []
-    for features in (some, others):
-        arrays: dict[str, Array] = {}
-        text = msgspec.json.encode(features_document(features, arrays))
-        described.append(b"".join([text, *(array.tobytes() for array in arrays.values())]))
-    return described[0] == described[1]
+def fit_digest(features: FittedFeatures) -> str:
+    """The same for two features only if they are fitted on the same: of their description and arrays."""
+    arrays: dict[str, Array] = {}
+    seen = hashlib.sha256(msgspec.json.encode(features_document(features, arrays)))
+    for array in arrays.values():
+        seen.update(array.tobytes())
+    return seen.hexdigest()
 
 
 def _foreign(name: str) -> dict[str, str]:

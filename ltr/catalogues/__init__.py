@@ -1,7 +1,7 @@
 """Catalogues give the texts of candidates once, instead of on every line."""
 
 from ltr.catalogues.graphs import GraphCatalogue, GraphEntry, GraphKey, graph_columns, key_of, own_graph, read_graphs
-from ltr.catalogues.tools import ToolCatalogue, ToolText, read_tools, tool_columns
+from ltr.catalogues.tools import ToolCatalogue, ToolText, read_tools, retold, tool_columns
 
 __all__ = [
     "GraphCatalogue",
@@ -14,5 +14,6 @@ __all__ = [
     "own_graph",
     "read_graphs",
     "read_tools",
+    "retold",
     "tool_columns",
 ]

@@ -33,7 +33,6 @@ from ltr.errors import ThresholdError, UsageError
 if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.config import RunConfig
-    from ltr.features import FittedFeatures
     from ltr.measured import Measured
 
 
@@ -87,7 +86,7 @@ def evaluate(
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load(model, allow_download=allow_download)
-    measured = measure(config, router, Asked(samples or [], run, qrels), limits)
+    measured = measure(config, (model, router), Asked(samples or [], run, qrels), limits)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif not quiet:
@@ -115,14 +114,6 @@ def tell_unkept(measured: "Measured", *, explain: bool) -> None:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
     if measured.evaluation.curves:
         note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
-
-
-def warn_of_other_fit(router: "Router", fitted: "FittedFeatures | None") -> None:
-    """Say that the samples bear features of the same names that learned from other data than the model's."""
-    from ltr.artifacts import are_same
-
-    if fitted and router.features and fitted.names == router.names and not are_same(fitted, router.features):
-        warn("the features of the samples were fitted on other data than those of the model; featurize with -m MODEL")
 
 
 def thresholds(texts: list[str]) -> dict[str, float]:
@@ -166,16 +157,25 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
         raise UsageError("name a model and samples, or --run and --qrels")
 
 
-def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Iterable[str]) -> "Measured":
+def measure(
+    config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Iterable[str]
+) -> "Measured":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
+    from ltr.doubts import doubts, learned_from, nothing_right
     from ltr.measured import evaluate_run
-    from ltr.pipeline import evaluate_router, read
+    from ltr.pipeline import evaluate_router
+    from ltr.routing import read_for
 
-    if router is None:
+    path, router = model
+    if path is None or router is None:
         return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
-    groups, fitted = read(tuple(asked.samples), config.data)
-    warn_of_other_fit(router, fitted)
-    return evaluate_router(router, groups, config, also=also)
+    groups = read_for(path, tuple(asked.samples), config.data)
+    measured = evaluate_router(router, groups, config, also=also)
+    for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
+        warn(doubt)
+    for doubt in nothing_right(measured.evaluation):
+        warn(doubt)
+    return measured
 
 
 def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, shortened, table, visible
+from ltr.cli.terminal import SHORTEST_CELL, columns_of_terminal, count, emphasis, number, shortened, table, visible
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
@@ -18,7 +18,8 @@ def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> li
 
     found, explanations = wrong(measured, router, most)
     if not found:
-        return ["", "no query went wrong"]
+        with_right = " with a right candidate" if measured.evaluation.num_no_relevant else ""
+        return ["", f"no query{with_right} went wrong"]
     title = f"{count(found, 'query', 'queries')} went wrong; where the right candidate is least probable:"
     return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
@@ -46,10 +47,12 @@ def _lines(explanation: "Explanation") -> list[str]:
         f", at rank {explanation.rank} of {explanation.num_candidates}, probability {number(explanation.probability)}"
     )
     edge, width = columns_of_terminal(), max(len(first.role), len("right"))
+    named = f"  {'right':>{width}}: {visible(right.candidate)}"
+    is_wide = edge - len(stood) >= width + SHORTEST_CELL
     return [
         "",
         shortened(visible(f'"{explanation.query}"'), edge),
         shortened(f"  {first.role:>{width}}: {visible(first.candidate)}", edge),
-        shortened(f"  {'right':>{width}}: {visible(right.candidate)}", edge - len(stood)) + stood,
-        *table(["", first.role, "right", "difference"], rows),
+        *([shortened(named, edge - len(stood)) + stood] if is_wide else [shortened(named, edge), "  " + stood[2:]]),
+        *table(["", first.role, "right", "difference"], rows, flexible=0, indent="  " if is_wide else ""),
     ]

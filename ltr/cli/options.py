@@ -23,7 +23,7 @@ AllowDownload = Annotated[
 Code = Annotated[
     list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]

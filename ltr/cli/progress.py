@@ -15,32 +15,40 @@ PATIENCE = 1.0  # seconds
 
 
 @contextmanager
-def watched(what: str, epochs: int | None, *, quiet: bool) -> Iterator[Callable[["Epoch"], None]]:
-    """A function to call at the end of each epoch; it draws a bar once the work has taken a while.
+def watched(
+    what: str, epochs: int | None, *, quiet: bool, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[["Epoch"], None]]:
+    """A function to call at the end of each epoch; it draws a bar once the epochs have taken a while.
 
-    Epoch 1 begins other work, with a bar of its own. Without a number of epochs the bar has no end.
+    Epoch 1 begins other work, with a bar of its own; the last one ends it. Without a number of
+    epochs the bar has no end.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda epoch: None
         return
     bar: list[tuple[Progress, TaskID]] = []
-    start = time.monotonic()
+    start = clock()
+
+    def stop() -> None:
+        while bar:
+            bar.pop()[0].stop()
 
     def on_epoch(epoch: "Epoch") -> None:
         nonlocal start
-        if epoch.number == 1 and bar:
-            bar.pop()[0].stop()
-            start = time.monotonic()
-        if not bar and time.monotonic() - start > PATIENCE:
+        if epoch.number == 1:
+            stop()
+            start = clock()
+        if not bar and clock() - start > PATIENCE:
             bar.append(_started(what, epochs))
         for progress, task in bar:
             progress.update(task, completed=epoch.number, description=f"{what}, loss {epoch.loss:.4f}")
+        if epoch.number == epochs:
+            stop()
 
     try:
         yield on_epoch
     finally:
-        for progress, _ in bar:
-            progress.stop()
+        stop()
 
 
 def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":

@@ -19,6 +19,7 @@ from ltr.cli.terminal import (
     shortened,
     table,
     visible,
+    warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
@@ -64,18 +65,22 @@ def rank(
 def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answers to the groups of samples."""
     from ltr.artifacts import load_router
-    from ltr.pipeline import read
-    from ltr.routing import answers
+    from ltr.doubts import doubts
+    from ltr.routing import answers, read_for
 
-    config = configured(None, None, data__tools=tools, data__graphs=graphs)
-    groups, _ = read(samples, config.data, labels_required=False)
-    return answers(load_router(model), groups.candidates, k)
+    config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
+    groups = read_for(model, samples, config.data, labels_required=False)
+    for doubt in doubts(router, groups.candidates):
+        warn(doubt)
+    return answers(router, groups.candidates, k)
 
 
 def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answer to the query, or to each line of stdin."""
     from ltr.routing import Answer, load
 
+    if not query.strip():
+        raise UsageError("the QUERY is blank; a text is needed")
     ranker = load(model, tools=tools, graphs=graphs)
     texts = typed_queries() if query == "-" else iter([query])
     return (Answer("", "", text, ranker.rank(text, k)) for text in texts)

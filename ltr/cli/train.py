@@ -13,8 +13,10 @@ from ltr.cli.options import (
     Encoder,
     Graphs,
     Metrics,
+    NoRelevant,
     Overwrite,
     Quiet,
+    RelThreshold,
     Samples,
     Seed,
     Sets,
@@ -49,6 +51,8 @@ def train(
     encoder: Encoder = None,
     metrics: Metrics = None,
     ties: Ties = None,
+    no_relevant: NoRelevant = None,
+    rel_threshold: RelThreshold = None,
     seed: Seed = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
@@ -77,6 +81,8 @@ def train(
         train__learning_rate=learning_rate,
         evaluate__metrics=metric_names(metrics),
         evaluate__ties=ties,
+        evaluate__no_relevant=no_relevant,
+        evaluate__rel_threshold=rel_threshold,
     )
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, Positive, Rate, State, feature
 from ltr.graphs import graph_text
 from ltr.groups import Candidates, Groups
 
@@ -29,7 +29,7 @@ def fit_type_success(groups: Groups, context: Context) -> dict[str, Any]:
 
 @feature("graph.hist", "hist", fit=fit_type_success)
 def history(
-    candidates: Candidates, state: State, context: Context, *, prior: float = 0.5, strength: float = 2.0
+    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the candidate type; never seen: prior."""
     return success_rates(state, candidates.type_texts, prior, strength)[candidates.types]

@@ -9,7 +9,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
 from ltr.features.matrices import all_dots
 from ltr.features.prototypes import refuse_other_revision
-from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.registry import Context, NotNegative, State, feature, refuse_below
 from ltr.features.spoken import right_rows, row_queries, teams_in
 from ltr.features.tables import places
 from ltr.features.teams import edge_table, right_teams, table_edges
@@ -23,7 +23,7 @@ ROWS = 1 << 12  # graphs compared with their neighbours at once
 DIGITS = 9  # equal texts have equal products, whatever else was multiplied beside them
 
 
-def fit_neighbours(groups: Groups, context: Context, *, stored: float = STORED) -> dict[str, Any]:
+def fit_neighbours(groups: Groups, context: Context, *, stored: NotNegative = STORED) -> dict[str, Any]:
     """The vectors of queries and the edges of their right graphs.
 
     Of more than `stored` right graphs those are kept whose queries have the lowest digests: a sample that neither

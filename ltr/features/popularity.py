@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature, refuse_below
 from ltr.features.spoken import right_rows
 from ltr.features.tables import looked_up, table, table_texts
 from ltr.groups import Candidates, Groups
@@ -22,7 +22,7 @@ def fit_lift(groups: Groups, context: Context) -> dict[str, Any]:
 
 
 @feature("tool.lift", "hist", fit=fit_lift)
-def lift(candidates: Candidates, state: State, context: Context, *, strength: float = 5.0) -> FloatArray:
+def lift(candidates: Candidates, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
     """ln((wins + 5) / (chance + 5)); chance = sum over groups that offered the tool of right / candidates; unseen: 0.
 
     5 is the option `strength`.

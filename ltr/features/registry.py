@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -19,6 +19,15 @@ State = dict[str, Any] | None
 Fit = Callable[..., dict[str, Any]]
 Column = Callable[..., FloatArray]
 Value = TypeVar("Value")
+
+RANGES: dict[str, Callable[[float], bool]] = {
+    "above 0": lambda value: value > 0,
+    "of 0 or more": lambda value: value >= 0,
+    "from 0 to 1": lambda value: 0 <= value <= 1,
+}
+Positive = Annotated[float, "above 0"]
+NotNegative = Annotated[float, "of 0 or more"]
+Rate = Annotated[float, "from 0 to 1"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,17 @@ class Feature:
     @property
     def options(self) -> dict[str, Any]:
         """The options and their defaults: the keyword-only parameters of the two functions."""
+        return {name: parameter.default for name, parameter in self._parameters().items()}
+
+    def range_of(self, option: str) -> str | None:
+        """Which numbers the option may be, in the words of RANGES, where its annotation says so."""
+        known = [word for word in get_args(self._parameters()[option].annotation) if word in RANGES]
+        return known[0] if known else None
+
+    def _parameters(self) -> dict[str, inspect.Parameter]:
         both = [self.column, *([self.fit] if self.fit else [])]
         return {
-            name: parameter.default
+            name: parameter
             for function in both
             for name, parameter in inspect.signature(function).parameters.items()
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY
@@ -108,6 +125,9 @@ class FeatureConfig:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (is_number and np.isfinite(value)):
                 raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
+            needed = FEATURES[self.name].range_of(option)
+            if needed and not RANGES[needed](value):
+                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {needed} is needed")
 
 
 def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:

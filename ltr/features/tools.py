@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, code_sums
 from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, Positive, Rate, State, feature
 from ltr.groups import Candidates, Groups
 
 
@@ -45,7 +45,7 @@ def fit_tool_success(groups: Groups, context: Context) -> dict[str, Any]:
 
 @feature("tool.hist", "hist", fit=fit_tool_success)
 def history(
-    candidates: Candidates, state: State, context: Context, *, prior: float = 0.5, strength: float = 2.0
+    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the tool, in the groups it was fitted on; never seen: prior."""
     return success_rates(state, candidates.name_texts, prior, strength)[candidates.names]

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Sparse
-from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature, refuse_below
 from ltr.features.spoken import Answers, parts_in, row_queries, tools_in
 from ltr.features.tables import places, table, table_texts
 from ltr.features.words import Lexicon, Ragged, sparse, widened
@@ -124,7 +124,7 @@ def _most_frequent(keys: IntArray, counts: IntArray, most: int) -> tuple[IntArra
 
 
 @feature("tool.words", "hist", fit=fit_answered_words)
-def answered_words(candidates: Candidates, state: State, context: Context, *, strength: float = 20.0) -> FloatArray:
+def answered_words(candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0) -> FloatArray:
     """1/|q| sum over the query's words of ln((c_tw + 20 p_w) / ((n_t + 20) p_w)); never right, or no words: 0.
 
     c_tw = times w occurs in queries the tool answered, n_t their sum, p_w = share of w in all queries; 20 is the
@@ -137,7 +137,7 @@ def answered_words(candidates: Candidates, state: State, context: Context, *, st
 
 @feature("tool.clause_words", "hist", fit=fit_answered_words)
 def clause_answered_words(
-    candidates: Candidates, state: State, context: Context, *, strength: float = 20.0
+    candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0
 ) -> FloatArray:
     """The largest tool.words of the query and of each of its clauses c, the sums over sqrt|c| words instead of |c|."""
     likeness, parts = Likeness.of(state or {}, candidates, context, strength), parts_in(candidates, context)

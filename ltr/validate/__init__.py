@@ -10,7 +10,7 @@ from ltr.errors import DataError
 from ltr.files import AnyPath
 from ltr.groups import Groups, select
 from ltr.validate.columns import column_findings
-from ltr.validate.degenerate import degenerate, not_in_catalogue
+from ltr.validate.degenerate import degenerate, not_in_catalogue, untold_tools
 from ltr.validate.findings import Finding, Report, report
 from ltr.validate.leaks import label_leaks
 from ltr.validate.likeness import likeness_leak
@@ -18,7 +18,7 @@ from ltr.validate.overlap import near_duplicates, overlaps
 from ltr.validate.reading import read_all, told
 from ltr.validate.runs import run_findings
 
-__all__ = ["Finding", "Report", "quick_findings", "validate_run", "validate_samples"]
+__all__ = ["Finding", "Report", "quick_findings", "untold_tools", "validate_run", "validate_samples"]
 
 
 ENOUGH = 20_000  # groups, for the leaks that every run looks for
@@ -83,4 +83,5 @@ def quick_findings(train: Groups, test: Groups | None) -> list[Finding]:
     is_same_file = bool(shared) and shared[0].code == "overlap-file"  # whatever else is shared follows
     groups = len(train.offsets) - 1
     sample = select(train, np.arange(0, groups, -(-groups // ENOUGH)))
-    return [*label_leaks(sample), *(shared[:1] if is_same_file else shared)]
+    texts = untold_tools(train.candidates)
+    return [*texts, *label_leaks(sample), *(shared[:1] if is_same_file else shared)]

@@ -7,6 +7,7 @@ import numpy as np
 from ltr.arrays import BoolArray, IntArray, code_sums
 from ltr.catalogues import ToolCatalogue
 from ltr.groups import Candidates, Groups
+from ltr.jsonlines import excerpt
 from ltr.validate.findings import Finding, Severity, first_rows, places
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
@@ -89,6 +90,20 @@ def _texts(groups: Groups) -> Iterator[Finding]:
         yield from _of_rows(groups, np.flatnonzero(empty), "info", "no-text", said)
         again, what = _repeats(groups, candidates.texts, ~empty), "description"
     yield from _of_rows(groups, again, "info", "same-text", f"candidates with the {what} of another of their group")
+
+
+def untold_tools(candidates: Candidates) -> Iterator[Finding]:
+    """Tools that neither a line nor a catalogue says anything of, told once."""
+    if candidates.kind == "graph" or candidates.features is not None:
+        return
+    is_told = np.array([any(text) for text in candidates.tool_texts])[candidates.texts]
+    silent = np.setdiff1d(candidates.names, candidates.names[is_told])
+    if silent.size:
+        message = (
+            f"{len(silent):,} of {len(candidates.name_texts):,} tools have no text, such as "
+            f"{excerpt(candidates.name_texts[silent[0]])}: neither tool_description nor a catalogue (--tools) gives one"
+        )
+        yield Finding(severity="warning", code="no-text", message=message, count=len(silent))
 
 
 def not_in_catalogue(candidates: Candidates, tools: ToolCatalogue) -> Iterator[Finding]:

@@ -216,7 +216,7 @@ def _named(groups: Groups, files: list[str]) -> Groups:
     ready = groups.candidates
     if ready.features is None or len(files) > 1 or not sidecar(files[0]).exists():
         return groups
-    names = load_features(sidecar(files[0])).names
+    names = load_features(sidecar(files[0])).features.names
     if len(names) != ready.features.shape[1]:
         raise DataError(f"{sidecar(files[0])}: its {len(names)} features do not fit {files[0]}")
     return replace(groups, candidates=replace(ready, feature_names=names))

@@ -1,0 +1,46 @@
+"""The bar of long work."""
+
+import sys
+
+import pytest
+
+from ltr.cli.progress import watched
+from ltr.train import Epoch
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """stderr is a terminal; what was told is returned."""
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda stream: True, raising=False)
+
+
+def drawn(capfd, seconds_before, seconds_an_epoch, epochs=3, runs=1):
+    """What stderr shows of runs of so many epochs."""
+    now = [0.0]
+    with watched("training", epochs, quiet=False, clock=lambda: now[0]) as on_epoch:
+        for _ in range(runs):
+            now[0] += seconds_before
+            for number in range(1, epochs + 1):
+                now[0] += seconds_an_epoch
+                on_epoch(Epoch(number, 0.5, None))
+    return capfd.readouterr().err
+
+
+def test_long_reading_before_short_epochs_draws_no_bar(on_terminal, capfd):
+    assert drawn(capfd, seconds_before=60, seconds_an_epoch=0.1) == ""
+    assert drawn(capfd, seconds_before=60, seconds_an_epoch=0.1, runs=2) == ""
+
+
+def test_long_epochs_draw_a_bar(on_terminal, capfd):
+    assert "training" in drawn(capfd, seconds_before=0, seconds_an_epoch=2)
+
+
+def test_the_bar_ends_with_the_last_epoch(on_terminal, capfd):
+    now = [0.0]
+    with watched("training", 3, quiet=False, clock=lambda: now[0]) as on_epoch:
+        for number in (1, 2, 3):
+            now[0] += 2
+            on_epoch(Epoch(number, 0.5, None))
+        ended = capfd.readouterr().err
+        assert ended.endswith("\x1b[2K")  # the line of the bar is cleared
+    assert capfd.readouterr().err == ""
