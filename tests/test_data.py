@@ -22,7 +22,7 @@ from ltr.train import TrainConfig, fit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
-from data_source.tells import parts, tells  # noqa: E402
+from data_source.tells import fitted, parts, tells  # noqa: E402
 
 FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/starter/data"}
 SETS = {name: [ROOT / folder / f"{part}.jsonl.gz" for part in ("train", "test")] for name, folder in FOLDERS.items()}
@@ -99,7 +99,7 @@ def test_each_set_has_the_promised_number_of_queries(sets, name, train, test):
 def test_each_query_has_8_to_12_candidates_and_one_or_two_are_right(sets, name):
     for groups in sets[name]:
         assert set(np.diff(groups.offsets)) <= set(range(8, 13))
-        assert set(np.add.reduceat(groups.labels, groups.offsets[:-1])) == {1, 2}
+        assert set(np.add.reduceat(groups.labels, groups.offsets[:-1])) <= {1, 2}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -154,6 +154,12 @@ def test_nothing_tells_the_right_candidate_without_the_query(sets, name, part):
         assert top1(-column, groups).mean() < luck + 0.08, f"{tell}, upside down"
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_a_model_that_sees_no_query_stays_near_luck(sets, name):
+    for learned_from, measured_on in (sets[name], sets[name][::-1]):
+        assert top1(fitted(learned_from, measured_on), measured_on).mean() < 1.6 * by_luck(measured_on)
+
+
 @pytest.mark.parametrize("part", [0, 1], ids=["train", "test"])
 def test_the_type_of_a_team_is_independent_of_its_label(sets, part):
     groups = sets["graphs"][part]
@@ -185,19 +191,12 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
     assert lead.low > 0
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_the_data_card_counts_what_is_there(sets, name):
-    card = (ROOT / "data/README.md").read_text(encoding="utf-8")
-    for groups in sets[name]:
-        queries, traces = len(groups.offsets) - 1, len(groups.candidates.trace_ids)
-        assert f"{queries:,} queries in {traces:,} traces, {len(groups.labels):,} candidates" in card
-    assert f"{len(read_tools(CATALOGUES[name]))} {'tools' if name == 'tools' else 'agents'}" in card
-
-
-def test_the_data_card_shows_the_figures_that_are_measured():
+def test_the_data_card_shows_what_is_counted_and_measured():
     done = subprocess.run([sys.executable, ROOT / "scripts/measure_data"], check=True, capture_output=True, text=True)
-    shown = (ROOT / "data/README.md").read_text(encoding="utf-8").partition("### tools")
-    (words, figures), (own_words, own_figures) = told_apart("".join(shown[1:])), told_apart(done.stdout)
+    card = (ROOT / "data/README.md").read_text(encoding="utf-8")
+    counted, _, measured = done.stdout.partition("### tools")
+    assert counted.strip() in card
+    (words, figures), (own_words, own_figures) = told_apart(card.partition("### tools")[2]), told_apart(measured)
     assert words == own_words
     assert figures == pytest.approx(own_figures, abs=0.02)  # another processor may break a near tie otherwise
 

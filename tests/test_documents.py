@@ -20,29 +20,33 @@ BLOCKS = [
 ]
 
 
-LTR = f'ltr() {{ "{sys.executable}" -m ltr "$@"; }}'  # that of these tests, whatever is on the path
-
-
-def environment():
-    """What a command finds: the package of these tests, nothing to do with a terminal."""
-    return {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """What a command finds: an `ltr` that runs this checkout, nothing to do with a terminal."""
+    folder = tmp_path_factory.mktemp("bin")
+    shim = folder / "ltr"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ltr "$@"\n', encoding="utf-8")
+    shim.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "80"}
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
+def checkout(tmp_path_factory, environment):
     """A place with our configs and data, and the runs that the README's first command makes."""
     place = tmp_path_factory.mktemp("checkout")
     for name in ("configs", "data"):
         shutil.copytree(ROOT / name, place / name)
-    run = [sys.executable, "-m", "ltr", "run", "configs/tools.yaml", "configs/graphs.yaml", "-q"]
-    subprocess.run(run, cwd=place, env=environment(), check=True, capture_output=True)
+    for command in commands():
+        if command[0].startswith(("ltr run", "ltr train")):
+            subprocess.run(["bash", "-c", command[0]], cwd=place, env=environment, check=True, capture_output=True)
     return place
 
 
 @pytest.mark.parametrize("code, shown", BLOCKS)
-def test_a_python_block_runs_and_prints_what_is_shown(code, shown, checkout):
+def test_a_python_block_runs_and_prints_what_is_shown(code, shown, checkout, environment):
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, env=environment(), check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == shown
@@ -56,18 +60,13 @@ def commands():
             yield command, shown
 
 
-def test_the_commands_print_what_is_shown(checkout, tmp_path):
+def test_the_commands_print_what_is_shown(checkout, tmp_path, environment):
     place = tmp_path / "readme"
     shutil.copytree(checkout, place)
     shutil.rmtree(place / "runs")
     for command, shown in commands():
         done = subprocess.run(
-            ["bash", "-c", f"{LTR}; {command}"],
-            capture_output=True,
-            text=True,
-            cwd=place,
-            env=environment(),
-            check=False,
+            ["bash", "-c", command], capture_output=True, text=True, cwd=place, env=environment, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert TIMING.sub("(0.0 s)", done.stdout) == TIMING.sub("(0.0 s)", shown), command

@@ -182,7 +182,8 @@ def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
             [shortened(each.result.config.name, columns), queries, *_headline(measured.evaluation), _lead(each)]
         )
         rows += [
-            [f"  {label}", "", *_headline(baseline), ""] for label, baseline in _named_baselines(measured, best).items()
+            [f"  {label.replace('best feature', 'best')}", "", *_headline(baseline), ""]
+            for label, baseline in _named_baselines(measured, best).items()
         ]
     return table(["run", "queries", *SHORT.values(), "over best feature"], rows, flexible=0, indent="")
 
@@ -195,4 +196,7 @@ def _lead(finished: "Finished") -> str:
     from ltr.records import gain
 
     interval = gain(finished.result.measured, finished.result.config.seed)
-    return "-" if interval is None else gain_text(interval)
+    if interval is None:
+        return "-"
+    mean, low, high = (f"{value:+.3f}".replace("0.", ".", 1) for value in (interval.mean, interval.low, interval.high))
+    return f"{mean} [{low}, {high}]"

@@ -17,6 +17,10 @@ class Dice:
         """A number from 0 to below 1."""
         return self._random.random()
 
+    def beyond(self, margin: float) -> float:
+        """A number from 0 to 1, or up to the margin outside."""
+        return (1 + 2 * margin) * self.share() - margin
+
     def chance(self, share: float) -> bool:
         """True in that share of the calls."""
         return self.share() < share

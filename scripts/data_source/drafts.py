@@ -1,6 +1,7 @@
 """How telling a list of candidates is: where one of them stands among the others."""
 
 from collections.abc import Sequence
+from functools import cache
 
 
 def place(values: Sequence[float]) -> float:
@@ -13,6 +14,12 @@ def place(values: Sequence[float]) -> float:
     return sum((value < first) + 0.5 * (value == first) for value in others) / len(others)
 
 
+@cache
 def likeness(parts: frozenset[object], others: frozenset[object]) -> float:
     """Share of the parts of either that both have."""
     return len(parts & others) / len(parts | others)
+
+
+def distance(found: Sequence[float], wanted: Sequence[float], urgency: Sequence[float]) -> float:
+    """How far a list stands from the places that were drawn for it."""
+    return sum(weight * abs(a - b) for a, b, weight in zip(found, wanted, urgency, strict=True))

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_source.dice import Dice
-from data_source.drafts import likeness, place
+from data_source.drafts import distance, likeness, place
 from data_source.teams import LARGEST, Team, joined, parsed, shape, tree, wandered
 from data_source.wording import REGISTERS, Manner, Speaker, lines, manner, of_side, source, unspoken
 
 EXTRAS = {0: 8, 1: 7, 2: 4, 3: 2}  # wishes a job comes with, and how often
-SLIGHTLY_WRONG = 0.35  # share of a list made of the right team and its slips
-OTHER_JOB = 0.33  # share made of another job's right team and its slips; the rest are right teams of still other jobs
+WIDTHS = (2, 3, 3, 4, 5)  # teams that are one slip away from another: a right team and its slips
 SHAPES = {"solo": 0.14, "chain": 0.63, "tree": 0.23}  # of right teams, so also of wrong ones
-URGENCY = (2, 1, 2)  # of size, likeness and shape
-DRAFTS = 8  # lists made, of which the least telling is kept
+URGENCY = (2, 2, 2, 1, 1, 0.5)  # of size, the other `places`, and the mix of shapes
+MARGIN = 0.5  # how far beyond the first and the last a place may be drawn: few lists reach the ends without it
+DRAFTS = 50  # lists made, of which the least telling is kept
+FEW, LONG = 0.3, 0.2  # places that those of few words aim below, and long ones above
 SIZE_FITS, SHORT = 0.85, 5  # share of the lists that aim at a size to fit the query; words of a query that is not short
+MISSING_NEAR, MISSING_FAR = 0.8, 0.2  # share of the wrong hand-overs that are forgotten, in slips of either team
 EITHER = 0.5  # share of the lists that hold both of two right teams, where a job has two
 
 Phrases = dict[str, list[str]]
@@ -138,43 +140,50 @@ def shortlist(
 ) -> list[tuple[Team, int]]:
     """Candidates with their labels, shuffled: of several drafts the one that tells least.
 
-    Where the right team is to stand by size and by likeness is drawn first; the draft that comes nearest to both
-    places, with the usual mix of shapes, is kept. So the right team is seldom betrayed by being the largest, the
-    smallest, the most typical or the oddest.
+    Where the right team is to stand by each of `places` is drawn first; the draft that comes nearest, with the
+    usual mix of shapes, is kept. So the right team is seldom betrayed by being the largest, the smallest, the
+    densest, the most typical or the oddest.
     """
     size, either = dice.between(8, 12), dice.chance(EITHER)
     right = order.right if either else order.right[:1]
-    wanted = wanted_size(dice, query), dice.share(), 0.0
+    wanted = [wanted_size(dice, query), *(dice.beyond(MARGIN) for _ in URGENCY[1:-1]), 0.0]
     drafts = [draft(dice, jobs, order, known, size) for _ in range(DRAFTS)]
-    teams = min(
-        drafts, key=lambda teams: sum(w * abs(a - b) for a, b, w in zip(places(teams), wanted, URGENCY, strict=True))
-    )
+    teams = min(drafts, key=lambda teams: distance(places(teams), wanted, URGENCY))
     listed = [*right, *teams[1:]][:size]
     return [(team, int(team in right)) for team in dice.shuffled(listed)]
 
 
 def wanted_size(dice: Dice, query: str) -> float:
-    """The place by size to aim at: mostly the first for a few words and the last for a long order, else any."""
-    if dice.chance(SIZE_FITS):
-        return float(len(query.split()) >= SHORT)
-    return dice.share()
+    """The place by size to aim at: mostly among the first for a few words and the last for a long order, else any."""
+    if not dice.chance(SIZE_FITS):
+        return dice.beyond(MARGIN)
+    is_short = len(query.split()) < SHORT
+    return FEW - (FEW + MARGIN) * dice.share() if is_short else LONG + (1 + MARGIN - LONG) * dice.share()
 
 
 def draft(dice: Dice, jobs: Sequence[Job], order: Order, known: Sequence[str], size: int) -> list[Team]:
-    """The right team, its slips, those of another job's team, and teams of still other jobs; the right one first."""
-    other_jobs = dice.shuffled([job for job in jobs if job is not order.job])
-    others = [ordered(dice, job).right[0] for job in other_jobs[: size // 2]]
-    near = wandered(order.right[0], round(SLIGHTLY_WRONG * size), dice, known)
-    far = wandered(others[0], round(OTHER_JOB * size), dice, known)
+    """The right team with its slips, then right teams of other jobs, each with its slips; the right one first."""
+    others = dice.shuffled([job for job in jobs if job is not order.job])
+    teams = wandered(order.right[0], dice.pick(WIDTHS), dice, known, MISSING_NEAR)
     right = {team.parts for team in order.right}
-    wrong = {team.parts: team for team in (*near[1:], *far, *others[1:]) if team.parts not in right}
-    return [order.right[0], *list(wrong.values())[: size - 1]]
+    listed = {team.parts: team for team in teams[:1] + [team for team in teams if team.parts not in right]}
+    while len(listed) < size:
+        start = ordered(dice, others.pop()).right[0]
+        teams = wandered(start, dice.pick(WIDTHS), dice, known, MISSING_FAR)
+        listed |= {team.parts: team for team in teams if team.parts not in right}
+    return list(listed.values())[:size]
 
 
-def places(teams: Sequence[Team]) -> tuple[float, float, float]:
-    """Where the first team stands by size and by likeness, and how odd the mix of shapes of the others is."""
-    sizes = [len(team.agents) for team in teams]
-    alike = [sum(likeness(team.parts, other.parts) for other in teams) for team in teams]
-    shapes = [shape(team) for team in teams[1:]]
-    odd = sum(abs(shapes.count(name) / len(shapes) - share) for name, share in SHAPES.items())
-    return place(sizes), place(alike), odd
+def places(teams: Sequence[Team]) -> list[float]:
+    """Where the first team stands: by size, hand-overs, these an agent, likeness to all and to one; odd shapes."""
+    sizes, handovers = [len(team.agents) for team in teams], [len(team.handovers) for team in teams]
+    density = [edges / nodes for edges, nodes in zip(handovers, sizes, strict=True)]
+    alike = [[likeness(team.parts, other.parts) for other in teams if other is not team] for team in teams]
+    columns = sizes, handovers, density, list(map(sum, alike)), list(map(max, alike))
+    return [*map(place, columns), odd_shapes(teams[1:])]
+
+
+def odd_shapes(teams: Sequence[Team]) -> float:
+    """How far the mix of shapes is from the usual one."""
+    shapes = [shape(team) for team in teams]
+    return sum(abs(shapes.count(name) / len(shapes) - share) for name, share in SHAPES.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from data_source.dice import Dice
@@ -25,6 +25,7 @@ class Team:
         return self.handovers | set(self.agents)
 
 
+@cache
 def parsed(text: str) -> Team:
     """The team that a line describes.
 
@@ -43,12 +44,14 @@ def parsed(text: str) -> Team:
     return Team(tuple(agents), frozenset(handovers))
 
 
+@cache
 def joined(team: Team, adds: str) -> Team:
     """The team with the hand-overs of a wish; `last` is the agent listed last."""
     added = parsed(adds.replace("last", team.agents[-1]))
     return Team(tuple(dict.fromkeys(team.agents + added.agents)), team.handovers | added.handovers)
 
 
+@cache
 def shape(team: Team) -> str:
     """solo, chain or tree; the way back of a pair does not count, nor does a missing hand-over."""
     place = {agent: index for index, agent in enumerate(team.agents)}
@@ -133,19 +136,31 @@ def with_needless_pair(team: Team, dice: Dice, known: Sequence[str]) -> Team:
     return Team(team.agents, team.handovers | {(behind, before)})
 
 
+def with_needless_handover(team: Team, dice: Dice, known: Sequence[str]) -> Team:
+    """An agent hands its work to one more that is listed behind it."""
+    pairs = [(a, b) for place, a in enumerate(team.agents) for b in team.agents[place + 1 :]]
+    missing = [pair for pair in pairs if pair not in team.handovers]
+    return Team(team.agents, team.handovers | {dice.pick(missing)}) if missing else team
+
+
 Slip = Callable[[Team, Dice, Sequence[str]], Team]
 SIZE_CHANGES = 8  # weight of the slips that add a step or leave one out, together
+EDGE_CHANGES = 10  # weight of the slips that forget a hand-over or make a needless one, together
 
 
-def slips(growth: float) -> dict[Slip, float]:
-    """What may go wrong and how often; of the changes of size, a share of `growth` adds an agent."""
+def slips(growth: float, missing: float) -> dict[Slip, float]:
+    """What may go wrong and how often.
+
+    Of the changes of size, a share of `growth` adds an agent; of the wrong hand-overs, a share of `missing` lacks one.
+    """
     return {
         with_stranger: 5,
-        without_handover: 9,
+        in_wrong_order: 2,
         with_extra_step: SIZE_CHANGES * growth,
         without_step: SIZE_CHANGES * (1 - growth),
-        in_wrong_order: 2,
-        with_needless_pair: 1,
+        without_handover: EDGE_CHANGES * missing,
+        with_needless_handover: EDGE_CHANGES * (1 - missing) / 2,
+        with_needless_pair: EDGE_CHANGES * (1 - missing) / 2,
     }
 
 
@@ -157,13 +172,13 @@ def slipped(team: Team, dice: Dice, known: Sequence[str], weights: dict[Slip, fl
             return changed
 
 
-def wandered(start: Team, count: int, dice: Dice, known: Sequence[str]) -> list[Team]:
+def wandered(start: Team, count: int, dice: Dice, known: Sequence[str], missing: float) -> list[Team]:
     """Different teams, `count` with the start, each one slip away from another.
 
     A random walk over the places of the list that makes a team where it comes first: the slips form a random
     tree in which the start is not more central than the others.
     """
-    teams, here, weights = {0: start}, 0, slips(dice.share())
+    teams, here, weights = {0: start}, 0, slips(dice.share(), missing)
     while len(teams) < count:
         there = dice.between(0, count - 1)
         if there not in teams:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_source.dice import Dice
-from data_source.drafts import likeness, place
+from data_source.drafts import distance, likeness, place
 from data_source.wording import REGISTERS, Speaker, lines, manner, of_side, source, unspoken
 
-SHORTLISTS = ((4, 4), (3, 3, 3), (5, 5), (4, 3, 3), (4, 4, 3), (4, 4, 4), (6, 5))  # candidates of each domain
+SHORTLISTS = ((4, 4), (3, 3, 3), (4, 3, 3), (6, 2), (4, 4, 2), (6, 3, 2), (2, 3, 3), (5, 3, 2))  # of each domain
 ON_TOPIC = 0.7  # share of the queries that stay with the one or two domains of their session
-DRAFTS = 5  # lists made, of which the least telling is kept
+DRAFTS = 100  # lists made, of which the least telling is kept
+URGENCY = (1, 1, 1, 1, 1)  # of the `places` by which a list may tell
+MARGIN = 0.5  # how far beyond the first and the last a place may be drawn: no list reaches the ends without it
 BOTH_RIGHT = 0.07  # share of the queries for which a near-duplicate would have done as well
 
 
@@ -31,6 +33,7 @@ class World:
     tools: dict[str, list[str]]  # of each domain
     intents: dict[str, list[Intent]]  # of each domain
     words: dict[str, frozenset[object]]  # of each tool's name and description
+    lengths: dict[str, tuple[int, int]]  # of each tool's description and inputs
 
 
 def world(side: str) -> World:
@@ -49,9 +52,13 @@ def world(side: str) -> World:
         ]
         for domain, entry in written.items()
     }
-    texts = {name: text["description"] for entry in written.values() for name, text in entry["tools"].items()}
-    words = {name: frozenset(f"{name.replace('_', ' ')} {text}".lower().split()) for name, text in texts.items()}
-    return World(tools, intents, words)
+    texts = catalogue()["tools"]
+    words = {
+        name: frozenset(f"{name.replace('_', ' ')} {text['description']}".lower().split())
+        for name, text in texts.items()
+    }
+    lengths = {name: (len(text["description"]), len(text["inputs"])) for name, text in texts.items()}
+    return World(tools, intents, words, lengths)
 
 
 def catalogue() -> dict[str, Any]:
@@ -87,11 +94,11 @@ def session(dice: Dice, world: World) -> list[Intent]:
 def shortlist(dice: Dice, world: World, intent: Intent) -> list[tuple[str, int]]:
     """Candidates with their labels, shuffled: of several drafts the one that tells least.
 
-    Where the right tool is to stand by likeness to the others is drawn first; the draft that comes nearest is kept.
+    Where the right tool is to stand by each of `places` is drawn first; the draft that comes nearest is kept.
     """
-    right, wanted = right_tools(dice, intent), dice.share()
+    right, wanted = right_tools(dice, intent), [dice.beyond(MARGIN) for _ in URGENCY]
     drafts = [draft(dice, world, intent) for _ in range(DRAFTS)]
-    tools = min(drafts, key=lambda tools: abs(typical(world, right[0], tools) - wanted))
+    tools = min(drafts, key=lambda tools: distance(places(world, right[0], tools), wanted, URGENCY))
     return [(tool, int(tool in right)) for tool in dice.shuffled(tools)]
 
 
@@ -103,16 +110,20 @@ def draft(dice: Dice, world: World, intent: Intent) -> list[str]:
     return [tool for each, width in zip(wanted, widths, strict=False) for tool in around(dice, world, each, width)]
 
 
-def typical(world: World, right: str, tools: list[str]) -> float:
-    """Where the right tool stands among the others by the words it shares with all of them, from 0 to 1."""
+def places(world: World, right: str, tools: list[str]) -> list[float]:
+    """Where the right tool stands, from 0 to 1: by likeness to all others and to one, by both lengths, by name."""
     listed = [right, *(tool for tool in tools if tool != right)]
-    return place([sum(likeness(world.words[tool], world.words[other]) for other in tools) for tool in listed])
+    alike = [[likeness(world.words[tool], world.words[other]) for other in listed if other != tool] for tool in listed]
+    lengths, names = [world.lengths[tool] for tool in listed], [sorted(listed).index(tool) for tool in listed]
+    columns = [list(map(sum, alike)), list(map(max, alike)), *zip(*lengths, strict=True), names]
+    return [place(column) for column in columns]
 
 
 def around(dice: Dice, world: World, intent: Intent, width: int) -> list[str]:
-    """The tools that can answer the intent, then others of its domain."""
-    others = [tool for tool in world.tools[intent.domain] if tool not in intent.answered_by]
-    return [*intent.answered_by, *dice.shuffled(others)][:width]
+    """The tools that can answer the intent, then those of other intents of its domain."""
+    others = dice.shuffled([other for other in world.intents[intent.domain] if other is not intent])
+    listed = [*intent.answered_by, *(tool for each in others for tool in dice.shuffled(list(each.answered_by)))]
+    return list(dict.fromkeys(listed))[: max(width, len(intent.answered_by))]
 
 
 def right_tools(dice: Dice, intent: Intent) -> list[str]:
