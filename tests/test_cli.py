@@ -576,6 +576,8 @@ untrained, w = # # # #
 oracle # # #
 ties: expected; # queries with a right candidate in a tie
 intervals resample whole traces: the queries of one depend on each other
+top# #: good (usable above #, good above #, excellent above #)
+fewer than # queries: differences of a few hundredths are chance
 top# over best feature: # [#, #] (# %, by trace)
 
 feature weight
