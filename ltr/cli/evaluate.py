@@ -1,7 +1,7 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -166,7 +166,7 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
         raise UsageError("name a model and samples, or --run and --qrels")
 
 
-def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Iterable[str]) -> "Measured":
+def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "Measured":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router, read
