@@ -1,6 +1,6 @@
 """A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -49,7 +49,7 @@ def measured_groups(
     config: RunConfig,
     *,
     listed: BoolArray | None = None,
-    also: Iterable[str] = (),
+    also: Collection[str] = (),
 ) -> Measured:
     """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
     if config.evaluate.no_relevant == "error":
@@ -84,7 +84,7 @@ def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
     raise DataError(f"{where}{named} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
 
 
-def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Iterable[str] = ()) -> Rules:
+def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Collection[str] = ()) -> Rules:
     """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
     asked = config.evaluate
     is_whole = listed is None or bool(listed.all())
@@ -102,7 +102,7 @@ def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evalua
     return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
 
 
-def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Iterable[str] = ()) -> Measured:
+def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> Measured:
     """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")

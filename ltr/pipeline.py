@@ -1,7 +1,7 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -188,7 +188,7 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
 
 
 def evaluate_router(
-    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Iterable[str] = ()
+    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
 ) -> Measured:
     """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi

@@ -140,7 +140,24 @@ def metrics(measured: Measured) -> dict[str, Any]:
     result = measured.evaluation
     headline = {name: result.means[name] for name in (TOP1, TOP3, MRR)}
     flat: dict[str, Any] = {**headline, "num_queries": result.num_queries, **result.means}
-    flat |= {
+    flat |= _rules_and_counts(measured)
+    flat |= {f"{name}.num_queries": count for name, count in fewer_queries(result).items()}
+    for name, (worst, best) in ranges(measured).items():
+        flat |= {f"worst.{name}": worst, f"best.{name}": best}
+    flat |= {**measured.counts, **_uncertainty(measured)}
+    flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
+    flat |= _by_part(measured)
+    if measured.best:
+        flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
+    for name, baseline in measured.baselines.items():
+        flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
+    return flat
+
+
+def _rules_and_counts(measured: Measured) -> dict[str, Any]:
+    """What made the numbers, and how many queries and candidates they are of."""
+    result = measured.evaluation
+    return {
         "split": measured.split,
         "ties": result.ties.value,
         "gain": result.gain,
@@ -155,17 +172,6 @@ def metrics(measured: Measured) -> dict[str, Any]:
         "num_no_relevant": result.num_no_relevant,
         "num_one_candidate": result.num_one_candidate,
     }
-    flat |= {f"{name}.num_queries": count for name, count in fewer_queries(result).items()}
-    for name, (worst, best) in ranges(measured).items():
-        flat |= {f"worst.{name}": worst, f"best.{name}": best}
-    flat |= {**measured.counts, **_uncertainty(measured)}
-    flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
-    flat |= _by_part(measured)
-    if measured.best:
-        flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
-    for name, baseline in measured.baselines.items():
-        flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
-    return flat
 
 
 def parts(measured: Measured) -> list[Part]:

@@ -89,3 +89,37 @@ def test_a_model_or_a_run_is_measured_and_never_half_of_either(files, arguments,
 
 def test_a_limit_that_a_run_misses_ends_with_four(files):
     assert files.run("evaluate", "--run", "x.run", "--qrels", "x.qrels", "--fail-under", "mrr=0.9") == 4
+
+
+def flat(cli, *flags):
+    return json.loads(cli.good("evaluate", "--run", "x.run", "--qrels", "x.qrels", *flags, "--format", "json"))
+
+
+def test_a_run_takes_a_preset_and_a_limit_with_it(files):
+    found = flat(files, "--preset", "ctr", "--fail-under", "P@3=0")
+    assert found["preset"] == "ctr"
+    assert {"auc", "logloss", "gauc", "ece", "precision@3"} <= set(found)
+    assert found["gauc"] == pytest.approx((1 + 3 / 4 + 0 + 0) / 4)  # the topic that the run misses counts 0
+
+
+def test_recall_of_a_run_is_measured_far_down_for_what_it_misses_is_below_no_cutoff(files):
+    found = flat(files, "--preset", "recall")
+    assert (found["recall@1000"], found["num_missing"]) == (3 / 4, 2)
+
+
+def test_a_run_takes_a_threshold_and_the_greatest_grade(files):
+    found = flat(files, "--metrics", "err@5,recall", "--max-grade", "4", "--threshold", "0.25")
+    assert (found["threshold"], found["max_grade"]) == (0.25, 4)
+    assert found["err@5"] == pytest.approx((1 / 16 + 1 / 16 / 2 + 3 / 16 / 5 + 0) / 4)
+    assert found["recall"] == 1 / 3  # of what the run has; p = .64 .23 .09 .03 .01
+
+
+def test_the_worst_and_the_best_of_ties_stand_beside_a_run(files):
+    Path("x.run").write_text("1 Q0 d0 1 5 t\n1 Q0 d9 2 5 t\n")
+    found = flat(files, "--ties", "expected")
+    assert (found["worst.mrr"], found["mrr"], found["best.mrr"]) == (1 / 2 / 4, 3 / 4 / 4, 1 / 4)
+
+
+def test_curves_of_a_run_are_kept(files):
+    files.good("evaluate", "--run", "x.run", "--qrels", "x.qrels", "--metrics", "roc", "-o", "out")
+    assert list(json.loads(Path("out/curves.json").read_bytes())) == ["roc"]

@@ -4,6 +4,7 @@ import pytest
 from ltr.errors import DataError
 from ltr.lists import RankedLists, rank_lists
 from ltr.metrics import evaluate
+from ltr.metrics.reading import even_log_loss, notes
 
 METRICS = ["hit@5", "precision@5", "recall@5", "ndcg@5", "map", "ndcg"]
 
@@ -104,3 +105,66 @@ def test_many_true_items_outside_the_list_have_no_place_either(ties):
         assert whole.values[name].tolist() == pytest.approx(part.values[name].tolist(), abs=1e-15)
     assert whole.values["recall@5"][0] * 120 == pytest.approx(part.values["recall@5"][0] * 40, abs=1e-12)
     assert whole.values["map"][0] * 120 == pytest.approx(part.values["map"][0] * 40, abs=1e-12)
+
+
+CANDIDATES = ["auc", "logloss", "logloss_floor", "ece", "accuracy", "precision", "recall", "f1", "confusion", "roc"]
+
+
+def of_candidates(recommended, truth, **rules):
+    ranking, labels = rank_lists(recommended, truth)
+    result = evaluate(ranking, labels, [*CANDIDATES, "gauc", "reliability"], **rules)
+    own = [name for name in result.means if name.partition(".")[0] in CANDIDATES]
+    return {name: result.means[name] for name in own} | result.curves, result.means["gauc"]
+
+
+def test_measures_over_candidates_know_nothing_of_what_is_not_in_the_list():
+    lists = {"u": [("a", 2.0), ("b", 1.0), ("c", 0.0)], "v": [("b", 0.0), ("a", 1.0)]}
+    whole = of_candidates(lists, {"u": "b", "v": "b"})
+    assert of_candidates(lists, {"u": ["b", "x", "y"], "v": ["b", "z"]}) == whole
+    assert whole[1] == (1 / 2 + 0) / 2
+
+
+def test_an_empty_list_has_no_candidates_and_orders_nothing():
+    lists = {"u": [("a", 2.0), ("b", 1.0), ("c", 0.0)]}
+    whole, gauc = of_candidates(lists, {"u": "b"})
+    assert gauc == 1 / 2
+    assert of_candidates(lists, {"u": "b", "v": "a"}) == (whole, (1 / 2 + 0) / 2)
+
+
+def test_empty_lists_alone_leave_measures_over_candidates_undefined():
+    found, gauc = of_candidates({}, {"u": "b", "v": "a"})
+    assert gauc == 0.0
+    assert found["auc"] is found["logloss"] is found["logloss_floor"] is found["ece"] is found["f1"] is None
+    assert found["confusion.true_positive"] == 0
+    assert found["roc"]["threshold"] == []
+
+
+def test_a_reader_never_comes_to_what_is_not_in_the_list_which_still_sets_the_greatest_grade():
+    ranking, labels = rank_lists({"u": ["a", "b"]}, {"u": {"a": 1, "b": 2, "c": 3, "d": 3}})
+    first, second = 1 / 8, 3 / 8
+    for name in ("err@2", "err@1000000000", "err"):
+        assert evaluate(ranking, labels, [name]).means[name] == first + (1 - first) * second / 2
+
+
+@pytest.mark.parametrize("ties", ["expected", "file", "worst", "best", "trec"])
+@pytest.mark.parametrize("longest", [4, 60])
+def test_what_is_not_in_the_list_counts_as_what_stands_beyond_every_cutoff(ties, longest):
+    names = ["hit@3", "mrr@3", "precision@3", "f0.5@3", "map@3", "cg@3", "dcg@3", "ndcg_exp@3", "idcg@3", "err@3"]
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        items, missed = rng.permutation(longest).tolist(), [f"x{place}" for place in range(rng.integers(1, 4))]
+        scored = [(item, float(rng.integers(3))) for item in items]
+        truth = {"u": {item: float(rng.integers(4)) for item in [*items[: longest // 2 + 1], *missed]}, "v": {0: 1.0}}
+        behind = [(f"y{place}", -1.0) for place in range(3)]
+        far = scored + behind + [(item, -2.0 - place) for place, item in enumerate(missed)]
+        short, full = (rank_lists({"u": each, "v": [(0, 1.0)]}, truth) for each in (scored, far))
+        found, expected = (evaluate(*each, names, ties=ties).means for each in (short, full))
+        assert found == pytest.approx(expected | {"mrr": found["mrr"]}, abs=1e-12)
+
+
+def test_the_note_on_even_probabilities_counts_the_listed_alone():
+    ranking, labels = rank_lists({"u": [("a", 1.0), ("b", 1.0)]}, {"u": ["a", "x", "y"], "v": ["z"]})
+    result = evaluate(ranking, labels, ["logloss"])
+    assert even_log_loss(result) == pytest.approx(result.means["logloss"], abs=1e-15)
+    assert result.num_found.tolist() == [1, 0]
+    assert not any("cannot miss" in note for note in notes(evaluate(ranking, labels, ["hit@10"]), "recall"))

@@ -1,7 +1,7 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -158,7 +158,7 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
 
 
 def measure(
-    config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Iterable[str]
+    config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.doubts import doubts, learned_from, nothing_right
