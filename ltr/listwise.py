@@ -228,6 +228,20 @@ def deviations(groups: Trainable) -> FloatArray:
     return units * np.sqrt(squares / len(groups.phi))
 
 
+def row_deviations(groups: Trainable) -> FloatArray:
+    """Deviation of each column over all rows, whatever their group; 1 where a column is constant.
+
+    >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
+    >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
+    array([2.236068, 1.      ])
+    """
+    found = np.empty(groups.phi.shape[1])
+    for place, column in enumerate(groups.phi.T):
+        unit = np.ldexp(1.0, np.frexp(np.abs(column).max())[1])  # over it, exactly, squares stay in range
+        found[place] = unit * np.std(column / unit - column[0] / unit)  # exactly 0 where constant
+    return np.where(found > 0, found, 1.0)
+
+
 def _units(groups: Trainable) -> FloatArray:
     """A power of two above each column's largest step inside a group: over it, exactly, squares stay in range."""
     largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])

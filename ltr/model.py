@@ -47,6 +47,7 @@ class Training:
     escape: FloatArray | None
     not_identified: FloatArray  # (directions, features): along them no probability changes, to 1e-12 of the
     # curvature; of descent with more than 256 columns only the constant ones are looked for
+    deviations: FloatArray | None = None  # (features,) that columns were divided by; all but w is told in that scale
 
 
 @dataclass(frozen=True, slots=True)

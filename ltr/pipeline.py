@@ -157,6 +157,7 @@ def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFe
         "gradient_norm": known.gradient_norm,
         "gap_bound": known.gap_bound,
         "optimum": known.optimum.value,
+        "deviations": None if known.deviations is None else known.deviations.tolist(),
         "escape": None if known.escape is None else direction_text(known.escape, names),
         "not_identified": [direction_text(direction, names) for direction in known.not_identified],
         "best_feature": asdict(best),

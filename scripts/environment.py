@@ -11,16 +11,16 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "ltr-installed.json"
-SIZES = {"": "150 MB (numpy, scipy, typer, rich and small ones)", "test": "40 MB (pytest, hypothesis, ruff, mypy)"}
+SIZES = {"": "300 MB (numpy, scipy, typer, rich and small ones)", "test": "80 MB (pytest, hypothesis, ruff, mypy)"}
 
 
 def ready(*extras):
     """Path of a Python that has this checkout and the extras installed; says so before it fetches anything."""
     if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this may have any Python
         sys.exit(f"ltr needs Python 3.11 or newer; this is {sys.version.split()[0]}. Run this with a newer python3.")
-    installed = json.loads(STAMP.read_text()) if STAMP.exists() else {"sources": "", "extras": []}
+    installed = stamp()
     wanted = {"sources": digest(), "extras": sorted({*extras, *installed["extras"]})}
-    if installed == wanted:
+    if installed == wanted and works([PYTHON, "-c", ""]):
         return PYTHON
     make()
     install(wanted["extras"])
@@ -28,15 +28,24 @@ def ready(*extras):
     return PYTHON
 
 
+def stamp():
+    """What the environment was made of; nothing where its note cannot be read."""
+    try:
+        found = json.loads(STAMP.read_text())
+        return {"sources": str(found["sources"]), "extras": [str(extra) for extra in found["extras"]]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"sources": "", "extras": []}
+
+
 def digest():
-    """Another text whenever what must be installed may be another."""
-    named = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
+    """Another text whenever what must be installed may be another; a copied checkout has another folder."""
+    named = str(ROOT).encode() + b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
     return hashlib.sha256(named + sys.version.encode()).hexdigest()
 
 
 def make():
     """An empty environment, unless a working one is there."""
-    if PYTHON.exists() and run([PYTHON, "-m", "pip", "--version"], quiet=True) == 0:
+    if works([PYTHON, "-m", "pip", "--version"]):
         return
     say(f"making a virtual environment in {VENV.name}/")
     if run([sys.executable, "-m", "venv", "--clear", str(VENV)]) != 0:
@@ -53,10 +62,18 @@ def install(extras):
         sys.exit("installing failed: see pip's message above; run the same command again once it is mended.")
 
 
-def run(command, quiet=False):
+def run(command):
     """Exit code of a command run in the checkout."""
-    stream, words = subprocess.DEVNULL if quiet else None, [str(part) for part in command]
-    return subprocess.run(words, cwd=ROOT, stdout=stream, stderr=stream, check=False).returncode
+    return subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
+
+
+def works(command):
+    """Whether a program can be started and ends well; nothing is shown."""
+    words = [str(part) for part in command]
+    try:
+        return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def say(line):

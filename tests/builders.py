@@ -87,7 +87,7 @@ class LetterEncoder:
 
     revision = "1"
 
-    def encode(self, texts):
+    def encode(self, texts, role):
         self.encoded += texts
         counts = np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
         lengths = np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)

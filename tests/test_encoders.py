@@ -51,7 +51,7 @@ def naive_rows(fitted_on, texts):
 
 def test_hash_rows_are_those_of_the_plain_loop():
     encoder = HashEncoder.fitted(TEXTS)
-    np.testing.assert_allclose(dense(encoder.encode(TEXTS)), naive_rows(TEXTS, TEXTS), atol=1e-12)
+    np.testing.assert_allclose(dense(encoder.encode(TEXTS, "query")), naive_rows(TEXTS, TEXTS), atol=1e-12)
 
 
 def test_hash_counts_documents_once_each_and_each_text_once():
@@ -61,20 +61,20 @@ def test_hash_counts_documents_once_each_and_each_text_once():
 
 def test_hash_knows_texts_it_was_not_fitted_on():
     encoder = HashEncoder.fitted(TEXTS)
-    np.testing.assert_allclose(dense(encoder.encode(["wether"])), naive_rows(TEXTS, ["wether"]), atol=1e-12)
+    np.testing.assert_allclose(dense(encoder.encode(["wether"], "query")), naive_rows(TEXTS, ["wether"]), atol=1e-12)
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_hash_rows_have_length_one_or_zero_whatever_the_text(texts):
-    lengths = np.linalg.norm(dense(HashEncoder.fitted(texts).encode(texts)), axis=1)
+    lengths = np.linalg.norm(dense(HashEncoder.fitted(texts).encode(texts, "query")), axis=1)
     for text, length in zip(texts, lengths, strict=True):
         assert length == pytest.approx(1 if grams(text) else 0, abs=1e-12)
 
 
 def test_a_text_has_the_same_row_alone_and_among_many():
     encoder, many = HashEncoder.fitted(TEXTS), ["x" * 50_000, *TEXTS, "y" * 300_000, *TEXTS]
-    alone = dense(encoder.encode([TEXTS[1]]))[0]
-    rows = encoder.encode(many)
+    alone = dense(encoder.encode([TEXTS[1]], "query"))[0]
+    rows = encoder.encode(many, "query")
     np.testing.assert_array_equal(dense(rows)[2], alone)
     np.testing.assert_array_equal(dense(rows)[len(TEXTS) + 3], alone)
 
@@ -88,7 +88,7 @@ def test_the_state_of_hash_gives_the_same_rows_and_revision_again():
     encoder = HashEncoder.fitted(TEXTS)
     again = HashEncoder.restored(encoder.state)
     assert again.revision == encoder.revision
-    np.testing.assert_array_equal(dense(again.encode(TEXTS)), dense(encoder.encode(TEXTS)))
+    np.testing.assert_array_equal(dense(again.encode(TEXTS, "query")), dense(encoder.encode(TEXTS, "query")))
 
 
 def test_other_training_texts_give_another_revision():
@@ -113,13 +113,13 @@ def test_a_state_that_cannot_be_is_refused(state):
 
 
 def test_no_texts_give_no_rows():
-    assert HashEncoder.fitted([]).encode([]).starts.tolist() == [0]
+    assert HashEncoder.fitted([]).encode([], "query").starts.tolist() == [0]
 
 
 @given(st.integers(0, 10**6))
 def test_products_of_pairs_are_those_of_the_rows_written_out(seed):
     rng = np.random.default_rng(seed)
-    left, right = (HashEncoder.fitted(TEXTS).encode(rng.permutation(TEXTS).tolist()) for _ in range(2))
+    left, right = (HashEncoder.fitted(TEXTS).encode(rng.permutation(TEXTS).tolist(), "query") for _ in range(2))
     rows, others = rng.integers(0, len(TEXTS), (2, 200))
     by_hand = np.einsum("ij,ij->i", dense(left)[rows], dense(right)[others])
     np.testing.assert_allclose(left.dots(rows, right, others), by_hand, atol=1e-12)
@@ -127,7 +127,7 @@ def test_products_of_pairs_are_those_of_the_rows_written_out(seed):
 
 
 def test_many_pairs_are_multiplied_in_parts():
-    vectors = HashEncoder.fitted(TEXTS).encode([f"text number {n}" for n in range(300)])
+    vectors = HashEncoder.fitted(TEXTS).encode([f"text number {n}" for n in range(300)], "query")
     rows = np.random.default_rng(0).integers(0, 300, (2, 20_000))
     products = vectors.dots(rows[0], vectors, rows[1])
     same = rows[0] == rows[1]
@@ -138,7 +138,7 @@ def test_many_pairs_are_multiplied_in_parts():
 
 
 def test_no_pairs_have_no_products():
-    vectors, none = HashEncoder.fitted(TEXTS).encode(TEXTS), np.empty(0, dtype=np.int64)
+    vectors, none = HashEncoder.fitted(TEXTS).encode(TEXTS, "query"), np.empty(0, dtype=np.int64)
     assert vectors.dots(none, vectors, none).shape == (0,)
 
 

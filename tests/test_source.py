@@ -16,7 +16,9 @@ ORDERS = {
     "ranking.py",
     "groups.py",  # rows by group and name, where no score is known
     "columns.py",  # codes by first appearance
-    "encoders/vectors.py",  # pairs of texts by the first
+    "encoders/dense.py",  # rows that are added up, by owner
+    "encoders/sparse.py",  # the same, and pairs of texts by the first
+    "features/neighbours.py",  # stored queries by nearness, and edges by code
     "artifacts/columns.py",  # rows by their line
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}

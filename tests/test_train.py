@@ -116,6 +116,36 @@ def test_a_large_common_offset_of_a_column_changes_nothing():
     np.testing.assert_allclose(moved.w, fit(phi, labels, offsets, UNPENALISED).w, atol=1e-6)
 
 
+@pytest.mark.parametrize("trainer", TRAINERS.names())
+def test_standardised_training_is_training_on_columns_over_their_deviation(groups_of_2000, trainer):
+    phi, labels, offsets = groups_of_2000
+    config = TrainConfig(trainer=trainer, epochs=3, standardize=True)
+    is_trained = np.repeat((np.diff(offsets) > 1) & (np.add.reduceat(labels, offsets[:-1]) > 0), np.diff(offsets))
+    deviations = phi[is_trained].std(axis=0)
+    seen = []
+    model = fit(phi * [1, 100, 0.01, 1], labels, offsets, config, on_epoch=lambda epoch: seen.append(epoch.w))
+    by_hand = fit(phi / deviations, labels, offsets, TrainConfig(trainer=trainer, epochs=3))
+    np.testing.assert_allclose(model.w * [1, 100, 0.01, 1], by_hand.w / deviations, rtol=1e-9)
+    np.testing.assert_allclose(model.training.deviations, deviations * [1, 100, 0.01, 1], rtol=1e-12)
+    np.testing.assert_allclose(model.training.objective, by_hand.training.objective, rtol=1e-9)
+    np.testing.assert_allclose(seen[-1], model.w, rtol=1e-9)
+
+
+def test_a_constant_column_is_standardised_by_one():
+    phi = np.array([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1], [7.0, 0.1]])
+    model = fit(phi, [0, 1, 1, 0], [0, 2, 4], TrainConfig(trainer="newton", standardize=True))
+    assert model.training.deviations.tolist() == [pytest.approx(5**0.5), 1.0]
+    assert model.training.not_identified.tolist() == [[0.0, 1.0]]
+
+
+def test_directions_of_standardised_columns_are_those_of_the_raw_ones():
+    phi = np.array([[1.0, 10.0], [0.0, 0.0], [0.0, 0.0], [2.0, 20.0]])  # the second is ten times the first
+    model = fit(phi, [1, 0, 0, 1], [0, 2, 4], TrainConfig(trainer="newton", l2=0.0, standardize=True))
+    assert direction_text(model.training.not_identified[0]) in ("x1 - 0.1 x2", "-x1 + 0.1 x2")
+    assert model.training.optimum is Optimum.NONE
+    assert np.abs(model.training.escape).max() == 1.0
+
+
 def test_separable_groups_have_no_optimum_and_the_direction_is_named():
     phi = np.array([[1.0, 0.3], [0.0, 0.1], [2.0, -0.2], [1.0, 0.4], [5.0, 0.0], [4.0, 0.1]])
     training = fit(phi, [1, 0, 1, 0, 1, 0], [0, 2, 4, 6], UNPENALISED).training

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.encoders.vectors import Sparse
+from ltr.encoders.protocol import Role
+from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
 
 BUCKETS_LOG2 = 14
@@ -73,8 +74,8 @@ class HashEncoder:
         counted = self.documents.to_bytes(8, "little") + self.frequencies.astype("<i8").tobytes()
         return hashlib.blake2b(counted, digest_size=16).hexdigest()
 
-    def encode(self, texts: Sequence[str]) -> Sparse:
-        """One sparse row of length 1 a text; an empty text gives an empty row."""
+    def encode(self, texts: Sequence[str], role: Role) -> Sparse:
+        """One sparse row of length 1 a text, whatever its role; an empty text gives an empty row."""
         parts = [counts(part) for part in _parts(texts)]
         if not parts:
             return Sparse(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), BUCKETS)

@@ -1,88 +1,77 @@
-"""Rows of vectors, dense or sparse, and the products of pairs of rows."""
+"""Rows of vectors, dense or sparse: what features take, add up, scale and multiply without knowing which."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
 
-import numpy as np
-
-from ltr.arrays import FloatArray, IntArray, code_sums, ragged
-
-DENSE_NUMBERS = 1 << 20  # numbers of the rows that are spread out at once
-PAIRED_NUMBERS = 1 << 18  # entries that are multiplied at once
+from ltr.arrays import FloatArray, IntArray
+from ltr.encoders.dense import Dense
+from ltr.encoders.sparse import Sparse
+from ltr.errors import DataError
+from ltr.files.npz import Array
 
 
 class Vectors(Protocol):
-    """One row a text."""
+    """One row a text, as `Encoder.encode` gives them: of length 1, or zero for a text that says nothing.
+
+    What `sums` gives need not have length 1; `unit` makes it so.
+    """
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def take(self, rows: IntArray) -> Self:
+        """These rows, in this order; a row may be taken often."""
+        ...
+
+    def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
+        """`count` rows: row o is the sum of weights[i] * row rows[i] over the places i whose owner[i] is o.
+
+        owner, rows and weights have one shape, (places,); an owner without a place has a zero row.
+        """
+        ...
+
+    def unit(self) -> Self:
+        """Each row divided by its length; a zero row stays zero."""
+        ...
 
     def dots(self, rows: IntArray, other: "Vectors", other_rows: IntArray) -> FloatArray:
-        """Product of each of the rows with the row of `other` at the same place."""
+        """Product of each of the rows with the row of `other` at the same place, (places,)."""
+        ...
+
+    def arrays(self) -> dict[str, Array]:
+        """Plain arrays for a state, the numbers in half precision; `vectors_from` reads them."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
-    """Every number of every row."""
+def stacked(parts: Sequence[Vectors]) -> Vectors:
+    """The rows of all parts, one part after the other; at least one part, all of one kind and width.
 
-    numbers: FloatArray  # (texts, dimensions)
-
-    def dots(self, rows: IntArray, other: Vectors, other_rows: IntArray) -> FloatArray:
-        """sum_d a_d b_d of each pair of rows, in parts that stay in the cache.
-
-        >>> a = Dense(np.array([[1.0, 0.0], [0.6, 0.8]]))
-        >>> a.dots(np.array([0, 1]), a, np.array([1, 1])).round(12)
-        array([0.6, 1. ])
-        """
-        if not isinstance(other, Dense):
-            raise TypeError("dense vectors meet dense vectors")
-        products, at_once = np.empty(len(rows)), max(PAIRED_NUMBERS // max(self.numbers.shape[1], 1), 1)
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            products[part] = np.einsum("ij,ij->i", self.numbers[rows[part]], other.numbers[other_rows[part]])
-        return products
+    >>> import numpy as np
+    >>> stacked([Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.0, 1.0]]))]).numbers.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    dense = [part for part in parts if isinstance(part, Dense)]
+    sparse = [part for part in parts if isinstance(part, Sparse)]
+    if len(dense) == len(parts):
+        return Dense.stacked(dense)
+    if len(sparse) == len(parts):
+        return Sparse.stacked(sparse)
+    raise TypeError("dense vectors stack on dense vectors, sparse ones on sparse ones")
 
 
-@dataclass(frozen=True, slots=True)
-class Sparse:
-    """The numbers of each row that are not 0: row i owns the entries starts[i]:starts[i + 1]."""
+def vectors_from(arrays: Mapping[str, Array]) -> Vectors:
+    """The vectors whose `arrays` were kept; a DataError when they cannot be vectors.
 
-    starts: IntArray
-    columns: IntArray
-    numbers: FloatArray
-    dimensions: int
-
-    def dots(self, rows: IntArray, other: Vectors, other_rows: IntArray) -> FloatArray:
-        """sum_d a_d b_d of each pair of rows: a few of the rows are spread out, the entries of the others look them up.
-
-        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
-        >>> a.dots(np.array([0, 1, 1]), a, np.array([1, 1, 0])).round(12)
-        array([0.6, 1. , 0.6])
-        """
-        if not isinstance(other, Sparse):
-            raise TypeError("sparse vectors meet sparse vectors")
-        distinct, owner = np.unique(rows, return_inverse=True)
-        products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
-        by_owner = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
-        for part, first in enumerate(range(0, len(distinct), at_once)):
-            spread = self._spread(distinct[first : first + at_once])
-            pairs = by_owner[bounds[part] : bounds[part + 1]]
-            products[pairs] = other._looked_up(spread, owner[pairs] - first, other_rows[pairs])
-        return products
-
-    def _spread(self, rows: IntArray) -> FloatArray:
-        dense = np.zeros((len(rows), self.dimensions))
-        owner, step = ragged(np.diff(self.starts)[rows])
-        entries = self.starts[rows][owner] + step
-        dense[owner, self.columns[entries]] = self.numbers[entries]
-        return dense
-
-    def _looked_up(self, spread: FloatArray, spread_rows: IntArray, rows: IntArray) -> FloatArray:
-        products, lengths = np.zeros(len(rows)), np.diff(self.starts)[rows]
-        at_once = max(int(PAIRED_NUMBERS / max(lengths.mean() if len(rows) else 1, 1)), 1)
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            owner, step = ragged(lengths[part])
-            entries = self.starts[rows[part]][owner] + step
-            found = spread[spread_rows[part][owner], self.columns[entries]]
-            products[part] = code_sums(owner, found * self.numbers[entries], len(rows[part]))
-        return products
+    >>> import numpy as np
+    >>> vectors_from(Dense(np.array([[0.5, 0.25]])).arrays()).numbers.tolist()
+    [[0.5, 0.25]]
+    """
+    is_plain = all(hasattr(array, "dtype") for array in arrays.values())
+    if is_plain and set(arrays) == {"numbers"}:
+        return Dense.restored(arrays)
+    if is_plain and set(arrays) == {"starts", "columns", "numbers", "dimensions"}:
+        return Sparse.restored(arrays)
+    raise DataError(f"{', '.join(sorted(arrays)) or 'no arrays'}: neither dense nor sparse vectors")

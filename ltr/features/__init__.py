@@ -1,6 +1,6 @@
 """Samples become the columns of phi: four questions, each asked by one or more registered features."""
 
-from ltr.features import graphs, tools
+from ltr.features import grams, graphs, neighbours, popularity, prototypes, teams, tools, wording
 from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
 from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
 
@@ -13,6 +13,12 @@ __all__ = [
     "FittedFeatures",
     "feature",
     "fit_features",
+    "grams",
     "graphs",
+    "neighbours",
+    "popularity",
+    "prototypes",
+    "teams",
     "tools",
+    "wording",
 ]

@@ -65,9 +65,9 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
         phi[:, place] = column(configs[place], candidates, None, context)
     for inside, outside in _folds(groups) if learning else ():
         fit_on, apply_to = select(groups, outside), select(groups, inside)
-        rows, fold_context = _rows(groups, inside), Context(context.encoder)
-        for place in learning:
-            state = fit_state(configs[place], fit_on, fold_context)
+        rows, fold_context = _rows(groups, inside), Context(context.encoder, lexicon=context.lexicon)
+        fold_states = [fit_state(configs[place], fit_on, fold_context) for place in learning]
+        for place, state in zip(learning, fold_states, strict=True):
             phi[rows, place] = column(configs[place], apply_to.candidates, state, fold_context)
     return fitted, phi
 

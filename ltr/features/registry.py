@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Encoder
 from ltr.errors import DataError, UsageError, suggestion
+from ltr.features.words import Lexicon
 from ltr.groups import Candidates, Groups
 from ltr.registry import Registry
 
@@ -17,6 +18,7 @@ Family = Literal["rel", "hist", "coop", "struct"]
 State = dict[str, Any] | None
 Fit = Callable[..., dict[str, Any]]
 Column = Callable[..., FloatArray]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +26,26 @@ class Context:
     """What a feature may use besides the candidates; never labels."""
 
     encoder: Encoder
-    remembered: dict[str, tuple[Candidates, FloatArray]] = field(default_factory=dict)
+    remembered: dict[str, tuple[Candidates, Any]] = field(default_factory=dict)
+    lexicon: Lexicon = field(default_factory=Lexicon)
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
         """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
-        queries = self.encoder.encode(candidates.query_texts)
+        queries = self.encoder.encode(candidates.query_texts, "query")
         rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
-        return queries.dots(rows, self.encoder.encode(texts), codes)
+        return queries.dots(rows, self.encoder.encode(texts, "document"), codes)
 
     def once(self, name: str, candidates: Candidates, compute: Callable[[], FloatArray]) -> FloatArray:
         """A column that several features need, computed for the first of them."""
+        return self.shared(name, candidates, compute).copy()
+
+    def shared(self, name: str, candidates: Candidates, compute: Callable[[], Value]) -> Value:
+        """What several features need of the candidates and leave as it is, computed for the first of them."""
         known = self.remembered.get(name)
         if known is None or known[0] is not candidates:
             known = self.remembered[name] = (candidates, compute())
-        return known[1].copy()
+        found: Value = known[1]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

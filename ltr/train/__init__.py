@@ -1,12 +1,14 @@
 """Learn w: the trainers by name, and the one function that runs them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError
-from ltr.listwise import Trainable, slope, trainable
+from ltr.listwise import Trainable, row_deviations, slope, trainable
 from ltr.model import Fitted, Model, Training
 from ltr.registry import Registry
 from ltr.train.config import Epoch, OnEpoch, TrainConfig, Trainer, ignore
@@ -43,9 +45,32 @@ def fit(
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = TRAINERS[config.trainer]
     groups = trainable(phi, labels, offsets, weights=weights)
+    if not config.standardize:
+        geometry = Geometry.of(groups)
+        fitted = trainer(groups, geometry, config, on_epoch)
+        return Model(fitted.w, _training(groups, geometry, config, fitted))
+    units = row_deviations(groups)
+    groups = replace(groups, phi=groups.phi / units)
     geometry = Geometry.of(groups)
-    fitted = trainer(groups, geometry, config, on_epoch)
-    return Model(fitted.w, _training(groups, geometry, config, fitted))
+    fitted = trainer(groups, geometry, config, lambda epoch: on_epoch(replace(epoch, w=epoch.w / units)))
+    return in_raw_scale(Model(fitted.w, _training(groups, geometry, config, fitted)), units)
+
+
+def in_raw_scale(model: Model, units: FloatArray) -> Model:
+    """The model of columns that were divided by units, for the columns as they are."""
+    known = model.training
+    with np.errstate(over="ignore"):
+        w = model.w / units
+    if not np.isfinite(w).all():
+        raise RunError(f"the weight of column {int(np.argmin(np.isfinite(w)))} is too large for its raw scale")
+    hidden = [_largest_one(direction / units) for direction in known.not_identified]
+    escape = None if known.escape is None else _largest_one(known.escape / units)
+    not_identified = np.array(hidden).reshape(known.not_identified.shape)
+    return Model(w, replace(known, escape=escape, not_identified=not_identified, deviations=units))
+
+
+def _largest_one(direction: FloatArray) -> FloatArray:
+    return direction / np.abs(direction).max()
 
 
 def _training(groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted) -> Training:

@@ -21,6 +21,7 @@ class TrainConfig:
     learning_rate: float = 0.01
     epochs: int = 100
     l2: float = 0.001
+    standardize: bool = False  # columns over their deviation: start, penalty and gap bound hold in that scale
 
     def __post_init__(self) -> None:
         if not isinstance(self.trainer, str):
@@ -29,6 +30,8 @@ class TrainConfig:
             raise UsageError(f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}")
         if not _is_number(self.epochs) or not isinstance(self.epochs, Integral) or not 1 <= self.epochs <= MOST_EPOCHS:
             raise UsageError(f"epochs is {self.epochs!r}; it must be at least 1, a whole number up to {MOST_EPOCHS:,}")
+        if not isinstance(self.standardize, bool):
+            raise UsageError(f"standardize is {self.standardize!r}; true or false is needed")
         if not _is_number(self.l2) or not 0 <= self.l2 <= LARGEST:
             raise UsageError(f"l2 is {self.l2!r}; it must be 0 or more, at most {LARGEST:g}")
 

@@ -1,0 +1,93 @@
+"""Vectors of which every number is held."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.errors import DataError
+from ltr.files.npz import Array
+
+PAIRED_NUMBERS = 1 << 18  # numbers that are multiplied at once
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Every number of every row, in single or double precision; sums and products are made in double."""
+
+    numbers: npt.NDArray[np.floating[Any]]  # (rows, dimensions)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: IntArray) -> Self:
+        """These rows, in this order.
+
+        >>> Dense(np.array([[1.0, 0.0], [0.6, 0.8]])).take(np.array([1])).numbers.tolist()
+        [[0.6, 0.8]]
+        """
+        return type(self)(self.numbers[rows])
+
+    def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
+        """sum_i weights[i] * row rows[i] over the places i of each owner, in the order of the places.
+
+        >>> a = Dense(np.array([[1.0, 0.0], [0.0, 1.0]]))
+        >>> a.sums(np.array([1, 1]), np.array([0, 1]), np.array([2.0, 0.5]), 2).numbers.tolist()
+        [[0.0, 0.0], [2.0, 0.5]]
+        """
+        totals = np.zeros((count, self.numbers.shape[1]))
+        by_owner = np.argsort(owner, kind="stable")
+        for first in range(0, len(owner), self._at_once):
+            part = by_owner[first : first + self._at_once]
+            owners, starts = np.unique(owner[part], return_index=True)
+            totals[owners] += np.add.reduceat(weights[part, None] * self.numbers[rows[part]], starts, axis=0)
+        return type(self)(totals)
+
+    def unit(self) -> Self:
+        """Each row divided by its length; a zero row stays zero.
+
+        >>> Dense(np.array([[3.0, 4.0], [0.0, 0.0]])).unit().numbers.tolist()
+        [[0.6, 0.8], [0.0, 0.0]]
+        """
+        lengths = np.linalg.norm(self.numbers, axis=1, keepdims=True)
+        return type(self)(self.numbers / np.where(lengths > 0, lengths, 1).astype(self.numbers.dtype))
+
+    def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
+        """sum_d a_d b_d of each pair of rows, in parts that stay in the cache.
+
+        >>> a = Dense(np.array([[1.0, 0.0], [0.6, 0.8]]))
+        >>> a.dots(np.array([0, 1]), a, np.array([1, 1])).round(12)
+        array([0.6, 1. ])
+        """
+        if not isinstance(other, Dense):
+            raise TypeError("dense vectors meet dense vectors")
+        products = np.empty(len(rows))
+        for first in range(0, len(rows), self._at_once):
+            part = slice(first, first + self._at_once)
+            left, right = self.numbers[rows[part]], other.numbers[other_rows[part]]
+            products[part] = np.einsum("ij,ij->i", left.astype(np.float64), right.astype(np.float64))
+        return products
+
+    def arrays(self) -> dict[str, Array]:
+        """The numbers in half precision: relative error 2^-11, none beyond 65504."""
+        return {"numbers": self.numbers.astype(np.float16)}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Array]) -> Self:
+        """The rows that were kept, in single precision."""
+        numbers = arrays["numbers"]
+        if numbers.ndim != 2 or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
+            raise DataError(f"dense vectors are rows of finite numbers, found {numbers.dtype} of shape {numbers.shape}")
+        return cls(numbers.astype(np.float32))
+
+    @classmethod
+    def stacked(cls, parts: Sequence["Dense"]) -> Self:
+        """The rows of all parts."""
+        return cls(np.concatenate([part.numbers for part in parts]))
+
+    @property
+    def _at_once(self) -> int:
+        return max(PAIRED_NUMBERS // max(self.numbers.shape[1], 1), 1)

@@ -1,0 +1,153 @@
+"""Vectors of which only the numbers that are not 0 are held."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, code_sums, ragged
+from ltr.errors import DataError
+from ltr.files.npz import Array
+
+DENSE_NUMBERS = 1 << 20  # numbers of the rows that are spread out at once
+PAIRED_NUMBERS = 1 << 18  # entries that are multiplied at once
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """The numbers of each row that are not 0: row i owns the entries starts[i]:starts[i + 1]."""
+
+    starts: IntArray
+    columns: IntArray
+    numbers: FloatArray
+    dimensions: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def take(self, rows: IntArray) -> Self:
+        """These rows, in this order.
+
+        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
+        >>> a.take(np.array([1, 1])).starts
+        array([0, 2, 4])
+        """
+        lengths, _, entries = self._entries(rows)
+        return type(self)(_starts(lengths), self.columns[entries], self.numbers[entries], self.dimensions)
+
+    def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
+        """sum_i weights[i] * row rows[i] over the places i of each owner: a few of the owners are spread out at once.
+
+        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
+        >>> total = a.sums(np.array([1, 1]), np.array([0, 1]), np.array([2.0, 0.5]), 2)
+        >>> total.starts, total.columns, total.numbers
+        (array([0, 0, 2]), array([0, 2]), array([2.3, 0.4]))
+        """
+        at_once, parts = max(DENSE_NUMBERS // self.dimensions, 1), []
+        by_owner = np.argsort(owner, kind="stable")
+        bounds = np.searchsorted(owner[by_owner], np.arange(0, count + at_once, at_once))
+        for part, first in enumerate(range(0, count, at_once)):
+            places = by_owner[bounds[part] : bounds[part + 1]]
+            held = min(at_once, count - first)
+            parts.append(self._spread(owner[places] - first, rows[places], weights[places], held))
+        return self.stacked([_gathered(part) for part in parts]) if parts else self.take(rows[:0])
+
+    def unit(self) -> Self:
+        """Each row divided by its length; a zero row stays zero.
+
+        >>> Sparse(np.array([0, 0, 2]), np.array([0, 2]), np.array([3.0, 4.0]), 3).unit().numbers
+        array([0.6, 0.8])
+        """
+        _, owner, entries = self._entries(np.arange(len(self)))
+        lengths = np.sqrt(code_sums(owner, self.numbers[entries] ** 2, len(self)))
+        scaled = self.numbers[entries] / np.where(lengths > 0, lengths, 1)[owner]
+        return type(self)(self.starts, self.columns, scaled, self.dimensions)
+
+    def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
+        """sum_d a_d b_d of each pair of rows: a few of the rows are spread out, the entries of the others look them up.
+
+        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
+        >>> a.dots(np.array([0, 1, 1]), a, np.array([1, 1, 0])).round(12)
+        array([0.6, 1. , 0.6])
+        """
+        if not isinstance(other, Sparse):
+            raise TypeError("sparse vectors meet sparse vectors")
+        distinct, owner = np.unique(rows, return_inverse=True)
+        products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
+        by_owner = np.argsort(owner, kind="stable")
+        bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
+        for part, first in enumerate(range(0, len(distinct), at_once)):
+            held = distinct[first : first + at_once]
+            spread = self._spread(np.arange(len(held)), held, np.ones(len(held)), len(held))
+            pairs = by_owner[bounds[part] : bounds[part + 1]]
+            products[pairs] = other._looked_up(spread, owner[pairs] - first, other_rows[pairs])
+        return products
+
+    def arrays(self) -> dict[str, Array]:
+        """The entries, their numbers in half precision: relative error 2^-11, none beyond 65504."""
+        columns = self.columns.astype(np.int32)
+        numbers, dimensions = self.numbers.astype(np.float16), np.array([self.dimensions])
+        return {"starts": self.starts, "columns": columns, "numbers": numbers, "dimensions": dimensions}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Array]) -> Self:
+        """The rows that were kept, in double precision."""
+        starts, columns, numbers, width = (arrays[name] for name in ("starts", "columns", "numbers", "dimensions"))
+        whole = all(array.dtype.kind == "i" for array in (starts, columns, width)) and numbers.dtype.kind == "f"
+        shaped = starts.ndim == columns.ndim == numbers.ndim == 1 and width.shape == (1,) and len(starts) > 0
+        if not (whole and shaped and len(columns) == len(numbers) and np.isfinite(numbers).all()):
+            raise DataError("sparse vectors are starts, columns and finite numbers, which these are not")
+        inside = starts[0] == 0 and starts[-1] == len(columns) and (np.diff(starts) >= 0).all()
+        if not inside or (len(columns) and not 0 <= columns.min() <= columns.max() < width[0]):
+            raise DataError(f"the entries of sparse vectors lie outside their rows or their {width[0]} columns")
+        return cls(starts.astype(np.int64), columns.astype(np.int64), numbers.astype(np.float64), int(width[0]))
+
+    @classmethod
+    def stacked(cls, parts: Sequence["Sparse"]) -> Self:
+        """The rows of all parts."""
+        lengths = np.concatenate([np.diff(part.starts) for part in parts])
+        columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
+        return cls(_starts(lengths), columns, numbers, parts[0].dimensions)
+
+    def _entries(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """How many entries each of the rows has; the place among the rows of each entry, and where it stands."""
+        lengths = np.diff(self.starts)[rows]
+        owner, step = ragged(lengths)
+        return lengths, owner, self.starts[rows][owner] + step
+
+    def _spread(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> FloatArray:
+        """sum_i weights[i] * row rows[i] of each owner, every number written out, (count, dimensions)."""
+        totals = np.zeros(count * self.dimensions)
+        at_once = self._at_once(rows)
+        for first in range(0, len(rows), at_once):
+            part = slice(first, first + at_once)
+            _, place, entries = self._entries(rows[part])
+            cells = owner[part][place] * self.dimensions + self.columns[entries]
+            np.add.at(totals, cells, weights[part][place] * self.numbers[entries])
+        return totals.reshape(count, self.dimensions)
+
+    def _looked_up(self, spread: FloatArray, spread_rows: IntArray, rows: IntArray) -> FloatArray:
+        products, at_once = np.zeros(len(rows)), self._at_once(rows)
+        for first in range(0, len(rows), at_once):
+            part = slice(first, first + at_once)
+            _, owner, entries = self._entries(rows[part])
+            found = spread[spread_rows[part][owner], self.columns[entries]]
+            products[part] = code_sums(owner, found * self.numbers[entries], len(rows[part]))
+        return products
+
+    def _at_once(self, rows: IntArray) -> int:
+        """How many of the rows have about PAIRED_NUMBERS entries."""
+        mean = float(np.diff(self.starts)[rows].mean()) if len(rows) else 1.0
+        return max(int(PAIRED_NUMBERS / max(mean, 1)), 1)
+
+
+def _starts(lengths: IntArray) -> IntArray:
+    return np.concatenate(([0], np.cumsum(lengths)))
+
+
+def _gathered(spread: FloatArray) -> Sparse:
+    """Rows that are written out, without their zeros."""
+    owner, columns = np.nonzero(spread)
+    lengths = np.bincount(owner, minlength=len(spread))
+    return Sparse(_starts(lengths), columns, spread[owner, columns], spread.shape[1])

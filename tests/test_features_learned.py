@@ -1,0 +1,209 @@
+"""Each learned feature of tools against a loop written from its formula."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ltr.encoders.hashing import HashEncoder
+from ltr.errors import DataError
+from ltr.features import Context, FeatureConfig, wording
+from ltr.features.registry import column, fit_state
+from ltr.features.words import clauses, spoken, words
+from ltr.groups import read_groups, select
+from tests.builders import LetterEncoder, tool_lines, write_lines
+
+TRAIN = 14  # traces of LINES that states are fitted on
+HALF = 5e-4  # of a number in half precision
+
+
+def several_asks(lines):
+    """The lines with queries of one to three clauses."""
+    for place, line in enumerate(lines):
+        number = place // 4 % 3
+        yield {**line, "query": line["query"] + ", then list my old files. And draw one map for me"[: 25 * number]}
+
+
+LINES = [*several_asks(tool_lines(seed=3, traces=20)), {"trace_id": "t19", "node_id": 9, "query": "", "tool": "x"}]
+LINES[-1]["label"] = 1
+SEEN = [line for line in LINES if int(line["trace_id"][1:]) < TRAIN]
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+    return read_groups(write_lines(tmp_path_factory.mktemp("learned") / "samples.jsonl", LINES))
+
+
+def values(name, groups, **options):
+    """The column of all rows, its state fitted on the first traces."""
+    context, config = Context(LetterEncoder()), FeatureConfig(name, options)
+    seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
+    state = fit_state(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))), context)
+    return column(config, groups.candidates, state, Context(LetterEncoder()))
+
+
+def vector(text):
+    """The letter counts of a text, of length 1."""
+    counts = np.array([text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"], dtype=float)
+    return counts / max(np.linalg.norm(counts), 1e-12)
+
+
+def said(line):
+    return spoken(line["tool"], line.get("tool_description", ""))
+
+
+def answered():
+    """Of each tool the lines it answered, one for each trace and query."""
+    kept = {(line["trace_id"], line["query"], line["tool"]): line for line in SEEN if line["label"]}
+    found = {}
+    for line in kept.values():
+        found.setdefault(line["tool"], []).append(line)
+    return found
+
+
+def catalogue():
+    """The distinct texts of the tools that were seen."""
+    return list(dict.fromkeys(said(line) for line in SEEN))
+
+
+def idf(word):
+    texts = catalogue()
+    return math.log((len(texts) + 1) / (sum(word in words(text) for text in texts) + 0.5))
+
+
+def parts(query):
+    asked = clauses(query)
+    return [query, *asked] if len(asked) > 1 else [query]
+
+
+def test_the_queries_of_these_tests_have_several_clauses():
+    assert {len(clauses(line["query"])) for line in LINES} == {1, 2, 3}
+
+
+def test_tool_proto_pulls_the_text_towards_the_clauses_the_tool_answered(groups):
+    by_hand = []
+    for line in LINES:
+        total = 3 * vector(said(line))
+        for asked in answered().get(line["tool"], []):
+            nearest = max(clauses(asked["query"]), key=lambda clause: vector(clause) @ vector(said(asked)))
+            total = total + vector(nearest)
+        by_hand.append(max(vector(part) @ total for part in parts(line["query"])) / np.linalg.norm(total))
+    np.testing.assert_allclose(values("tool.proto", groups), by_hand, atol=HALF)
+
+
+def test_a_tool_that_was_never_right_keeps_its_text(groups):
+    never = [place for place, line in enumerate(LINES) if line["tool"] not in answered()]
+    assert len(never) > 10
+    np.testing.assert_allclose(values("tool.proto", groups)[never], values("tool.clause", groups)[never], atol=1e-12)
+
+
+def test_prototypes_of_another_encoder_are_refused(groups):
+    context, config = Context(LetterEncoder()), FeatureConfig("tool.proto")
+    state = fit_state(config, groups, context)
+    other = Context(HashEncoder.fitted(["a text"]))
+    with pytest.raises(DataError, match="belongs to another encoder, revision 1, not to hash at revision"):
+        column(config, groups.candidates, state, other)
+
+
+def test_with_too_many_numbers_the_prototypes_of_the_most_right_tools_stay(groups, monkeypatch):
+    right = {tool: len(lines) for tool, lines in answered().items()}
+    monkeypatch.setattr("ltr.features.prototypes.MOST_NUMBERS", 26 * (len(right) - 1))
+    context = Context(LetterEncoder())
+    state = fit_state(FeatureConfig("tool.proto"), groups, context)
+    assert state["tools"]["support"].min() > 1
+    assert state["directions"]["numbers"].size <= 26 * (len(right) - 1)
+
+
+def test_tool_clause_is_the_best_cosine_of_the_query_and_its_clauses(groups):
+    by_hand = [max(vector(part) @ vector(said(line)) for part in parts(line["query"])) for line in LINES]
+    np.testing.assert_allclose(values("tool.clause", groups), by_hand, atol=1e-12)
+
+
+def test_tool_lift_compares_wins_with_blind_choice(groups):
+    by_hand = []
+    for line in LINES:
+        offers = [each for each in SEEN if each["tool"] == line["tool"]]
+        wins = sum(each["label"] for each in offers)
+        by_hand.append(math.log((wins + 5) / (len(offers) / 4 + 5)))  # four candidates, one of them right
+    np.testing.assert_allclose(values("tool.lift", groups), by_hand, atol=1e-12)
+    assert 0.0 in by_hand
+
+
+def test_tool_known_marks_what_was_right_before(groups):
+    by_hand = [float(line["tool"] in answered()) for line in LINES]
+    assert values("tool.known", groups).tolist() == by_hand
+
+
+def test_tool_char_is_the_tf_idf_cosine_with_the_idf_of_the_tools(groups):
+    encoder, by_hand = HashEncoder.fitted(catalogue()), []
+    for line in LINES:
+        pair = encoder.encode([line["query"], said(line)], "query")
+        by_hand.append(pair.dots(np.array([0]), pair, np.array([1]))[0])
+    np.testing.assert_allclose(values("tool.char", groups), by_hand, atol=1e-12)
+
+
+def test_tool_name_is_the_share_of_the_names_words_that_the_query_has(groups):
+    by_hand = []
+    for line in LINES:
+        pieces, asked = set(words(line["tool"])), set(words(line["query"]))
+        found = sum(idf(word) for word in pieces & asked) / sum(idf(word) for word in pieces) if pieces else 0
+        by_hand.append(1.0 if line["tool"].lower() in line["query"].lower() else found)
+    np.testing.assert_allclose(values("tool.name", groups), by_hand, atol=1e-12)
+
+
+def test_a_query_that_holds_the_whole_name_counts_one(tmp_path):
+    lines = [{"trace_id": "t0", "node_id": 0, "query": "Use THE_Tool!", "tool": "the_tool", "label": 1}]
+    groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
+    assert values("tool.name", groups).tolist() == [1.0]
+
+
+def test_tool_bm25_is_okapi_with_the_statistics_of_the_tools(groups):
+    texts = [words(text) for text in catalogue()]
+    mean = sum(map(len, texts)) / len(texts)
+    by_hand = []
+    for line in LINES:
+        text, total = Counter(words(said(line))), 0.0
+        for word in set(words(line["query"])) & set(text):
+            spread = 1.2 * (0.25 + 0.75 * text.total() / mean)
+            total += idf(word) * text[word] * 2.2 / (text[word] + spread)
+        by_hand.append(total)
+    np.testing.assert_allclose(values("tool.bm25", groups), by_hand, atol=1e-12)
+
+
+def likeness_of_words(line, least=1):
+    """tool.words of one line, from pairs that occur at least so often."""
+    queries = dict.fromkeys(line["query"] for line in SEEN)
+    every = Counter(word for query in queries for word in words(query))
+    own = Counter(word for each in answered().get(line["tool"], []) for word in words(each["query"]))
+    asked = words(line["query"])
+    if not asked or not own:
+        return 0.0
+    total = 0.0
+    for word in asked:
+        share, count = every[word] / every.total(), own[word] if own[word] >= least else 0
+        ratio = (count + 20 * share) / ((own.total() + 20) * share) if share and count else 20 / (own.total() + 20)
+        total += math.log(ratio)
+    return total / len(asked)
+
+
+def test_tool_words_is_the_log_likelihood_ratio_of_the_querys_words(groups):
+    np.testing.assert_allclose(values("tool.words", groups), [likeness_of_words(line) for line in LINES], atol=1e-12)
+
+
+def test_with_too_many_pairs_of_words_the_most_frequent_stay(groups, monkeypatch):
+    monkeypatch.setattr(wording, "MOST_PAIRS", 150)
+    by_hand = [likeness_of_words(line, least=2) for line in LINES]
+    np.testing.assert_allclose(values("tool.words", groups), by_hand, atol=1e-12)
+    assert by_hand != [likeness_of_words(line) for line in LINES]
+
+
+@pytest.mark.parametrize("name", ["tool.char", "tool.name", "tool.bm25", "tool.proto", "tool.words"])
+def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
+    context, config = Context(LetterEncoder()), FeatureConfig(name)
+    state = fit_state(config, groups, context)
+    whole = column(config, groups.candidates, state, context)
+    alone = select(groups, np.array([7]))
+    np.testing.assert_allclose(
+        column(config, alone.candidates, state, Context(LetterEncoder())), whole[28:32], atol=1e-12
+    )

@@ -1,0 +1,77 @@
+"""The scripts a contributor meets first."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """scripts/environment.py for a checkout of its own, whose installing only notes what it was asked."""
+    spec = importlib.util.spec_from_file_location("environment", SCRIPTS / "environment.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text("")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    for name, value in {"ROOT": tmp_path, "STAMP": tmp_path / ".venv" / "stamp", "PYTHON": python}.items():
+        monkeypatch.setattr(module, name, value)
+    module.installs = []
+    monkeypatch.setattr(module, "make", lambda: None)
+    monkeypatch.setattr(module, "install", module.installs.append)
+    return module
+
+
+def test_an_environment_that_fits_is_used_as_it_is(environment):
+    environment.ready("test")
+    environment.ready("test")
+    assert environment.installs == [["test"]]
+
+
+@pytest.mark.parametrize("text", ["rubbish", "[]", "null", '{"extras": 3}', '{"sources": "x", "extras": 3}'])
+def test_a_note_that_cannot_be_read_is_written_again(environment, text):
+    environment.STAMP.write_text(text)
+    environment.ready("test")
+    assert environment.installs == [["test"]]
+    assert json.loads(environment.STAMP.read_text())["extras"] == ["test"]
+
+
+def test_an_environment_without_its_python_is_made_again(environment):
+    environment.ready("test")
+    environment.PYTHON.unlink()
+    environment.ready("test")
+    assert environment.installs == [["test"], ["test"]]
+
+
+def test_a_copied_checkout_is_installed_for_itself(environment, tmp_path):
+    before = environment.digest()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("pyproject.toml", "constraints.txt"):
+        (copy / name).write_text("")
+    environment.ROOT = copy
+    assert environment.digest() != before
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["--help"], 0, "--groups"),
+        (["bogus"], 2, "unknown part 'bogus'; known: training, evaluation, accuracy"),
+        (["--groups"], 2, "expected one argument"),
+        (["--groups=5"], 2, "--groups is 5; it must be at least 100"),
+        (["evaluation", "--groups=200"], 0, "evaluation: 200 queries"),
+    ],
+)
+def test_bench_says_what_it_takes(arguments, code, said):
+    ran = subprocess.run([sys.executable, SCRIPTS / "bench", *arguments], capture_output=True, text=True, check=False)
+    assert ran.returncode == code
+    assert said in ran.stdout + ran.stderr
