@@ -102,8 +102,16 @@ def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_ep
         point = moved
         history.append(point.objective)
         on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy()))
-    w = point.w if config.l2 else smallest(point.w, geometry.not_identified())
-    return Fitted(w, np.array(history), len(history) - 1, optimum, away)
+    return Fitted(_smallest(problem, point), np.array(history), len(history) - 1, optimum, away)
+
+
+def _smallest(problem: Problem, point: Point) -> FloatArray:
+    """The smallest w with the probabilities of the point; its own where that loses what is proved of it."""
+    free = problem.geometry.not_identified()
+    if problem.l2 or not len(free):
+        return point.w
+    w = smallest(point.w, free)
+    return point.w if problem.is_found(point) and not problem.is_found(problem.at(w)) else w
 
 
 def _whitener(point: Point, basis: FloatArray) -> FloatArray:
