@@ -19,6 +19,7 @@ from ltr.arrays import (
     group_sums,
     runs,
 )
+from ltr.compiled import for_passes
 from ltr.errors import DataError
 
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
@@ -114,7 +115,16 @@ def trainable(
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, targets(labels, offsets) * np.repeat(masses, np.diff(offsets)), skipped)
+    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses), skipped)
+
+
+def _shares(labels: FloatArray, offsets: IntArray, masses: FloatArray) -> FloatArray:
+    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
+    shares = np.empty(len(labels))
+    for first, last in runs(offsets, RUN_NUMBERS):
+        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
+        np.multiply(targets(labels[rows], own), np.repeat(masses[first:last], np.diff(own)), out=shares[rows])
+    return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,8 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
     """
+    if for_passes(groups.phi.shape[1], len(groups.phi)):
+        return derivatives(groups, w, scale)
     loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -157,6 +169,8 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     (0.693147, array([-0.5]), array([[0.25]]))
     """
     features = groups.phi.shape[1]
+    if kernels := for_passes(features, len(groups.phi)):
+        return Derivatives(*kernels.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale))
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -220,6 +234,8 @@ def deviations(groups: Trainable) -> FloatArray:
     array([1., 0.])
     """
     units = _units(groups)
+    if kernels := for_passes(len(units), len(groups.phi)):
+        return units * np.sqrt(kernels.squares(groups.phi, groups.offsets, units) / len(groups.phi))
     squares = np.zeros(len(units))
     for run in passes(groups):
         x = centred_columns(groups, run, units)
@@ -245,6 +261,9 @@ def row_deviations(groups: Trainable) -> FloatArray:
 def _units(groups: Trainable) -> FloatArray:
     """A power of two above each column's largest step inside a group: over it, exactly, squares stay in range."""
     largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])
-    for run in passes(groups):
-        largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
+    if kernels := for_passes(len(largest), len(groups.phi)):
+        largest = np.maximum(largest, kernels.steps(groups.phi, groups.offsets))
+    else:
+        for run in passes(groups):
+            largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
     return np.ldexp(1.0, np.frexp(largest)[1])

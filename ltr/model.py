@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
-from ltr.listwise import Skipped, scores
+from ltr.listwise import Skipped, Slope, scores
 
 
 class Optimum(StrEnum):
@@ -29,6 +29,7 @@ class Fitted:
     epochs: int  # of descent, or steps of newton
     optimum: Optimum = Optimum.NOT_REACHED
     escape: FloatArray | None = None  # (features,): the direction along which no optimum exists
+    at_end: Slope | None = None  # of the data at w, by columns of unit deviation, where it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

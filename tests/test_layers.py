@@ -33,11 +33,12 @@ LAYERS = [
         "model",
         "ranking",
         "listwise",
+        "compiled",
     ],
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
-NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise"}
+NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise", "compiled"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")

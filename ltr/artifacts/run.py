@@ -6,6 +6,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 from ltr import __version__
 from ltr.artifacts.model import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.columns import SourceFile
+from ltr.compiled import is_loaded
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files import (
     STDIN,
@@ -143,10 +145,12 @@ def machine() -> dict[str, Any]:
 
     config: Any = np.show_config(mode="dicts")
     blas = config["Build Dependencies"]["blas"]
+    versions = {"numba": version("numba")} if is_loaded() else {}
     return {
         "ltr": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
+        **versions,
         "blas": f"{blas.get('name')} {blas.get('version')}",
         "cpu_features": config["SIMD Extensions"].get("found", []),
         "platform": platform.platform(),

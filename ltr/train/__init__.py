@@ -76,7 +76,7 @@ def _largest_one(direction: FloatArray) -> FloatArray:
 def _training(groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted) -> Training:
     """What is known of the w that was fitted."""
     with np.errstate(over="ignore", invalid="ignore"):  # of a w too large, which is refused here
-        at_end = slope(groups, fitted.w, geometry.scale)
+        at_end = fitted.at_end or slope(groups, fitted.w, geometry.scale)
         objective = at_end.loss + config.l2 * float(fitted.w @ fitted.w)
         by_deviation = at_end.gradient + 2 * config.l2 * fitted.w / geometry.scale
     if not math.isfinite(objective):

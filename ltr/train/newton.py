@@ -26,6 +26,7 @@ class Point:
     objective: float
     gradient: FloatArray
     hessian: FloatArray
+    data: Derivatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Problem:
             data.loss + self.l2 * float(w @ w),
             data.gradient * ratio + 2 * self.l2 * w / self.scale,
             data.hessian * np.outer(ratio, ratio) + np.diag((np.sqrt(2 * self.l2) / self.scale) ** 2),
+            data,
         )
 
     def at(self, w: FloatArray) -> Point:
@@ -102,7 +104,8 @@ def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_ep
         point = moved
         history.append(point.objective)
         on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy()))
-    return Fitted(_smallest(problem, point), np.array(history), len(history) - 1, optimum, away)
+    w = _smallest(problem, point)
+    return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
 
 
 def _smallest(problem: Problem, point: Point) -> FloatArray:
