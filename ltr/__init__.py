@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.ranking import Ranking, Ties, order, rank
     from ltr.routing import Answer, Choice, Ranker, load
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
-    from ltr.train import TrainConfig, fit
+    from ltr.train import Diagnosis, TrainConfig, diagnose, fit
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
@@ -98,7 +98,9 @@ _HOMES = {
         "bootstrap_mean",
     ),
     "ltr.train": (
+        "Diagnosis",
         "TrainConfig",
+        "diagnose",
         "fit",
     ),
 }
@@ -112,6 +114,7 @@ __all__ = [
     "Context",
     "DataConfig",
     "DataError",
+    "Diagnosis",
     "DiskError",
     "EvaluateConfig",
     "Evaluation",
@@ -137,6 +140,7 @@ __all__ = [
     "__version__",
     "bootstrap_difference",
     "bootstrap_mean",
+    "diagnose",
     "evaluate",
     "feature",
     "fit",

@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_column,
     as_matrix,
     as_offsets,
     as_weights,
+    code_sums,
     group_sums,
     runs,
 )
@@ -85,6 +87,7 @@ class Trainable:
     weights: FloatArray  # (groups,), sum 1
     shares: FloatArray  # (rows,): targets times the group's weight
     skipped: Skipped
+    trains: BoolArray  # (groups given,): which of them are these
 
     @property
     def groups(self) -> int:
@@ -115,7 +118,7 @@ def trainable(
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses), skipped)
+    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses), skipped, trains)
 
 
 def _shares(labels: FloatArray, offsets: IntArray, masses: FloatArray) -> FloatArray:
@@ -179,6 +182,23 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
         loss, gradient = loss + part.loss, gradient + part.gradient
         hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
     return Derivatives(loss, gradient, hessian)
+
+
+def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
+    """Of each cluster of groups the part it has in the gradient, (clusters, features): weight X'(p - t), summed.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
+    array([[-0.5]])
+    """
+    count = int(clusters.max()) + 1
+    found = np.zeros((count, len(w)))
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        slopes = np.add.reduceat(part.x * (part.p - groups.shares[run.rows]), run.starts, axis=1)
+        for place, column in enumerate(slopes):
+            found[:, place] += code_sums(clusters[run.groups], column, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar
+from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar, training_document
 from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
 from ltr.catalogues import read_graphs, read_tools
 from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
@@ -16,9 +16,9 @@ from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
 from ltr.groups import Groups, key_order, read_groups, select
 from ltr.metrics import Evaluation
-from ltr.model import Model, direction_text
+from ltr.model import Model
 from ltr.ranking import Ranking
-from ltr.train import Epoch, fit
+from ltr.train import Diagnosis, Epoch, diagnose, fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,12 @@ def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult
     """Learn from the training samples, rank the test samples, measure."""
     train, test, warnings = load(config)
     prepared = prepare(config, *train)
-    model = fit(
-        prepared.phi,
-        prepared.groups.labels,
-        prepared.groups.offsets,
-        config.train,
-        weights=prepared.groups.weights,
-        on_epoch=on_epoch,
-    )
-    best = best_feature(prepared.names, prepared.phi, prepared.groups.labels, prepared.groups.offsets)
-    router = new_router(config, prepared, model, best)
+    groups = prepared.groups
+    given = (prepared.phi, groups.labels, groups.offsets, config.train)
+    model = fit(*given, weights=groups.weights, on_epoch=on_epoch)
+    traces = groups.candidates.traces
+    diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
+    router = new_router(config, prepared, model, diagnosis)
     measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train")
     return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings)
@@ -145,25 +141,12 @@ def encoder_name(config: RunConfig) -> str:
     return "hash" if config.encoder == AUTO else config.encoder
 
 
-def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFeature) -> Router:
+def new_router(config: RunConfig, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
     """What is kept of a training: weights, features, and what is known about them."""
-    known, names = model.training, prepared.names
-    training = {
-        "groups": known.groups,
-        "groups_one_candidate": known.skipped.one_candidate,
-        "groups_no_positive": known.skipped.no_positive,
-        "epochs": known.epochs,
-        "objective": known.objective,
-        "gradient_norm": known.gradient_norm,
-        "gap_bound": known.gap_bound,
-        "optimum": known.optimum.value,
-        "deviations": None if known.deviations is None else known.deviations.tolist(),
-        "escape": None if known.escape is None else direction_text(known.escape, names),
-        "not_identified": [direction_text(direction, names) for direction in known.not_identified],
-        "best_feature": asdict(best),
-    }
-    kind = prepared.groups.candidates.kind
-    return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
+    names, groups = prepared.names, prepared.groups
+    best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
+    training = training_document(model, diagnosis, names, best)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(config.train), training)
 
 
 def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:

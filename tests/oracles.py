@@ -138,3 +138,17 @@ def expected_value(name, scores, labels, threshold, k):
     return sum(value(name, tuple(label for block in each for label in block), threshold, k) for each in orders) / len(
         orders
     )
+
+
+def conditional_logit(w, phi, labels, offsets):
+    """Of each group the gradient of its log likelihood, and the sum of their information, by loops."""
+    slopes, information = [], np.zeros((phi.shape[1], phi.shape[1]))
+    for rows in slices(offsets):
+        x, t = phi[rows], labels[rows] / labels[rows].sum()
+        p = np.exp(x @ w - (x @ w).max())
+        p /= p.sum()
+        mean = p @ x
+        slopes.append((t - p) @ x)
+        for row, share in zip(x, p, strict=True):
+            information += share * np.outer(row - mean, row - mean)
+    return np.array(slopes), information

@@ -16,6 +16,7 @@ from ltr.artifacts.run import (
     write_metrics,
     write_record,
 )
+from ltr.artifacts.training import training_document
 
 __all__ = [
     "CONFIG",
@@ -34,6 +35,7 @@ __all__ = [
     "save_columns",
     "save_router",
     "sidecar",
+    "training_document",
     "write_featurized",
     "write_history",
     "write_log",

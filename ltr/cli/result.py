@@ -86,9 +86,23 @@ def gain_text(interval: "Interval") -> str:
 
 
 def weight_lines(result: "RunResult") -> list[str]:
-    """Each feature with its weight."""
-    weights = [f"{weight:+.4g}" for weight in result.router.w.tolist()]
-    return table(["feature", "weight"], zip(result.router.names, weights, strict=True), indent="")
+    """Each feature with its weight; where they can be told, the weight without a penalty with its interval, and z.
+
+    Worth is how far the optimum rises without the feature.
+    """
+    said, errors = result.router.training["weights"], result.router.training["errors"]
+    heads = {"weight": "weight"}
+    if errors["form"]:
+        heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
+    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
+    return table(["feature", *heads.values()], rows, flexible=0, indent="")
+
+
+def _cell(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, f"{value:+.4g}")
 
 
 def trust_lines(result: "RunResult") -> list[str]:
@@ -103,9 +117,11 @@ def trust_lines(result: "RunResult") -> list[str]:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
     if known["escape"]:
         lines.append(f"no optimum: the loss falls for ever along {visible(known['escape'])}; set an l2 above 0")
+    elif known["errors"]["form"] is None:
+        lines.append(f"no standard errors: {visible(known['errors']['reason'])}")
     if known["not_identified"]:
         lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
-    return lines
+    return [*lines, *(f"note: {visible(warning)}" for warning in known["warnings"])]
 
 
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
@@ -114,7 +130,7 @@ _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": 
 def _gap(known: dict[str, Any]) -> str:
     if known["optimum"] == "found":
         return ", the optimum"
-    return "" if known["gap_bound"] is None else f", at most {known['gap_bound']:.2g} above the optimum"
+    return "" if known["gap"] is None else f", {known['gap']:.2g} above the optimum"
 
 
 def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:

@@ -8,16 +8,17 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError
-from ltr.listwise import Trainable, row_deviations, slope, trainable
+from ltr.listwise import Trainable, slope, trainable
 from ltr.model import Fitted, Model, Training
 from ltr.registry import Registry
 from ltr.train.config import Epoch, OnEpoch, TrainConfig, Trainer, ignore
 from ltr.train.descent import fit_descent
-from ltr.train.geometry import Geometry
+from ltr.train.diagnosis import Diagnosis, diagnose
+from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import fit_newton
 from ltr.train.optimum import gap_bound
 
-__all__ = ["TRAINERS", "Epoch", "TrainConfig", "Trainer", "fit"]
+__all__ = ["TRAINERS", "Diagnosis", "Epoch", "TrainConfig", "Trainer", "diagnose", "fit"]
 
 TRAINERS: Registry[Trainer] = Registry("trainer")
 TRAINERS.add("descent", fit_descent)
@@ -45,13 +46,11 @@ def fit(
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = TRAINERS[config.trainer]
     groups = trainable(phi, labels, offsets, weights=weights)
-    if not config.standardize:
-        geometry = Geometry.of(groups)
+    groups, units = in_units(groups, standardize=config.standardize)
+    geometry = Geometry.of(groups)
+    if units is None:
         fitted = trainer(groups, geometry, config, on_epoch)
         return Model(fitted.w, _training(groups, geometry, config, fitted))
-    units = row_deviations(groups)
-    groups = replace(groups, phi=groups.phi / units)
-    geometry = Geometry.of(groups)
     fitted = trainer(groups, geometry, config, lambda epoch: on_epoch(replace(epoch, w=epoch.w / units)))
     return in_raw_scale(Model(fitted.w, _training(groups, geometry, config, fitted)), units)
 

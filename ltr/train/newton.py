@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.model import Fitted, Optimum
-from ltr.train.config import Epoch, OnEpoch, TrainConfig
+from ltr.train.config import Epoch, OnEpoch, TrainConfig, ignore
 from ltr.train.geometry import Geometry, smallest
 from ltr.train.optimum import escape, gap_bound, reach
 
@@ -82,12 +82,24 @@ class Problem:
 
 
 def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch) -> Fitted:
-    """w at the minimum of the objective: Newton steps with line search from w = 0.
+    """w at the minimum of the objective, from w = 0."""
+    return solve(groups, geometry, config.l2, on_epoch=on_epoch)
+
+
+def solve(
+    groups: Trainable,
+    geometry: Geometry,
+    l2: float,
+    *,
+    start: FloatArray | None = None,
+    on_epoch: OnEpoch = ignore,
+) -> Fitted:
+    """w at the minimum of the objective: Newton steps with line search from the start, w = 0 without one.
 
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
-    problem = Problem.of(groups, geometry, config.l2)
-    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero)
+    problem = Problem.of(groups, geometry, l2)
+    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero) if start is None else problem.at(start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
         if problem.is_found(point):
