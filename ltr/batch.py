@@ -36,15 +36,11 @@ from ltr.errors import UsageError
 from ltr.features import FittedFeatures
 from ltr.files import STDIN, AnyPath, digest, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
-from ltr.pipeline import Measured, RunResult, Watch, prepare, read, run
+from ltr.pipeline import Measured, RunResult, prepare, read, run
 from ltr.records import metrics, queries
-from ltr.train import Epoch
+from ltr.train.config import OnEpoch, ignore
 
 Clock = Callable[[], float]
-
-
-def ignore(epoch: Epoch) -> None:
-    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ def run_and_save(
     directory: AnyPath,
     *,
     overwrite: bool = False,
-    on_epoch: Watch = ignore,
+    on_epoch: OnEpoch = ignore,
     clock: Clock = time.perf_counter,
 ) -> Finished:
     """Run the config and keep all of it in the directory; run.json is written last."""
@@ -81,7 +77,9 @@ def save(result: RunResult, home: Path) -> None:
     """Everything of a run but its log and record."""
     save_router(home, result.router)
     write_text(home / CONFIG, render(relocated(result.config, home)))
-    write_history(home, result.model.training.history.tolist())
+    watched = result.model.training.watched
+    values = [] if watched is None else watched.values.tolist()
+    write_history(home, result.model.training.history.tolist(), values)
     write_metrics(home, metrics(result.measured), queries(result.measured, result.router))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
@@ -175,7 +173,7 @@ def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
 
 
 def run_all(
-    configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: Watch = ignore
+    configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: OnEpoch = ignore
 ) -> Iterator[Finished]:
     """The runs of the configs, in order, each in a directory of root named after it."""
     homes = directories(configs, root)

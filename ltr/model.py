@@ -32,6 +32,15 @@ class Fitted:
     at_end: Slope | None = None  # of the data at w, by columns of unit deviation, where it is known
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What validation data said, epoch by epoch."""
+
+    metric: str
+    values: FloatArray  # (epochs,)
+    best_epoch: int  # counted from 1: its w is the one returned
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """How w came about, and how far to trust it."""
@@ -49,6 +58,7 @@ class Training:
     not_identified: FloatArray  # (directions, features): along them no probability changes, to 1e-12 of the
     # curvature; of descent with more than 256 columns only the constant ones are looked for
     deviations: FloatArray | None = None  # (features,) that columns were divided by; all but w is told in that scale
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)

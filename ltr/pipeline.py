@@ -1,24 +1,33 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-import numpy as np
-
-from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, load_columns, load_features, nameless, sidecar, training_document
+from ltr.arrays import FloatArray
+from ltr.artifacts import (
+    Router,
+    load_columns,
+    load_features,
+    nameless,
+    refuse_other_columns,
+    sidecar,
+    training_document,
+)
 from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
 from ltr.catalogues import read_graphs, read_tools
 from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
-from ltr.groups import Groups, key_order, read_groups, select
+from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, settled, validation
+from ltr.groups import Candidates, Groups, key_order, read_groups
 from ltr.metrics import Evaluation
 from ltr.model import Model
 from ltr.ranking import Ranking
-from ltr.train import Diagnosis, Epoch, diagnose, fit
+from ltr.splits import taken_out
+from ltr.train import Diagnosis, Progress, TrainConfig, diagnose, fit
+from ltr.train.config import OnEpoch, ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,15 @@ class Prepared:
         """The names of the columns of phi."""
         return self.features.names if self.features else nameless(self.phi.shape[1])
 
+    def applied(self, candidates: Candidates) -> FloatArray:
+        """The columns of candidates that were not trained on."""
+        if candidates.features is None and self.features is not None:
+            return self.features(candidates)
+        if candidates.features is None:
+            raise DataError("the training samples bear ready numbers; the others need them too")
+        refuse_other_columns(self.names, candidates)
+        return candidates.features
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -45,6 +63,7 @@ class Measured:
     ranking: Ranking
     evaluation: Evaluation
     baselines: dict[str, Evaluation]
+    folds: CrossValidation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +78,76 @@ class RunResult:
     warnings: tuple[str, ...]
 
 
-Watch = Callable[[Epoch], None]
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run reads."""
+
+    train: tuple[Groups, FittedFeatures | None]  # with the state they bear
+    valid: Groups | None
+    test: Groups | None
+    warnings: tuple[str, ...]  # what is odd about them
 
 
-def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult:
+def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, progress: Progress | None = None) -> RunResult:
     """Learn from the training samples, rank the test samples, measure."""
-    train, test, warnings = load(config)
-    prepared = prepare(config, *train)
+    loaded = load(config)
+    prepared = prepare(config, *loaded.train)
+    folds = cross_validate(config, *_foldable(config, loaded)) if config.train.folds else None
+    held = None if loaded.valid is None else validation(config, loaded.valid, prepared.applied(loaded.valid.candidates))
     groups = prepared.groups
-    given = (prepared.phi, groups.labels, groups.offsets, config.train)
-    model = fit(*given, weights=groups.weights, on_epoch=on_epoch)
+    settings = settled(config, prepared.phi, groups, folds, held)
+    given = (prepared.phi, groups.labels, groups.offsets, settings)
+    model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
     traces = groups.candidates.traces
     diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
-    router = new_router(config, prepared, model, diagnosis)
-    measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
-    measured = replace(measured, split="test" if test else "train")
-    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, warnings)
+    router = new_router(settings, prepared, model, diagnosis, folds)
+    test = loaded.test
+    measured = evaluate_router(router, test or groups, config, phi=None if test else prepared.phi)
+    measured = replace(measured, split="test" if test else "train", folds=folds)
+    return RunResult(decided(config, prepared), router, model, groups, measured, loaded.warnings)
 
 
-def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
-    """Training groups with the state they bear, test groups, and what is odd about the two."""
+def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise]:
+    """The training groups, and how each fold makes its columns: anew, of nothing but the fold."""
+    groups, state = loaded.train
+    refuse_fitted(state, "folds are asked for")
+
+    def featurise(learned: Groups) -> tuple[FloatArray, Callable[[Candidates], FloatArray]]:
+        prepared = prepare(config, learned, state)
+        return prepared.phi, prepared.applied
+
+    return groups, featurise
+
+
+def load(config: RunConfig) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces."""
     data = config.data
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
     train, state = read(data.train, data)
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
-    if isinstance(data.test, float):
-        if state is not None and any(each is not None for each in state.states):
-            raise UsageError(
-                "test is a share, and the samples bear features fitted on all of them; name a file of test samples"
-            )
-        return *_split((train, state), data.test, config.seed), ()
-    test = None if data.test is None else read(data.test, data)[0]
-    return (train, state), test, () if test is None else tuple(_overlaps(train, test))
+    held: dict[str, Groups] = {}
+    warnings: list[str] = []
+    options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if isinstance(asked, float):
+            refuse_fitted(state, f"{name} is a share")
+            train, held[name] = taken_out(train, asked, name, **options)
+        elif asked is not None:
+            held[name] = read(asked, data)[0]
+    for name, words in (("test", "test"), ("valid", "validation")):
+        if name in held and not isinstance(getattr(data, name), float):
+            warnings += _overlaps(train, held[name], words)
+    return Loaded((train, state), held.get("valid"), held.get("test"), tuple(warnings))
+
+
+def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
+    """Raise for ready features that were fitted on the groups they would be kept from."""
+    if state is not None and any(each is not None for each in state.states):
+        raise UsageError(
+            f"{why}, and the samples bear features fitted on all of them; name a file, or start from samples without"
+        )
 
 
 def read(
@@ -141,12 +196,16 @@ def encoder_name(config: RunConfig) -> str:
     return "hash" if config.encoder == AUTO else config.encoder
 
 
-def new_router(config: RunConfig, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
+def new_router(
+    settings: TrainConfig, prepared: Prepared, model: Model, diagnosis: Diagnosis, folds: CrossValidation | None
+) -> Router:
     """What is kept of a training: weights, features, and what is known about them."""
     names, groups = prepared.names, prepared.groups
     best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
     training = training_document(model, diagnosis, names, best)
-    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(config.train), training)
+    if folds is not None:
+        training["folds"] = folds_document(folds, settings.metric)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings), training)
 
 
 def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
@@ -174,29 +233,15 @@ def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
     return replace(config, kind=kind, features=features, encoder=prepared.features.encoder.name)
 
 
-def _split(
-    train: tuple[Groups, FittedFeatures | None], share: float, seed: int
-) -> tuple[tuple[Groups, FittedFeatures | None], Groups]:
-    """The groups of a share of the traces taken out: those whose ids hash lowest with the seed."""
-    groups, state = train
-    trace_ids = groups.candidates.trace_ids
-    drawn = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
-    count = round(share * len(trace_ids))
-    if not 0 < count < len(trace_ids):
-        raise UsageError(f"test {share}: a share of {len(trace_ids)} traces leaves one side empty")
-    limit = sorted(drawn)[count]
-    is_test = np.array([mark < limit for mark in drawn])[groups.candidates.traces]
-    kept: IntArray = np.flatnonzero(~is_test)
-    return (select(groups, kept), state), select(groups, np.flatnonzero(is_test))
-
-
-def _overlaps(train: Groups, test: Groups) -> list[str]:
-    """What train and test share that would flatter the result."""
+def _overlaps(train: Groups, test: Groups, name: str) -> list[str]:
+    """What train and held-out groups share that would flatter the result."""
     warnings = []
     files = {source.sha256 for source in train.candidates.files} & {source.sha256 for source in test.candidates.files}
     if files:
-        warnings.append("training and test data share a file: the metrics describe what was learned, not what is new")
+        warnings.append(
+            f"training and {name} data share a file: the metrics describe what was learned, not what is new"
+        )
     traces = set(train.candidates.trace_ids) & set(test.candidates.trace_ids)
     if traces and not files:
-        warnings.append(f"{len(traces)} traces stand in both training and test data, such as {min(traces)!r}")
+        warnings.append(f"{len(traces)} traces stand in both training and {name} data, such as {min(traces)!r}")
     return warnings

@@ -138,6 +138,10 @@ def metrics(measured: Measured) -> dict[str, Any]:
         "num_no_relevant": result.num_no_relevant,
         "num_one_candidate": result.num_one_candidate,
     }
+    if measured.folds is not None:
+        flat |= {f"folds.{metric}": mean for metric, mean in measured.folds.pooled.means.items()}
+        for place, fold in enumerate(measured.folds.folds, start=1):
+            flat |= {f"folds.{place}.{metric}": mean for metric, mean in fold.means.items()}
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
     return flat

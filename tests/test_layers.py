@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "report", "compare", "bench", "starter"],
-    ["routing", "records", "pipeline", "estimator"],
+    ["routing", "records", "pipeline", "folds", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -19,6 +19,7 @@ LAYERS = [
     ["importers", "exporters"],
     [
         "offers",
+        "splits",
         "groups",
         "catalogues",
         "graphs",
@@ -37,7 +38,7 @@ LAYERS = [
     ],
     ["engine", "registry", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"offers", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+DATA_SIDE = {"offers", "splits", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise", "compiled"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(

@@ -70,12 +70,13 @@ def test_the_config_comes_back_with_everything_decided(tools):
 
 
 def test_a_share_of_the_traces_is_taken_out_by_the_seed(tools):
-    (train, _), test, _ = load(with_data(tools, test=0.2))
+    loaded = load(with_data(tools, test=0.2))
+    train, test = loaded.train[0], loaded.test
     held = set(train.candidates.trace_ids), set(test.candidates.trace_ids)
     assert (len(held[0]), len(held[1]), held[0] & held[1]) == (24, 6, set())
-    again = load(with_data(tools, test=0.2))[1]
+    again = load(with_data(tools, test=0.2)).test
     assert set(again.candidates.trace_ids) == held[1]
-    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1))[1]
+    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test
     assert set(other.candidates.trace_ids) != held[1]
 
 
@@ -83,7 +84,7 @@ def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
     lines = list(tool_lines(seed=1, traces=30))
     shuffled = write_lines(tmp_path / "shuffled.jsonl", np.random.default_rng(0).permutation(lines).tolist())
     drawn = [
-        set(load(with_data(tools, train=str(path), test=0.3))[1].candidates.trace_ids)
+        set(load(with_data(tools, train=str(path), test=0.3)).test.candidates.trace_ids)
         for path in (tools.data.train, shuffled)
     ]
     assert drawn[0] == drawn[1]
@@ -96,7 +97,8 @@ def test_a_share_that_leaves_a_side_empty_is_refused(tools, share):
 
 
 def test_texts_of_the_test_share_are_not_learned_from(tools):
-    (train, _), test, _ = load(with_data(tools, test=0.2))
+    loaded = load(with_data(tools, test=0.2))
+    train, test = loaded.train[0], loaded.test
     assert not set(train.candidates.query_texts) & (
         set(test.candidates.query_texts) - set(train.candidates.query_texts)
     )
@@ -106,10 +108,11 @@ def test_texts_of_the_test_share_are_not_learned_from(tools):
 
 
 def test_a_shared_file_and_shared_traces_are_warned_about(tools, tmp_path):
-    assert "share a file" in load(with_data(tools, test=tools.data.train))[2][0]
+    assert "share a file" in load(with_data(tools, test=tools.data.train)).warnings[0]
     part = write_lines(tmp_path / "part.jsonl", list(tool_lines(seed=1, traces=2)))
-    assert load(with_data(tools, test=str(part)))[2] == ("2 traces stand in both training and test data, such as 't0'",)
-    assert load(tools)[2] == ()
+    (warning,) = load(with_data(tools, test=str(part))).warnings
+    assert warning == "2 traces stand in both training and test data, such as 't0'"
+    assert load(tools).warnings == ()
 
 
 def test_ready_numbers_are_trained_on_as_they_are(tmp_path):
@@ -139,7 +142,7 @@ def test_ready_numbers_do_not_take_other_features_from_the_config(tmp_path):
     lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
     config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), features=("tool.rel",))
     with pytest.raises(UsageError, match="the samples bear the ready features x1; the config names tool.rel"):
-        prepare(config, *load(config)[0])
+        prepare(config, *load(config).train)
 
 
 def test_a_kind_that_is_not_that_of_the_samples_is_refused(tools):

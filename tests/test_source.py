@@ -14,6 +14,8 @@ ORDERING_OF_LISTS = {"sorted", "heapq"}  # refused where scores are known
 NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise", "baselines"}
 ORDERS = {
     "ranking.py",
+    "splits.py",  # traces by time, or by a hash of their id
+    "train/path.py",  # penalties, the largest first
     "groups.py",  # rows by group and name, where no score is known
     "columns.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner

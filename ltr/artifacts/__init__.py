@@ -1,7 +1,7 @@
 """What stays on disk: models, featurised columns, runs."""
 
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, write_featurized
-from ltr.artifacts.model import Router, load_router, nameless, save_router
+from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
@@ -30,6 +30,7 @@ __all__ = [
     "load_router",
     "machine",
     "nameless",
+    "refuse_other_columns",
     "refuse_taken",
     "refuse_unwritable",
     "save_columns",

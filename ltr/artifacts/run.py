@@ -106,9 +106,10 @@ def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Itera
     write_lines(Path(directory, PER_QUERY), encode_lines(queries))
 
 
-def write_history(directory: AnyPath, losses: Iterable[float]) -> None:
-    """history.jsonl: the loss of each epoch."""
-    lines = ({"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1))
+def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
+    """history.jsonl: the loss of each epoch, and what validation data said after it."""
+    lines = [{"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1)]
+    lines = [line | {"valid": value} for line, value in zip(lines, watched, strict=True)] if watched else lines
     write_lines(Path(directory, HISTORY), map(msgspec.json.encode, lines))
 
 

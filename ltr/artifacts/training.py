@@ -36,9 +36,19 @@ def training_document(
         "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
         "weights": weights_document(model, diagnosis, names),
         "errors": errors_document(diagnosis),
+        "watched": watched_document(model),
         "warnings": list(diagnosis.warnings(model, names)),
         "best_feature": best_feature,
     }
+
+
+def watched_document(model: Model) -> dict[str, Any] | None:
+    """What validation data said of the epoch whose w is kept."""
+    watched = model.training.watched
+    if watched is None:
+        return None
+    best = float(watched.values[watched.best_epoch - 1])
+    return {"metric": watched.metric, "best_epoch": watched.best_epoch, "best": best, "last": float(watched.values[-1])}
 
 
 def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:

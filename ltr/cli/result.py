@@ -107,11 +107,12 @@ def _cell(key: str, value: float | None) -> str:
 
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
-    known, settings = result.router.training, result.config.train
-    how = f"{settings.trainer}, l2 {settings.l2:g}, {count(known['epochs'], 'epoch')}"
+    known, settings = result.router.training, result.router.trainer
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {count(known['epochs'], 'epoch')}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]
+    lines += [*watched_lines(known), *fold_lines(result.measured)]
     skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
     if skipped:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
@@ -122,6 +123,28 @@ def trust_lines(result: "RunResult") -> list[str]:
     if known["not_identified"]:
         lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
     return [*lines, *(f"note: {visible(warning)}" for warning in known["warnings"])]
+
+
+def watched_lines(known: dict[str, Any]) -> list[str]:
+    """Which epoch validation data chose."""
+    watched = known["watched"]
+    if watched is None:
+        return []
+    best, metric = f"{watched['best']:.4f}", SHORT.get(watched["metric"], watched["metric"])
+    return [f"kept epoch {watched['best_epoch']:,}, the best on validation data: {metric} {best}"]
+
+
+def fold_lines(measured: "Measured") -> list[str]:
+    """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
+    if measured.folds is None:
+        return []
+    said = []
+    for name, mean in measured.folds.pooled.means.items():
+        values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
+        spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
+        said.append(f"{SHORT.get(name, name)} {number(mean)}{spread}")
+    chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
+    return [f"{len(measured.folds.folds)} folds by trace{chosen}: {', '.join(said)}"]
 
 
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}

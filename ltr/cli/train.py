@@ -39,6 +39,10 @@ def train(
     epochs: Annotated[int | None, typer.Option("--epochs", help="Passes of descent.")] = None,
     l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
     learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
+    valid: Annotated[
+        str | None, typer.Option("--valid", help="Samples that stop the training, or a share of the traces.")
+    ] = None,
+    folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
     test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
     tools: Tools = None,
     graphs: Graphs = None,
@@ -58,6 +62,7 @@ def train(
         sets,
         name=out.name or None,
         data__train=samples,
+        data__valid=samples_or_share(valid),
         data__test=samples_or_share(test),
         data__tools=tools,
         data__graphs=graphs,
@@ -66,6 +71,7 @@ def train(
         seed=seed,
         train__trainer=trainer,
         train__epochs=epochs,
+        train__folds=folds,
         train__l2=l2,
         train__learning_rate=learning_rate,
         evaluate__metrics=metric_names(metrics),
@@ -84,9 +90,9 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     from ltr.pipeline import load
 
     refuse_taken(out, overwrite=overwrite)
-    train, test, _ = load(config)
-    groups = count(len(train[0].offsets) - 1, "group")
-    tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
+    loaded = load(config)
+    groups = count(len(loaded.train[0].offsets) - 1, "group")
+    tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
     show_yaml(render(config))
 

@@ -106,14 +106,16 @@ def diagnose(
     >>> known.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])
     """
-    groups, units = in_units(trainable(phi, labels, offsets, weights=weights), standardize=config.standardize)
+    groups, units = in_units(
+        trainable(phi, labels, offsets, weights=weights, targets_are=config.targets), standardize=config.standardize
+    )
     geometry = Geometry.of(groups)
     scaled = model.w if units is None else model.w * units
     is_exact = model.training.optimum is Optimum.FOUND and config.trainer == "newton"
-    best = None if is_exact else solve(groups, geometry, config.l2, start=scaled if config.l2 else None)
+    best = None if is_exact else solve(groups, geometry, config.penalty, start=scaled if config.penalty else None)
     has_best = best is None or best.optimum is Optimum.FOUND
     lowest = model.training.objective if best is None else float(best.history[-1])
-    free = solve(groups, geometry, 0.0, start=(scaled if best is None else best.w) if config.l2 else None)
+    free = solve(groups, geometry, 0.0, start=(scaled if best is None else best.w) if config.penalty else None)
     errors, no_errors = None, _no_errors(free, np.ones(len(scaled)) if units is None else units, names)
     if not no_errors:
         errors = _errors(groups, geometry, free.w, _clusters(groups, clusters))
@@ -127,7 +129,7 @@ def diagnose(
         effective_groups=1.0 / float(groups.weights @ groups.weights),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
         collinear=tuple(_collinear(geometry)),
-        worth=_worth(groups, config.l2, scaled if best is None else best.w, lowest) if has_best else None,
+        worth=_worth(groups, config.penalty, scaled if best is None else best.w, lowest) if has_best else None,
         errors=errors,
         no_errors=no_errors,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.model import Fitted, Optimum
-from ltr.train.config import Epoch, OnEpoch, TrainConfig, ignore
+from ltr.train.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
 from ltr.train.geometry import Geometry, smallest
 from ltr.train.optimum import escape, gap_bound, reach
 
@@ -81,9 +81,11 @@ class Problem:
         return reach(self.groups, self.scale, _whitener(point, self.basis), point.gradient) <= REACH
 
 
-def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch) -> Fitted:
-    """w at the minimum of the objective, from w = 0."""
-    return solve(groups, geometry, config.l2, on_epoch=on_epoch)
+def fit_newton(
+    groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
+) -> Fitted:
+    """w at the minimum of the objective, from w = 0: a few steps, always from the first."""
+    return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
 
 
 def solve(
@@ -115,7 +117,8 @@ def solve(
             break  # rounding: nothing lower is to be had
         point = moved
         history.append(point.objective)
-        on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy()))
+        if on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy())):
+            break
     w = _smallest(problem, point)
     return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
 
