@@ -30,14 +30,14 @@ from ltr.artifacts import (
     write_metrics,
     write_record,
 )
-from ltr.columns import SourceFile
 from ltr.config import RunConfig, relocated, render
 from ltr.errors import UsageError
 from ltr.features import FittedFeatures
-from ltr.files import STDIN, AnyPath, digest, inside, write_lines, write_text
+from ltr.files import AnyPath, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.pipeline import Measured, RunResult, prepare, read, run
 from ltr.records import metrics, queries
+from ltr.resuming import Keeper, catalogues
 from ltr.train.config import OnEpoch, ignore
 
 Clock = Callable[[], float]
@@ -57,19 +57,26 @@ def run_and_save(
     directory: AnyPath,
     *,
     overwrite: bool = False,
+    resume: bool = False,
     on_epoch: OnEpoch = ignore,
     clock: Clock = time.perf_counter,
 ) -> Finished:
-    """Run the config and keep all of it in the directory; run.json is written last."""
+    """Run the config and keep all of it in the directory; run.json is written last.
+
+    `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
+    write it again.
+    """
     start = clock()
-    refuse_taken(directory, overwrite=overwrite)
-    result = run(config, on_epoch=on_epoch)
-    home = claim(directory, overwrite=overwrite)
+    refuse_taken(directory, overwrite=overwrite or resume)
+    keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
+    result = run(config, on_epoch=keeper, begin=keeper.begin)
+    home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
     computed = clock() - start
     save(result, home)
+    keeper.finish()
     timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
     write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-    write_record(home, record(result, home, timings))
+    write_record(home, {**record(result, home, timings), "task": keeper.task})
     return Finished(home, result, clock() - start)
 
 
@@ -148,19 +155,10 @@ def record(result: RunResult, home: Path, timings: dict[str, float]) -> dict[str
     return {
         "name": result.config.name,
         "seed": result.config.seed,
-        "inputs": inputs([*result.train.candidates.files, *measured, *catalogues(result)], home),
+        "inputs": inputs([*result.train.candidates.files, *measured, *catalogues(result.config)], home),
         "warnings": list(result.warnings),
         "timings": timings,
     }
-
-
-def catalogues(result: RunResult) -> Iterator[SourceFile]:
-    """The catalogues that were read; featurised columns need none."""
-    data = result.config.data
-    for path in (data.tools, data.graphs):
-        if path is not None and path != STDIN and not str(data.train).endswith(".npz"):
-            content = digest(path)
-            yield SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 
 def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
@@ -173,11 +171,16 @@ def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
 
 
 def run_all(
-    configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: OnEpoch = ignore
+    configs: Sequence[RunConfig],
+    root: AnyPath,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    on_epoch: OnEpoch = ignore,
 ) -> Iterator[Finished]:
     """The runs of the configs, in order, each in a directory of root named after it."""
     homes = directories(configs, root)
     for home in homes:  # before the first of them has taken its hours
-        refuse_taken(home, overwrite=overwrite)
+        refuse_taken(home, overwrite=overwrite or resume)
     for config, home in zip(configs, homes, strict=True):
-        yield run_and_save(config, home, overwrite=overwrite, on_epoch=on_epoch)
+        yield run_and_save(config, home, overwrite=overwrite, resume=resume, on_epoch=on_epoch)

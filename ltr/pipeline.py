@@ -88,9 +88,13 @@ class Loaded:
     warnings: tuple[str, ...]  # what is odd about them
 
 
-def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, progress: Progress | None = None) -> RunResult:
-    """Learn from the training samples, rank the test samples, measure."""
+Begin = Callable[[Loaded], Progress | None]
+
+
+def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda loaded: None) -> RunResult:
+    """Learn from the training samples, rank the test samples, measure; begin tells where to go on from."""
     loaded = load(config)
+    progress = begin(loaded)
     prepared = prepare(config, *loaded.train)
     folds = cross_validate(config, *_foldable(config, loaded)) if config.train.folds else None
     held = None if loaded.valid is None else validation(config, loaded.valid, prepared.applied(loaded.valid.candidates))

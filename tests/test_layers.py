@@ -10,7 +10,7 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "report", "compare", "bench", "starter"],
+    ["batch", "resuming", "report", "compare", "bench", "starter"],
     ["routing", "records", "pipeline", "folds", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],

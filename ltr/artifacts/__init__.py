@@ -1,5 +1,12 @@
 """What stays on disk: models, featurised columns, runs."""
 
+from ltr.artifacts.checkpoints import (
+    drop_checkpoints,
+    read_progress,
+    read_task,
+    refuse_other_task,
+    write_checkpoint,
+)
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, save_router
 from ltr.artifacts.run import (
@@ -9,6 +16,7 @@ from ltr.artifacts.run import (
     claim,
     inputs,
     machine,
+    recorded_task,
     refuse_taken,
     refuse_unwritable,
     write_history,
@@ -24,19 +32,25 @@ __all__ = [
     "TOOLS",
     "Router",
     "claim",
+    "drop_checkpoints",
     "inputs",
     "load_columns",
     "load_features",
     "load_router",
     "machine",
     "nameless",
+    "read_progress",
+    "read_task",
+    "recorded_task",
     "refuse_other_columns",
+    "refuse_other_task",
     "refuse_taken",
     "refuse_unwritable",
     "save_columns",
     "save_router",
     "sidecar",
     "training_document",
+    "write_checkpoint",
     "write_featurized",
     "write_history",
     "write_log",

@@ -18,6 +18,7 @@ Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of gra
 Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]

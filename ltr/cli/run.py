@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import DryRun, Overwrite, Quiet, Seed, Sets, Shown, configured
+from ltr.cli.options import DryRun, Overwrite, Quiet, Resume, Seed, Sets, Shown, configured
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
 from ltr.cli.train import show_plan
@@ -24,6 +24,7 @@ def run(
     sets: Sets = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
+    resume: Resume = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -37,11 +38,11 @@ def run(
     wanted = [configured(name, sets, seed=seed) for name in names]
     if dry_run:
         for config, directory in zip(wanted, directories(wanted, out), strict=True):
-            show_plan(config, directory, overwrite=overwrite)
+            show_plan(config, directory, overwrite=overwrite or resume)
         return
     finished: list[Finished] = []
     with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
-        for each in run_all(wanted, out, overwrite=overwrite, on_epoch=on_epoch):
+        for each in run_all(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch):
             finished.append(each)
             for warning in each.result.warnings:
                 warn(f"{each.result.config.name}: {warning}")

@@ -13,6 +13,7 @@ from ltr.cli.options import (
     Metrics,
     Overwrite,
     Quiet,
+    Resume,
     Samples,
     Seed,
     Sets,
@@ -52,6 +53,7 @@ def train(
     seed: Seed = None,
     sets: Sets = None,
     overwrite: Overwrite = False,
+    resume: Resume = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -78,9 +80,9 @@ def train(
         evaluate__ties=ties,
     )
     if dry_run:
-        show_plan(wanted, out, overwrite=overwrite)
+        show_plan(wanted, out, overwrite=overwrite or resume)
         return
-    learn(wanted, out, overwrite=overwrite, shown=shown, quiet=quiet)
+    learn(wanted, out, overwrite=overwrite, resume=resume, shown=shown, quiet=quiet)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
@@ -97,14 +99,14 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     show_yaml(render(config))
 
 
-def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
+def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.batch import run_and_save
     from ltr.cli.result import run_lines
     from ltr.records import metrics
 
     with watched("training", config.train.epochs, quiet=quiet) as on_epoch:
-        finished = run_and_save(config, out, overwrite=overwrite, on_epoch=on_epoch)
+        finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)
     flat: dict[str, Any] = metrics(finished.result.measured)
