@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UnknownNameError,
         UsageError,
     )
+    from ltr.estimator import ListwiseRanker
     from ltr.features import Context, FeatureConfig, feature, fit_features
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.metrics import Evaluation, evaluate, measure
@@ -58,6 +59,7 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
+    "ltr.estimator": ("ListwiseRanker",),
     "ltr.features": (
         "Context",
         "FeatureConfig",
@@ -125,6 +127,7 @@ __all__ = [
     "Finished",
     "Groups",
     "Interval",
+    "ListwiseRanker",
     "LtrError",
     "Model",
     "Ranker",

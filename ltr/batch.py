@@ -73,10 +73,10 @@ def run_and_save(
     home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
     computed = clock() - start
     save(result, home)
-    keeper.finish()
     timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
     write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
     write_record(home, {**record(result, home, timings), "task": keeper.task})
+    keeper.finish()
     return Finished(home, result, clock() - start)
 
 

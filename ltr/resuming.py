@@ -34,7 +34,7 @@ class Keeper:
 
     def __init__(self, home: Path, config: RunConfig, on_epoch: OnEpoch, clock: Clock, *, resume: bool) -> None:
         self.home, self.config, self.on_epoch, self.clock, self.resume = home, config, on_epoch, clock, resume
-        self.last, self.kept_at = None, clock()  # type: Epoch | None, float
+        self.kept_at = clock()
         self.has_kept = False
         self.task: dict[str, Any] = {}
 
@@ -49,18 +49,13 @@ class Keeper:
 
     def __call__(self, epoch: Epoch) -> bool | None:
         """Keep the epoch if the last one kept is old enough, and pass it on."""
-        self.last = epoch
         if epoch.progress is not None and self.clock() - self.kept_at >= EVERY:
             self._keep(epoch)
         return self.on_epoch(epoch)
 
     def finish(self) -> None:
-        """Keep the last epoch of a training that kept others; leave nothing of any other training."""
-        is_resumed = self.resume and read_task(self.home) is not None
-        if self.last is not None and (self.has_kept or is_resumed):
-            self._keep(self.last)
-        elif not is_resumed:
-            drop_checkpoints(self.home)
+        """Leave no checkpoint beside a complete run: what lies there does not depend on the time it took."""
+        drop_checkpoints(self.home)
 
     def _keep(self, epoch: Epoch) -> None:
         if epoch.progress is not None:
