@@ -91,7 +91,7 @@ def test_small_work_does_not_load_numba():
 def test_newton_of_millions_of_numbers_finds_the_same_w_with_numba_and_without():
     pytest.importorskip("numba", reason="the extra fast is not installed")
     code = (
-        "data = random_groups(np.random.default_rng(0), 80_000, features=10, sizes=(2, 8));"
+        "data = random_groups(np.random.default_rng(0), 140_000, features=10, sizes=(2, 8));"
         "model = ltr.fit(*data, ltr.TrainConfig(trainer='newton'));"
         "print(is_loaded(), model.training.optimum, *model.w.tolist())"
     )
