@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WIDEST = 16  # features: beyond, a library's matrix products are as fast
 STEPS = 100_000  # of descent, one a group and epoch: numpy takes about the second that loading takes
-NUMBERS = 1 << 22  # of phi: numpy takes about that second for a fit and all that is said of it
+NUMBERS = 3_000_000  # of phi: numpy takes as much longer, for a fit and all that is said of it, as loading takes
 
 
 def for_steps(features: int, steps: int) -> "Kernels | None":
