@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from ltr.listwise import trainable
 from ltr.model import Optimum, direction_text
 from ltr.train import TrainConfig, fit
+from ltr.train.optimum import _is_certain
 from tests.oracles import random_groups
 
 UNPENALISED = TrainConfig(trainer="newton", l2=0.0)
@@ -119,6 +121,12 @@ def test_a_light_group_that_separates_is_seen_however_little_it_weighs():
 )
 def test_groups_that_overlap_a_little_are_never_called_separable(overlap, expected):
     assert claim([[1.0], [0.0], [0.0], [overlap]], [1, 0, 1, 0], [0, 2, 4]) is expected
+
+
+@pytest.mark.parametrize("rises, certain", [(0.0, True), (1e-17, True), (1e-8, False)])
+def test_a_direction_is_certain_only_if_no_wrong_answer_rises_beyond_rounding(rises, certain):
+    groups = trainable([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [rises, 1.0]], [1, 0, 1, 0], [0, 2, 4])
+    assert _is_certain(groups, np.ones(2), np.array([1.0, 0.0])) == certain
 
 
 def test_a_search_that_gets_no_lower_ends():
