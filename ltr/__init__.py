@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ltr.batch import Finished, run_all, run_and_save
+    from ltr.compare import Comparison, compare_runs
     from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
     from ltr.errors import (
         ArrayError,
@@ -22,15 +23,22 @@ if TYPE_CHECKING:
         UsageError,
     )
     from ltr.estimator import ListwiseRanker
+    from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
     from ltr.groups import Candidates, Groups, read_groups
+    from ltr.importers import import_samples
+    from ltr.intervals import intervals
+    from ltr.lists import rank_lists
+    from ltr.measured import Measured, evaluate_run
     from ltr.metrics import Evaluation, evaluate, measure
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, run
     from ltr.ranking import Ranking, Ties, order, rank
     from ltr.routing import Answer, Choice, Ranker, load
+    from ltr.significance import holm, paired_t_p, permutation_p
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
     from ltr.train import Diagnosis, TrainConfig, diagnose, fit
+    from ltr.validate import Finding, Report, validate_run, validate_samples
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
@@ -38,6 +46,10 @@ _HOMES = {
         "Finished",
         "run_all",
         "run_and_save",
+    ),
+    "ltr.compare": (
+        "Comparison",
+        "compare_runs",
     ),
     "ltr.config": (
         "DataConfig",
@@ -60,6 +72,7 @@ _HOMES = {
         "UsageError",
     ),
     "ltr.estimator": ("ListwiseRanker",),
+    "ltr.exchange": ("export",),
     "ltr.features": (
         "Context",
         "FeatureConfig",
@@ -70,6 +83,13 @@ _HOMES = {
         "Candidates",
         "Groups",
         "read_groups",
+    ),
+    "ltr.importers": ("import_samples",),
+    "ltr.intervals": ("intervals",),
+    "ltr.lists": ("rank_lists",),
+    "ltr.measured": (
+        "Measured",
+        "evaluate_run",
     ),
     "ltr.metrics": (
         "Evaluation",
@@ -96,6 +116,11 @@ _HOMES = {
         "Ranker",
         "load",
     ),
+    "ltr.significance": (
+        "holm",
+        "paired_t_p",
+        "permutation_p",
+    ),
     "ltr.statistics": (
         "Interval",
         "bootstrap_difference",
@@ -107,6 +132,12 @@ _HOMES = {
         "diagnose",
         "fit",
     ),
+    "ltr.validate": (
+        "Finding",
+        "Report",
+        "validate_run",
+        "validate_samples",
+    ),
 }
 
 __all__ = [
@@ -114,6 +145,7 @@ __all__ = [
     "ArrayError",
     "Candidates",
     "Choice",
+    "Comparison",
     "ConfigError",
     "Context",
     "DataConfig",
@@ -124,14 +156,17 @@ __all__ = [
     "Evaluation",
     "FeatureConfig",
     "FileError",
+    "Finding",
     "Finished",
     "Groups",
     "Interval",
     "ListwiseRanker",
     "LtrError",
+    "Measured",
     "Model",
     "Ranker",
     "Ranking",
+    "Report",
     "ResumeError",
     "RunConfig",
     "RunError",
@@ -146,20 +181,31 @@ __all__ = [
     "__version__",
     "bootstrap_difference",
     "bootstrap_mean",
+    "compare_runs",
     "diagnose",
     "evaluate",
+    "evaluate_run",
+    "export",
     "feature",
     "fit",
     "fit_features",
+    "holm",
+    "import_samples",
+    "intervals",
     "load",
     "load_config",
     "measure",
     "order",
+    "paired_t_p",
+    "permutation_p",
     "rank",
+    "rank_lists",
     "read_groups",
     "run",
     "run_all",
     "run_and_save",
+    "validate_run",
+    "validate_samples",
 ]
 
 

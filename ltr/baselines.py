@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.listwise import scores
 from ltr.metrics import MRR, TOP1, Evaluation, evaluate
 from ltr.ranking import Ranking, Ties, rank
@@ -30,10 +30,16 @@ class BestFeature:
 
 
 def measure(
-    values: FloatArray, labels: FloatArray, offsets: IntArray, keys: IntArray, rules: Rules
+    values: FloatArray,
+    labels: FloatArray,
+    offsets: IntArray,
+    keys: IntArray,
+    rules: Rules,
+    *,
+    listed: BoolArray | None = None,
 ) -> tuple[Ranking, Evaluation]:
     """The ranking by the values, and its metrics by the rules."""
-    ranking = rank(values, offsets, keys=keys)
+    ranking = rank(values, offsets, keys=keys, listed=listed)
     result = evaluate(
         ranking,
         labels,

@@ -35,8 +35,9 @@ from ltr.errors import UsageError
 from ltr.features import FittedFeatures
 from ltr.files import AnyPath, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
-from ltr.pipeline import Measured, RunResult, prepare, read, run
-from ltr.records import metrics, queries
+from ltr.measured import Measured
+from ltr.pipeline import RunResult, prepare, read, run
+from ltr.records import lines, metrics
 from ltr.resuming import Keeper, catalogues
 from ltr.train.config import OnEpoch, ignore
 
@@ -87,15 +88,15 @@ def save(result: RunResult, home: Path) -> None:
     watched = result.model.training.watched
     values = [] if watched is None else watched.values.tolist()
     write_history(home, result.model.training.history.tolist(), values)
-    write_metrics(home, metrics(result.measured), queries(result.measured, result.router))
+    write_metrics(home, metrics(result.measured), lines(result.measured, result.router))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
 
 
-def keep_evaluation(measured: Measured, router: Router, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
+def keep_evaluation(measured: Measured, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
     home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    write_metrics(home, metrics(measured), queries(measured, router, explain=explain))
+    write_metrics(home, metrics(measured), lines(measured, router, explain=explain))
 
 
 def featurize_and_save(

@@ -8,16 +8,16 @@ from typing import Any, Literal
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.encoders import ENCODERS
+from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
-from ltr.features import SPECIFICATION, FeatureConfig
+from ltr.features import RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.schema import Kind
 from ltr.train import LOSS, TRAINERS, TrainConfig
 
-AUTO = "auto"
 LARGEST_CONFIG = 1 << 20
+MOST_EPOCHS = 10_000_000
 PATHS = ("train", "valid", "test", "tools", "graphs")
 
 
@@ -59,6 +59,8 @@ class EvaluateConfig:
     """The label from which a candidate counts as right."""
     baselines: bool = True
     """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+    group_by: str | None = None
+    """A field of the samples: metrics for each of its values as well."""
 
     def __post_init__(self) -> None:
         if not self.rel_threshold > 0:
@@ -77,11 +79,15 @@ class RunConfig:
     """tool or graph; without it, that of the samples."""
     data: DataConfig = field(default_factory=DataConfig)
     features: tuple[str | dict[str, Any], ...] = ()
-    """Names, or mappings of a name and options; without any, the specification's four of the kind."""
+    """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+    def __post_init__(self) -> None:
+        if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
+            raise ValueError(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
 
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -119,16 +125,16 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
     lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
-        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or ENCODERS[name]),
+        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
     watched = train.get("metric") if isinstance(train, dict) else None
     lookups.append((("train", "metric"), watched, lambda name: name == LOSS or named(name)))
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
     lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
-    lookups += [
-        (("features", place), entry, feature_config) for place, entry in enumerate(_listed(value.get("features")))
-    ]
+    features = _listed(value.get("features"))
+    if features != [RECOMMENDED]:
+        lookups += [(("features", place), entry, feature_config) for place, entry in enumerate(features)]
     for address, name, look_up in lookups:
         try:
             if isinstance(name, str | dict):
@@ -168,9 +174,15 @@ def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
     return FeatureConfig(name, options)
 
 
-def feature_configs(config: RunConfig, kind: Kind) -> tuple[FeatureConfig, ...]:
-    """The features of a run: those it names, or the specification's of the kind."""
-    return tuple(feature_config(entry) for entry in config.features or SPECIFICATION[kind])
+def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+    """The features of a run, and what is to be said about them.
+
+    They are those it names, the recommended for so many training traces, or the specification's of the kind.
+    """
+    named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
+    if config.features == (RECOMMENDED,):
+        named, warnings = recommended(kind, traces)
+    return tuple(feature_config(entry) for entry in named), warnings
 
 
 def _resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:

@@ -10,6 +10,10 @@ class LtrError(Exception):
     """The family: catch this to catch every mistake the package can name."""
 
 
+class LtrWarning(UserWarning):
+    """Something that costs time or quality and stops nothing."""
+
+
 class UsageError(LtrError, ValueError):
     """A request that contradicts itself or names something that does not exist."""
 

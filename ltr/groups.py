@@ -81,19 +81,31 @@ def read_groups(
 
 def refuse_duplicates(samples: Samples) -> None:
     """Raise for the first row whose name its group has already, naming both lines."""
+    again, before = repeats(samples)
+    if again.size:
+        first = int(np.argmin(again))
+        raise repeated(samples, int(again[first]), int(before[first]))
+
+
+def repeats(samples: Samples) -> tuple[IntArray, IntArray]:
+    """The rows whose name their group has already, and for each the row that had it last."""
     keys = samples.groups * len(samples.name_texts) + samples.names
     ordered = np.sort(keys)
     if not (ordered[1:] == ordered[:-1]).any():
-        return
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
     again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
-    position = again[np.argmin(order[again])]
-    path, line = place(samples.files, int(samples.lines[order[position]]))
-    first_path, first_line = place(samples.files, int(samples.lines[order[position - 1]]))
-    name = excerpt(samples.name_texts[samples.names[order[position]]])
+    return order[again], order[again - 1]
+
+
+def repeated(samples: Samples, row: int, before: int) -> SampleError:
+    """What is wrong with a row whose name its group has before it."""
+    path, line = place(samples.files, int(samples.lines[row]))
+    first_path, first_line = place(samples.files, int(samples.lines[before]))
+    name = excerpt(samples.name_texts[samples.names[row]])
     field = "tool" if samples.kind == "tool" else "candidate_id"
     problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
-    raise SampleError(path, line, field, problem)
+    return SampleError(path, line, field, problem)
 
 
 def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:

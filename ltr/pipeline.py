@@ -14,20 +14,21 @@ from ltr.artifacts import (
     sidecar,
     training_document,
 )
-from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
-from ltr.config import AUTO, DataConfig, RunConfig, feature_configs
+from ltr.config import DataConfig, RunConfig, feature_configs
+from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import expand
 from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, settled, validation
 from ltr.groups import Candidates, Groups, key_order, read_groups
-from ltr.metrics import Evaluation
+from ltr.measured import Measured, measured_groups, rules
 from ltr.model import Model
-from ltr.ranking import Ranking
 from ltr.splits import taken_out
 from ltr.train import Diagnosis, Progress, TrainConfig, diagnose, fit
 from ltr.train.config import OnEpoch, ignore
+from ltr.validate import quick_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Prepared:
     groups: Groups
     phi: FloatArray
     features: FittedFeatures | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,19 +53,6 @@ class Prepared:
             raise DataError("the training samples bear ready numbers; the others need them too")
         refuse_other_columns(self.names, candidates)
         return candidates.features
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A ranking of labelled groups, its metrics, and those of what it is compared with."""
-
-    split: str  # test, or train where there is no test data
-    groups: Groups
-    phi: FloatArray
-    ranking: Ranking
-    evaluation: Evaluation
-    baselines: dict[str, Evaluation]
-    folds: CrossValidation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +97,7 @@ def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda 
     test = loaded.test
     measured = evaluate_router(router, test or groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train", folds=folds)
-    return RunResult(decided(config, prepared), router, model, groups, measured, loaded.warnings)
+    return RunResult(decided(config, prepared), router, model, groups, measured, loaded.warnings + prepared.warnings)
 
 
 def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise]:
@@ -132,7 +121,6 @@ def load(config: RunConfig) -> Loaded:
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
     held: dict[str, Groups] = {}
-    warnings: list[str] = []
     options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
     for name, asked in (("test", data.test), ("valid", data.valid)):
         if isinstance(asked, float):
@@ -140,10 +128,15 @@ def load(config: RunConfig) -> Loaded:
             train, held[name] = taken_out(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
-    for name, words in (("test", "test"), ("valid", "validation")):
-        if name in held and not isinstance(getattr(data, name), float):
-            warnings += _overlaps(train, held[name], words)
-    return Loaded((train, state), held.get("valid"), held.get("test"), tuple(warnings))
+    warnings = _warnings(train, held.get("test"), held.get("valid"))
+    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+
+
+def _warnings(train: Groups, test: Groups | None, valid: Groups | None) -> tuple[str, ...]:
+    """What leaks the label, and what training data share with test and validation data."""
+    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    shared = [] if valid is None else [each for each in quick_findings(train, valid) if each.code.startswith("overlap")]
+    return (*found, *(f"{each.code}: validation data: {each.message}" for each in shared))
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
@@ -185,10 +178,11 @@ def _with_state(groups: Groups, files: list[str]) -> tuple[Groups, FittedFeature
 def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:
     """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
     ready = groups.candidates.features
+    configs, warnings = feature_configs(config, groups.candidates.kind, len(groups.candidates.trace_ids))
     if ready is None:
-        features, phi = fit_features(feature_configs(config, groups.candidates.kind), groups, encoder_name(config))
-        return Prepared(groups, phi, features)
-    asked = tuple(each.name for each in feature_configs(config, groups.candidates.kind)) if config.features else ()
+        features, phi = fit_features(configs, groups, encoder_name(config))
+        return Prepared(groups, phi, features, warnings)
+    asked = tuple(each.name for each in configs) if config.features else ()
     if asked and asked != groups.candidates.feature_names:
         bears = ", ".join(groups.candidates.feature_names)
         raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(asked)}")
@@ -197,7 +191,7 @@ def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> 
 
 def encoder_name(config: RunConfig) -> str:
     """The encoder of a run: the named one, or the best that is installed."""
-    return "hash" if config.encoder == AUTO else config.encoder
+    return best_installed() if config.encoder == AUTO else config.encoder
 
 
 def new_router(
@@ -215,15 +209,12 @@ def new_router(
 def evaluate_router(router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None) -> Measured:
     """The groups ranked by the router and measured, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi
-    asked = config.evaluate
-    rules = Rules(asked.metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
-    keys = key_order(groups.candidates)
-    ranking, evaluation = measure(router.scores(phi), groups.labels, groups.offsets, keys, rules)
-    beside: dict[str, Evaluation] = {}
-    if asked.baselines:
-        best = BestFeature(**router.training["best_feature"])
-        beside = baselines(phi, groups.labels, groups.offsets, keys, rules, best, router.names)
-    return Measured("test", groups, phi, ranking, evaluation, beside)
+    measured = measured_groups(groups, phi, router.scores(phi), config)
+    if not config.evaluate.baselines:
+        return measured
+    best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
+    beside = baselines(phi, groups.labels, groups.offsets, keys, rules(config), best, router.names)
+    return replace(measured, baselines=beside)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
@@ -235,17 +226,3 @@ def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
         {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
     )
     return replace(config, kind=kind, features=features, encoder=prepared.features.encoder.name)
-
-
-def _overlaps(train: Groups, test: Groups, name: str) -> list[str]:
-    """What train and held-out groups share that would flatter the result."""
-    warnings = []
-    files = {source.sha256 for source in train.candidates.files} & {source.sha256 for source in test.candidates.files}
-    if files:
-        warnings.append(
-            f"training and {name} data share a file: the metrics describe what was learned, not what is new"
-        )
-    traces = set(train.candidates.trace_ids) & set(test.candidates.trace_ids)
-    if traces and not files:
-        warnings.append(f"{len(traces)} traces stand in both training and {name} data, such as {min(traces)!r}")
-    return warnings

@@ -13,6 +13,7 @@ from ltr.errors import ArrayError, UsageError
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
 COUNTED = 32  # labelled rows of a group from which sorting it once costs less than counting for each
+NOWHERE = 1 << 31  # candidates before one that is not in the list: more than any cutoff
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -31,7 +32,7 @@ class Ties(StrEnum):
 class Ranking:
     """Checked scores in groups; places are counted from them when asked for."""
 
-    scores: FloatArray  # (rows,)
+    scores: FloatArray  # (rows,); -inf: not in the list
     offsets: IntArray  # (groups + 1,)
     keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
 
@@ -45,10 +46,18 @@ class Places:
     sharing: IntArray  # candidates that share the score, itself included, under every rule
 
 
-def rank(scores: npt.ArrayLike, offsets: npt.ArrayLike, *, keys: npt.ArrayLike | None = None) -> Ranking:
+def rank(
+    scores: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    keys: npt.ArrayLike | None = None,
+    listed: BoolArray | None = None,
+) -> Ranking:
     """The ranking of each group by score, highest first. Scores are compared as float64, exactly.
 
-    `keys` holds the place of each row's id in the order of the ids; rules that go by id need it.
+    `keys` holds the place of each row's id in the order of the ids; rules that go by id need it. A row that is not
+    `listed` was never ranked, such as a right candidate that a search did not return: it has no place, whatever its
+    score, and only what is divided by all right candidates, or by the ideal, knows of it.
     The ranking keeps copies: what happens to the arguments later does not reach it.
 
     >>> ranking = rank([0.2, 0.9, 0.5, 0.7, 0.7], [0, 3, 5])
@@ -60,6 +69,10 @@ def rank(scores: npt.ArrayLike, offsets: npt.ArrayLike, *, keys: npt.ArrayLike |
         raise ArrayError("scores", "", f"one number a row is needed, found shape {given.shape}")
     checked = as_offsets(offsets, len(given))
     kept = as_column("scores", given, checked).copy()
+    if listed is not None:
+        if listed.shape != kept.shape or listed.dtype != np.bool_:
+            raise ArrayError("listed", "", f"one truth value a row is needed {kept.shape}, found {listed.shape}")
+        kept[~listed] = -np.inf
     return Ranking(kept, checked, None if keys is None else as_keys(keys, checked))
 
 
@@ -121,6 +134,8 @@ def places(ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray) -> P
     for chosen, place in ((np.flatnonzero(~many), _counted), (np.flatnonzero(many), _sorted)):
         if len(chosen):
             above[chosen], sharing[chosen] = place(ranking, rows[chosen], groups[chosen], rule, labels)
+    unlisted = np.flatnonzero(np.isneginf(ranking.scores[rows]))
+    above[unlisted], sharing[unlisted] = NOWHERE + np.arange(len(unlisted)), 1  # no two have the same place
     return Places(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
 
 
@@ -169,13 +184,18 @@ def _sorted(
     second = _second(ranking, ties, labels)
     finer = () if second is None else (second[members],)
     listed = members[np.lexsort((*finer, -ranking.scores[members], owner))]
-    starts_tie = (step == 0) | (np.diff(ranking.scores[listed], prepend=np.nan) != 0)
+    starts_tie = (step == 0) | _differs(ranking.scores[listed])
     tie = np.cumsum(starts_tie) - 1
     firsts, lengths = step[starts_tie], np.bincount(tie)
     at = np.empty(len(ranking.scores), dtype=np.int64)
     at[listed] = np.arange(len(listed))
     spots = at[rows]
     return (firsts[tie] if ties is Ties.EXPECTED else step)[spots], lengths[tie[spots]]
+
+
+def _differs(values: FloatArray) -> BoolArray:
+    """Whether each value is another than the one before it; the first is."""
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
 def _opponents(offsets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:

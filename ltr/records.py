@@ -6,15 +6,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
 from ltr.listwise import softmax
+from ltr.measured import Measured
 from ltr.metrics import MRR, TOP1, TOP3, Evaluation
-from ltr.pipeline import Measured
+from ltr.parts import Part, part_means
 from ltr.ranking import order
-from ltr.statistics import Interval, bootstrap_difference
+from ltr.statistics import LEVEL, RESAMPLES, Interval, bootstrap_difference
+from ltr.truth import truth_digest
 
 LISTED = 3
+METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 
 
 class Query(msgspec.Struct):
@@ -24,7 +27,7 @@ class Query(msgspec.Struct):
     node_id: str
     query: str
     true_candidate: str | None
-    predicted_candidate: str
+    predicted_candidate: str | None  # None: nothing was ranked
     top3_candidates: list[str]
     top3_scores: list[float]
     rank: int | None
@@ -45,16 +48,25 @@ class Explained(Query):
     contributions: dict[str, dict[str, float] | None]
 
 
-def queries(measured: Measured, router: Router, *, explain: bool = False) -> Iterator[Query]:
+def lines(measured: Measured, router: Router | None = None, *, explain: bool = False) -> Iterator[dict[str, Any]]:
+    """Each record as it is kept: with the metrics that were asked for after the fixed keys, in the order asked."""
+    asked = [name for name in measured.evaluation.values if name not in (TOP1, TOP3, MRR)]
+    for group, record in enumerate(queries(measured, router, explain=explain)):
+        line = msgspec.structs.asdict(record)
+        added = {"contributions": line.pop("contributions")} if explain and router else {}
+        yield line | {name: _value(measured.evaluation, name, group) for name in asked} | added
+
+
+def queries(measured: Measured, router: Router | None = None, *, explain: bool = False) -> Iterator[Query]:
     """One record a query, in the order of the groups."""
     listed = order(measured.ranking, measured.evaluation.ties)
     true_rows = best_relevant(measured, listed)
-    probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
+    probabilities = softmax(np.maximum(measured.ranking.scores, -LARGEST), measured.groups.offsets)
     starts = measured.groups.offsets.tolist()
     for group in range(len(starts) - 1):
         rows = listed[starts[group] : starts[group + 1]]
         record = _query(measured, group, rows, int(true_rows[group]), probabilities)
-        if explain:
+        if explain and router:
             sides = {"predicted": int(rows[0]), "true": int(true_rows[group])}
             added = {side: contributions(router, measured.phi, row) for side, row in sides.items()}
             record = Explained(**msgspec.structs.asdict(record), contributions=added)
@@ -80,16 +92,18 @@ def contributions(router: Router, phi: FloatArray, row: int) -> dict[str, float]
 
 def _query(measured: Measured, group: int, rows: IntArray, true_row: int, probabilities: FloatArray) -> Query:
     candidates, result = measured.groups.candidates, measured.evaluation
-    names = [candidates.name_texts[code] for code in candidates.names[rows[:LISTED]].tolist()]
+    first = rows[:LISTED][~np.isneginf(measured.ranking.scores[rows[:LISTED]])]
+    names = [candidates.name_texts[code] for code in candidates.names[first].tolist()]
+    is_placed = true_row >= 0 and not np.isneginf(measured.ranking.scores[true_row])
     rank = int(result.rank[group])
     return Query(
         trace_id=candidates.trace_ids[candidates.traces[group]],
         node_id=candidates.node_ids[group],
         query=candidates.query_texts[candidates.queries[group]],
         true_candidate=None if true_row < 0 else candidates.name_texts[candidates.names[true_row]],
-        predicted_candidate=names[0],
+        predicted_candidate=names[0] if names else None,
         top3_candidates=names,
-        top3_scores=measured.ranking.scores[rows[:LISTED]].tolist(),
+        top3_scores=measured.ranking.scores[first].tolist(),
         rank=rank or None,
         is_top1_correct=rank == 1,
         is_top3_correct=1 <= rank <= LISTED,
@@ -99,7 +113,7 @@ def _query(measured: Measured, group: int, rows: IntArray, true_row: int, probab
         tied=int(result.tied[group]),
         num_candidates=int(result.num_candidates[group]),
         num_positives=int(result.num_positives[group]),
-        probability=None if true_row < 0 else float(probabilities[true_row]),
+        probability=float(probabilities[true_row]) if is_placed else None,
     )
 
 
@@ -142,6 +156,39 @@ def metrics(measured: Measured) -> dict[str, Any]:
         flat |= {f"folds.{metric}": mean for metric, mean in measured.folds.pooled.means.items()}
         for place, fold in enumerate(measured.folds.folds, start=1):
             flat |= {f"folds.{place}.{metric}": mean for metric, mean in fold.means.items()}
+    flat |= {**measured.counts, **_uncertainty(measured)}
+    flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
+    flat |= _by_part(measured)
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
+    return flat
+
+
+def parts(measured: Measured) -> list[Part]:
+    """The means of each value of the field that the queries were sorted by, if they were."""
+    return part_means(measured.evaluation, measured.parts) if measured.parts else []
+
+
+def _uncertainty(measured: Measured) -> dict[str, Any]:
+    """Each mean's 95 % bootstrap interval as NAME.low and NAME.high, and what was resampled how often."""
+    flat: dict[str, Any] = {}
+    for name, interval in measured.intervals.items():
+        flat |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
+    units = [interval.units for interval in measured.intervals.values()]
+    return flat | {
+        "interval_unit": measured.unit,
+        "interval_num_units": units[0] if units else 0,
+        "interval_level": LEVEL,
+        "interval_resamples": RESAMPLES,
+    }
+
+
+def _by_part(measured: Measured) -> dict[str, Any]:
+    """The means of each part as FIELD=VALUE.METRIC."""
+    if measured.parts is None:
+        return {}
+    flat: dict[str, Any] = {"group_by": measured.parts.field}
+    for part in parts(measured):
+        means = {"num_queries": part.num_queries, **part.means}
+        flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
     return flat

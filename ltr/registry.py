@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ltr.errors import UnknownNameError, UsageError
+from ltr.errors import UnknownNameError
+from ltr.plugins import Source, load_installed, refuse, source_of
 
 Plugin = TypeVar("Plugin")
 
 
 class Registry(Generic[Plugin]):
     """The plug-ins of one kind. A second plug-in under one name is refused, an unknown name lists the known ones.
+
+    Those of installed packages join at the first look (the entry points of the group `ltr.KINDs`).
 
     >>> greetings: Registry[str] = Registry("greeting")
     >>> greetings.add("english", "hello")
@@ -20,13 +23,17 @@ class Registry(Generic[Plugin]):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._plugins: dict[str, Plugin] = {}
+        self._own: dict[str, Plugin] = {}
+        self._sources: dict[str, Source] = {}
+        self._is_complete = False
 
-    def add(self, name: str, plugin: Plugin) -> Plugin:
-        """The plug-in itself, kept under the name."""
-        if name in self._plugins:
-            raise UsageError(f"{self.kind} {name!r} is registered twice")
-        self._plugins[name] = plugin
+    def add(self, name: str, plugin: Plugin, *, made_of: object = None) -> Plugin:
+        """The plug-in itself, kept under the name; `made_of` is the function it wraps, if it wraps one."""
+        source = source_of(plugin if made_of is None else made_of)
+        if name in self._own:
+            refuse(f"{self.kind} {name!r} is registered twice, by {self._sources[name]} and by {source}")
+            return plugin
+        self._own[name], self._sources[name] = plugin, source
         return plugin
 
     def register(self, name: str) -> Callable[[Plugin], Plugin]:
@@ -44,3 +51,15 @@ class Registry(Generic[Plugin]):
     def names(self) -> tuple[str, ...]:
         """The known names, sorted: nothing depends on the order of registration."""
         return tuple(sorted(self._plugins))
+
+    def source(self, name: str) -> Source:
+        """Where the plug-in comes from."""
+        _ = self[name]
+        return self._sources[name]
+
+    @property
+    def _plugins(self) -> dict[str, Plugin]:
+        if not self._is_complete:
+            self._is_complete = True  # first: what is loaded may look itself
+            load_installed(f"ltr.{self.kind}s")
+        return self._own

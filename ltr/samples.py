@@ -56,7 +56,7 @@ def read_samples(paths: Iterable[AnyPath], *, labels_required: bool = True) -> S
     if rows.kind is None:
         names = ", ".join(source.path for source in files) or "no file"
         raise DataError(f"{names}: no samples; at least one line is needed")
-    return _samples(rows.kind, files, groups, rows)
+    return as_samples(rows.kind, files, groups, rows)
 
 
 def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> None:
@@ -94,7 +94,8 @@ def _garbage_collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:
+def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:
+    """The columns as they stand when all is read."""
     return Samples(
         kind=kind,
         files=tuple(files),

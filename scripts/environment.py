@@ -11,7 +11,15 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "ltr-installed.json"
-SIZES = {"": "300 MB (numpy, scipy, typer, rich and small ones)", "test": "80 MB (pytest, hypothesis, ruff, mypy)"}
+SIZES = {
+    "": "300 MB (numpy, scipy, typer, rich and small ones)",
+    "test": "80 MB (pytest, hypothesis, ruff, mypy)",
+    "static": "80 MB (a table of word vectors, tokenizers)",
+    "embed": (
+        "1.2 GB (torch 2.13.0, transformers, MiniLM of 90 MB); on Linux torch may add 2 GB of CUDA, "
+        "which a CPU build of torch 2.13.0, put into .venv before, avoids"
+    ),
+}
 
 
 def ready(*extras):

@@ -87,8 +87,24 @@ class LetterEncoder:
 
     revision = "1"
 
+    @classmethod
+    def is_installed(cls):
+        return True
+
+    def identity(self, role):
+        return None
+
     def encode(self, texts, role):
         self.encoded += texts
         counts = np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
         lengths = np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
         return Dense(counts / lengths)
+
+
+def run_app(app, *arguments):
+    """What a command printed, with everything it told on stderr."""
+    from typer.testing import CliRunner
+
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.output

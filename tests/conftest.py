@@ -17,8 +17,19 @@ offline = str(Path(sitecustomize.__file__).parent)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (offline, os.environ.get("PYTHONPATH"))))  # for children
 
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Commands:
     """The command line, in an empty directory."""
     monkeypatch.chdir(tmp_path)
     return Commands(monkeypatch, capfd)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of vectors that no other test sees."""
+    directory = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("LTR_CACHE_DIR", str(directory))
+    return directory

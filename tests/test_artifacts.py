@@ -339,6 +339,16 @@ def test_the_record_knows_neither_absolute_paths_nor_a_home(tmp_path):
         assert str(tmp_path).encode() not in path.read_bytes(), path.name
 
 
+def test_a_file_at_home_is_named_from_there_in_a_run_elsewhere(tmp_path, monkeypatch):
+    for name in ("alice", "runs"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "alice"))
+    samples = written(tmp_path / "alice" / "train.jsonl", tool_rows(range(25)))
+    for place, told in (("runs", "~/train.jsonl"), ("alice", "../train.jsonl")):
+        run_and_save(RunConfig(data=DataConfig(train=str(samples))), tmp_path / place / "a")
+        assert json.loads((tmp_path / place / "a" / "run.json").read_bytes())["inputs"][0]["path"] == told
+
+
 def test_paths_lead_from_where_a_linked_directory_really_is(tmp_path):
     samples = written(tmp_path / "train.jsonl", tool_rows(range(25)))
     (tmp_path / "far" / "away").mkdir(parents=True)

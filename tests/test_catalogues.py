@@ -41,7 +41,8 @@ def test_tools_one_a_line(tmp_path):
     assert tools(tmp_path, '{"name": "a"}') == {"a": ToolText()}
 
 
-NEEDED = 'one JSON object a line, or {"tools": {name: {...}}}, is needed'
+NEEDED = 'a list of tools (OpenAI, Anthropic, MCP tools/list), {"tools": ...}, or a tool a line is needed'
+TOOL = 'an object such as {"name": ..., "description": ...} is needed'
 
 
 @pytest.mark.parametrize(
@@ -49,17 +50,19 @@ NEEDED = 'one JSON object a line, or {"tools": {name: {...}}}, is needed'
     [
         ("", f"tools.json: not JSON: it ends too soon; {NEEDED}"),
         ("{", f"tools.json: not JSON: it ends too soon; {NEEDED}"),
-        ("[3]", f"tools.json: found [3]; {NEEDED}"),
+        ("3", f"tools.json: found 3; {NEEDED}"),
+        ("[3]", f"tools.json: [0]: found 3; {TOOL}"),
+        ("[]", "tools.json: no tools; at least one is needed"),
         ('{"tools": {}}', "tools.json: no tools; at least one is needed"),
         (
             '{"tools": {"a": {"description": 3}}}',
-            "tools.json: tools.a: description: found 3; a text is needed",
+            "tools.json: tools.a.description: found 3; a text is needed",
         ),
-        ('{"tools": {"a": "x"}}', "tools.json: tools.a: found 'x'; an object is needed"),
-        ('{"tools": {"": {}}}', "tools.json: tools.'': name: found ''; the name of a tool is needed"),
+        ('{"tools": {"a": "x"}}', f"tools.json: tools.a: found 'x'; {TOOL}"),
+        ('{"tools": {"": {}}}', "tools.json: tools.'': found ''; the name of a tool is needed"),
         ('{"name": "a"}\n{"name": 3}', "tools.json:2: name: found 3; the name of a tool is needed"),
         ('{"name": "a"}\n{"description": "b"}', "tools.json:2: name: missing; the name of a tool is needed"),
-        ('{"name": "a"}\n\n{"name": "a"}', "tools.json:3: name: found 'a' again; one entry a tool is needed"),
+        ('{"name": "a"}\n\n{"name": "a"}', "tools.json:3: found 'a' again; one entry a tool is needed"),
         ('{"name": "a"}\n{', "tools.json:2: not JSON: it ends too soon; one JSON object a line is needed"),
         (
             '{"tools": {"a": {"inputs": NaN}}}',

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -307,6 +308,8 @@ def test_an_evaluation_is_kept_with_its_explanations(tools, cli):
 def test_an_explanation_nobody_sees_is_told(tools, cli):
     cli.good("evaluate", "run", "test.jsonl", "--explain")
     assert cli.err == "note: --explain is shown on a terminal (--format human), and kept with -o\n"
+    cli.good("evaluate", "run", "test.jsonl", "--explain", "-q")
+    assert cli.err == ""
 
 
 def test_a_record_of_a_query_has_the_documented_keys_in_order(tools):
@@ -392,7 +395,7 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
 
 
 def test_the_config_here_is_the_default(cli):
-    assert cli.refused("run") == (2, "no ltr.yaml here; name a config")
+    assert cli.refused("run") == (2, "no ltr.yaml here; name a config, or make one with `ltr init`")
     written("train.jsonl", tool_rows(range(25)))
     Path("ltr.yaml").write_text("data: {train: train.jsonl}\n")
     cli.good("run", "-o", "out", "-q")
@@ -472,10 +475,23 @@ def test_the_environment_is_what_a_bug_report_needs(cli):
 def test_shared_data_of_training_and_test_are_warned_about(cli):
     written("train.jsonl", tool_rows(range(25)))
     cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a")
-    assert cli.err.startswith("warning: training and test data share a file")
+    assert cli.err == "warning: overlap-file: 1 file stands in both training and test data, such as 'train.jsonl'\n"
     written("test.jsonl", tool_rows(range(20, 30)))
     cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b")
-    assert cli.err == "warning: 5 traces stand in both training and test data, such as 't20'\n"
+    told = [line.split(" stand")[0] for line in cli.err.splitlines()]
+    assert told[0] == "warning: overlap-group: 10 groups"
+
+
+def test_features_fitted_on_other_data_are_warned_about(tools, cli):
+    cli.good("featurize", "test.jsonl", "-m", "run", "-o", "applied.npz", "-q")
+    cli.good("featurize", "test.jsonl", "-o", "fitted.npz", "-q")
+    cli.good("evaluate", "run", "applied.npz")
+    assert cli.err == ""
+    cli.good("evaluate", "run", "fitted.npz")
+    assert cli.err == (
+        "warning: the features of the samples were fitted on other data than those of the model; "
+        "featurize with -m MODEL\n"
+    )
 
 
 # ---- how a process ends
@@ -506,15 +522,13 @@ def test_a_full_stdout_is_one_line_and_code_74(tools, arguments):
 
 
 def test_closed_streams_are_no_traceback(tools):
-    for closed in (">&-", "2>&-", ">&- 2>&-"):
-        for command in ("rank run weather", "rank nothing weather"):
-            shell = f"{sys.executable} -m ltr {command} {closed}"
-            done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=ENVIRONMENT, check=False)
-            assert done.returncode == (0 if " run " in command else 3), done.stderr
-            assert "Traceback" not in done.stderr
+    for command, code in (("rank run weather >&- 2>&-", 0), ("rank nothing weather 2>&-", 3), ("list metrics >&-", 0)):
+        shell = ["bash", "-c", f"{sys.executable} -m ltr {command}"]
+        done = subprocess.run(shell, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
     done = process("rank", "run", "天気 é?", "--format", "json", environment={"PYTHONIOENCODING": encoding})
     assert json.loads(done.stdout)["query"] == "天気 é?"
@@ -524,13 +538,15 @@ def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
 
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, code):
-    command = [sys.executable, "-m", "ltr", "train", "train.jsonl", "-o", "long", "--epochs", "100000000"]
-    running = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
-    running.send_signal(number)
-    out, err = running.communicate(timeout=10)
-    assert (running.returncode, out) == (code, b"")
-    assert b"Traceback" not in err
+    command = [sys.executable, "-m", "ltr", "train", "-", "-o", "long", "--epochs", "10000000"]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdin=PIPE, stdout=PIPE, stderr=PIPE) as running:
+        running.stdin.write(b"\n" * (1 << 20) + Path("train.jsonl").read_bytes())  # more than a pipe holds: it reads
+        running.stdin.close()
+        running.stdin = None
+        time.sleep(0.2)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err) == (code, b"", b"")
     assert not Path("long").exists()
 
 
@@ -539,3 +555,84 @@ def test_a_gzip_member_after_another_is_read(cli):
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))
     cli.good("train", "two.jsonl.gz", "-o", "run")
     assert json.loads(Path("run/metrics.json").read_bytes())["num_candidates"] == 250
+
+
+# ---- what a person sees
+
+
+def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_is(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite")
+    plain = re.sub(r"[-+]?[0-9.]*[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
+    head, _, tail = re.sub(" +", " ", plain).partition("learned from")
+    assert (
+        head
+        == """# queries, # candidates (test data)
+ top# top# MRR
+trained # # #
+# % interval [#, #] [#, #] [#, #]
+random order # # #
+best feature: tool.coop # # #
+untrained, w = # # # #
+oracle # # #
+ties: expected; # queries with a right candidate in a tie
+intervals resample whole traces: the queries of one depend on each other
+top# over best feature: # [#, #] (# %, by trace)
+
+feature weight worth
+tool.rel # #
+tool.hist # #
+tool.coop # #
+tool.struct # #
+
+"""
+    )
+    assert tail.startswith(" # groups by descent, l# #, # epochs: objective #,\n # above the optimum\n")
+    told = " ".join(tail.split())
+    assert "no standard errors: without a penalty the loss falls for ever along tool.coop" in told
+    assert "note: descent ended # above the optimum, #% of all there is to gain over w = #" in told
+    assert "note: tool.rel and tool.struct say nearly the same (correlation #): read their weights together" in told
+    assert tail.endswith("kept in run/ (# s)\n")
+
+
+def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good(
+        "evaluate", "run", "test.jsonl", "--baselines", "--metrics", ",".join(f"hit@{k}" for k in range(1, 9))
+    )
+    lines = said.replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")
+    assert lines[1].split() == [
+        "the",
+        "model",
+        "95",
+        "%",
+        "interval",
+        "random",
+        "order",
+        "best",
+        "feature",
+        "untrained",
+        "oracle",
+    ]
+    assert [line.split()[0] for line in lines[2:13]] == ["top-1", "top-3", "MRR", *(f"hit@{k}" for k in range(1, 9))]
+
+
+def test_the_four_features_are_explained_in_eighty_columns(tools, cli):
+    cli.on_terminal(80)
+    lines = cli.good("rank", "run", "the weather?", "--explain", "-k", "2").split("\n")
+    assert lines[1].replace("\x1b[1m", "").split() == [
+        "rank", "candidate", "prob.", "score", "rel", "hist", "coop", "struct\x1b[0m",
+    ]  # fmt: skip
+    assert len(lines) == 5
+
+
+def test_queries_that_went_wrong_are_explained_by_the_parts_of_two_scores(tools, cli):
+    cli.on_terminal(80)
+    said = cli.good("evaluate", "run", "test.jsonl", "--explain")
+    assert re.search(r"\d+ quer(y|ies) went wrong; where the right candidate is least probable:", said)
+    assert re.search(r"  right: get_\w+, at rank \d of 5, probability 0\.\d{3}\n", said)
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(tools):
+    done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000")
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -73,4 +73,4 @@ def test_the_commands_print_what_is_shown(checkout, tmp_path):
 
 def test_there_are_blocks_to_run():
     assert len(BLOCKS) >= 2
-    assert len(list(commands())) >= 5
+    assert len(list(commands())) >= 4

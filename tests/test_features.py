@@ -90,6 +90,14 @@ def test_the_options_of_history_move_prior_and_strength(tmp_path):
     assert set(column(config, groups.candidates, fit_state(config, nothing, context), context)) == {0.1}
 
 
+@pytest.mark.parametrize("options", [{"strength": 0}, {"strength": -1}, {"prior": 1.5}, {"prior": -0.1}])
+def test_a_prior_that_cannot_be_is_refused(tmp_path, options):
+    groups, context = groups_of(tmp_path, tool_lines(traces=2)), Context(LetterEncoder())
+    config = FeatureConfig("tool.hist", options)
+    with pytest.raises(UsageError, match="history: strength .* must be above 0, and prior .* a rate from 0 to 1"):
+        column(config, groups.candidates, fit_state(config, groups, context), context)
+
+
 @pytest.mark.parametrize(
     "query, tool, value",
     [
@@ -223,6 +231,13 @@ def test_without_labels_a_column_is_the_same(tmp_path, name, lines):
     np.testing.assert_array_equal(served, values(name, groups))
 
 
+def test_one_trace_alone_and_a_fit_on_nothing_give_numbers(tmp_path, name, lines):
+    alone = groups_of(tmp_path, [line for line in lines if line["trace_id"] == "t3"])
+    features, phi = fit_features([FeatureConfig(name)], alone, "hash")
+    assert np.isfinite(phi).all()
+    assert np.isfinite(features(alone.candidates)).all()
+
+
 def test_every_feature_says_in_one_line_what_it_is(name):
     assert len(FEATURES[name].summary) > 20
     assert FEATURES[name].kind in LINES
@@ -271,9 +286,9 @@ def test_the_specification_asks_four_questions_of_each_kind(tmp_path, kind):
 def test_each_text_is_encoded_once_for_all_features_of_a_pass(tmp_path):
     groups = groups_of(tmp_path, tool_lines(traces=3))
     fitted, _ = fit_features([FeatureConfig("tool.rel"), FeatureConfig("tool.struct")], groups, "letters")
-    fitted.encoder.encoded.clear()
     fitted(groups.candidates)
-    assert len(fitted.encoder.encoded) == len(set(fitted.encoder.encoded))
+    encoded = fitted.encoder.encoder().encoded
+    assert len(encoded) == len(set(encoded)) > 0
 
 
 def test_features_of_the_other_kind_are_refused(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ltr.encoders.hashing import HashEncoder
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.features import Context, FeatureConfig, wording
 from ltr.features.registry import column, fit_state
 from ltr.features.words import clauses, spoken, words
@@ -130,6 +130,20 @@ def test_tool_lift_compares_wins_with_blind_choice(groups):
     assert 0.0 in by_hand
 
 
+@pytest.mark.parametrize(
+    "name, option, message",
+    [
+        ("tool.lift", "strength", "tool.lift: strength is 0; it must be above 0"),
+        ("tool.words", "strength", "words: strength is 0; it must be above 0"),
+        ("tool.clause_words", "strength", "words: strength is 0; it must be above 0"),
+        ("tool.proto", "own", "prototypes: own is 0; it must be above 0"),
+    ],
+)
+def test_an_option_that_leaves_values_undefined_is_refused(groups, name, option, message):
+    with pytest.raises(UsageError, match=message):
+        values(name, groups, **{option: 0})
+
+
 def test_tool_known_marks_what_was_right_before(groups):
     by_hand = [float(line["tool"] in answered()) for line in LINES]
     assert values("tool.known", groups).tolist() == by_hand
@@ -198,7 +212,43 @@ def test_with_too_many_pairs_of_words_the_most_frequent_stay(groups, monkeypatch
     assert by_hand != [likeness_of_words(line) for line in LINES]
 
 
-@pytest.mark.parametrize("name", ["tool.char", "tool.name", "tool.bm25", "tool.proto", "tool.words"])
+def test_tool_clause_char_is_the_best_of_query_and_clauses(groups):
+    encoder, by_hand = HashEncoder.fitted(catalogue()), []
+    for line in LINES:
+        found = encoder.encode([said(line), *parts(line["query"])], "query")
+        others = np.arange(1, len(parts(line["query"])) + 1)
+        by_hand.append(found.dots(others, found, np.zeros_like(others)).max())
+    np.testing.assert_allclose(values("tool.clause_char", groups), by_hand, atol=1e-12)
+
+
+def test_tool_clause_words_is_the_best_of_query_and_clauses_over_the_root_of_their_length(groups):
+    by_hand = [
+        max(math.sqrt(len(words(part))) * likeness_of_words({**line, "query": part}) for part in parts(line["query"]))
+        for line in LINES
+    ]
+    np.testing.assert_allclose(values("tool.clause_words", groups), by_hand, atol=1e-12)
+
+
+def test_tool_talk_adds_up_how_words_of_queries_meet_words_of_right_tools(groups):
+    answers = [(set(words(line["query"])), set(words(said(line)))) for lines in answered().values() for line in lines]
+
+    def gain(word, tool_word):
+        both = sum(word in asked and tool_word in text for asked, text in answers)
+        expected = sum(word in asked for asked, _ in answers) * sum(tool_word in text for _, text in answers)
+        return math.log((both + 1) / (expected / len(answers) + 1)) if both >= 2 else 0.0
+
+    by_hand = []
+    for line in LINES[::7]:
+        asked, text = set(words(line["query"])), set(words(said(line)))
+        total = sum(gain(word, tool_word) for word in asked for tool_word in text)
+        by_hand.append(total / math.sqrt(max(len(asked) * len(text), 1)))
+    np.testing.assert_allclose(values("tool.talk", groups)[::7], by_hand, atol=1e-6)
+    assert max(by_hand) > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["tool.char", "tool.talk", "tool.clause_words", "tool.name", "tool.bm25", "tool.proto", "tool.words"]
+)
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     context, config = Context(LetterEncoder()), FeatureConfig(name)
     state = fit_state(config, groups, context)

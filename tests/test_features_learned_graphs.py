@@ -58,21 +58,34 @@ def mean(numbers):
     return sum(listed) / len(listed) if listed else 0.0
 
 
-def test_graph_proto_is_the_mean_prototype_of_the_nodes(groups):
-    def prototype(name, text):
-        total, counted = 3 * vector(text), set()
-        for line in RIGHT:
-            said = dict(reversed(nodes(line)))
-            if name in said and (line["trace_id"], line["query"]) not in counted:
-                counted.add((line["trace_id"], line["query"]))
-                total = total + vector(max(clauses(line["query"]), key=lambda clause: vector(clause) @ vector(text)))
-        return total / np.linalg.norm(total)
+def prototype(name, text):
+    """The unit vector of a node's tool."""
+    total, counted = 3 * vector(text), set()
+    for line in RIGHT:
+        said = dict(reversed(nodes(line)))
+        if name in said and (line["trace_id"], line["query"]) not in counted:
+            counted.add((line["trace_id"], line["query"]))
+            total = total + vector(max(clauses(line["query"]), key=lambda clause: vector(clause) @ vector(text)))
+    return total / np.linalg.norm(total)
 
+
+def test_graph_proto_is_the_mean_prototype_of_the_nodes(groups):
     by_hand = [
         mean(max(vector(part) @ prototype(*node) for part in parts(line["query"])) for node in nodes(line))
         for line in LINES
     ]
     np.testing.assert_allclose(values("graph.proto", groups), by_hand, atol=HALF)
+
+
+def test_graph_clauses_asks_whether_each_clause_has_a_node_that_serves_it(groups):
+    by_hand = [
+        mean(
+            max([0.0, *(vector(clause) @ prototype(*node) for node in nodes(line))])
+            for clause in clauses(line["query"])
+        )
+        for line in LINES
+    ]
+    np.testing.assert_allclose(values("graph.clauses", groups), by_hand, atol=HALF)
 
 
 def test_graph_near_edges_asks_the_twenty_nearest_queries_for_their_edges(groups):
@@ -137,6 +150,21 @@ def test_graph_cover_is_the_cosine_with_the_merged_grams_of_the_distinct_nodes(g
         merged, asked = grams(list({text for _, text in nodes(line)})), grams([line["query"]])
         by_hand.append(merged @ asked / max(np.linalg.norm(merged) * np.linalg.norm(asked), 1e-12))
     np.testing.assert_allclose(values("graph.cover", groups), by_hand, atol=1e-12)
+
+
+def test_graph_order_asks_whether_edges_go_the_way_the_query_goes(groups):
+    def place(query, text):
+        asked = query.lower().replace(",", "").split()
+        weights = [math.exp(12 * vector(word) @ vector(text)) for word in asked]
+        spots = [(number + 0.5) / len(asked) for number in range(len(asked))]
+        return sum(weight * spot for weight, spot in zip(weights, spots, strict=True)) / sum(weights)
+
+    by_hand = []
+    for line in LINES:
+        said = {node["id"]: text for node, (_, text) in zip(line["tree"]["nodes"], nodes(line), strict=True)}
+        ends = [(said[edge["source"]], said[edge["target"]]) for edge in line["tree"]["edges"]]
+        by_hand.append(mean(place(line["query"], b) - place(line["query"], a) for a, b in ends))
+    np.testing.assert_allclose(values("graph.order", groups), by_hand, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURES.names() if name.startswith("graph")])

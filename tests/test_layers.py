@@ -10,8 +10,8 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "resuming", "report", "compare", "bench", "starter"],
-    ["routing", "records", "pipeline", "folds", "estimator"],
+    ["batch", "resuming", "report", "compare", "exchange", "bench", "starter"],
+    ["explanations", "routing", "kept", "records", "pipeline", "measured", "folds", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -20,6 +20,7 @@ LAYERS = [
     [
         "offers",
         "splits",
+        "truth",
         "groups",
         "catalogues",
         "graphs",
@@ -28,18 +29,33 @@ LAYERS = [
         "schema",
         "jsonlines",
         "baselines",
+        "intervals",
+        "lists",
         "train",
         "metrics",
+        "significance",
         "statistics",
         "model",
         "ranking",
         "listwise",
         "compiled",
     ],
-    ["engine", "registry", "configtext", "files", "arrays", "errors"],
+    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"offers", "splits", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
-NUMBER_SIDE = {"baselines", "train", "metrics", "statistics", "model", "ranking", "listwise", "compiled"}
+DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+NUMBER_SIDE = {
+    "baselines",
+    "intervals",
+    "lists",
+    "train",
+    "metrics",
+    "significance",
+    "statistics",
+    "model",
+    "ranking",
+    "listwise",
+    "compiled",
+}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")

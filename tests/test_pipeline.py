@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.encoders import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FeatureConfig, fit_features
 from ltr.groups import read_groups
@@ -42,7 +45,7 @@ def test_a_run_is_features_then_fit_then_rank_then_evaluate(tools):
 
 def test_graphs_run_the_same_way(tmp_path):
     train = write_lines(tmp_path / "graphs.jsonl", graph_lines(traces=30))
-    result = run(RunConfig(data=DataConfig(train=str(train)), train=NEWTON))
+    result = run(RunConfig(data=DataConfig(train=str(train)), encoder="hash", train=NEWTON))
     assert result.router.names == ("graph.rel", "graph.hist", "graph.coop", "graph.struct")
     assert result.config.kind == "graph"
 
@@ -65,7 +68,7 @@ def test_the_trained_w_beats_the_baselines_it_is_shown_beside(tools):
 
 def test_the_config_comes_back_with_everything_decided(tools):
     decided = run(RunConfig(data=tools.data)).config
-    assert (decided.kind, decided.encoder) == ("tool", "hash")
+    assert (decided.kind, decided.encoder) == ("tool", best_installed())
     assert decided.features == ("tool.rel", "tool.hist", "tool.coop", "tool.struct")
 
 
@@ -107,12 +110,22 @@ def test_texts_of_the_test_share_are_not_learned_from(tools):
     )
 
 
-def test_a_shared_file_and_shared_traces_are_warned_about(tools, tmp_path):
-    assert "share a file" in load(with_data(tools, test=tools.data.train)).warnings[0]
-    part = write_lines(tmp_path / "part.jsonl", list(tool_lines(seed=1, traces=2)))
-    (warning,) = load(with_data(tools, test=str(part))).warnings
-    assert warning == "2 traces stand in both training and test data, such as 't0'"
-    assert load(tools).warnings == ()
+def codes_of_warnings(config):
+    return [warning.partition(":")[0] for warning in load(config).warnings]
+
+
+def test_what_training_and_test_data_share_is_warned_about(tools, tmp_path):
+    assert codes_of_warnings(with_data(tools, test=tools.data.train)) == ["overlap-file"]
+    lines = [{**line, "node_id": f"new {line['node_id']}"} for line in tool_lines(seed=1, traces=2)]
+    part = write_lines(tmp_path / "part.jsonl", lines)
+    assert codes_of_warnings(with_data(tools, test=str(part)))[0] == "overlap-trace"
+    assert codes_of_warnings(tools) == ["overlap-query"]  # "help me out" stands in every trace
+
+
+def test_ids_that_tell_the_label_are_warned_about_when_they_are_learned_from(tmp_path):
+    lines = [{**line, "tool": line["tool"] + "_gold" * line["label"]} for line in tool_lines()]
+    config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "s.jsonl", lines))), train=NEWTON)
+    assert [warning.partition(":")[0] for warning in run(config).warnings] == ["leak-id"]
 
 
 def test_ready_numbers_are_trained_on_as_they_are(tmp_path):
@@ -173,3 +186,15 @@ def test_group_weights_of_the_samples_reach_the_trainer(tools, tmp_path):
     lines = [{**line, "weight": 5.0 if line["trace_id"] == "t0" else 1.0} for line in tool_lines(seed=1, traces=30)]
     weighted = with_data(tools, train=str(write_lines(tmp_path / "weighted.jsonl", lines)))
     assert not np.array_equal(run(weighted).router.w, run(tools).router.w)
+
+
+def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools, tmp_path):
+    every = run(replace(tools, features=("recommended",)))
+    assert len(every.router.names) == 7
+    assert not any("recommended" in warning for warning in every.warnings)
+    assert every.config.features == every.router.names
+    few = write_lines(tmp_path / "few.jsonl", tool_lines(seed=3, traces=4))
+    fewer = run(replace(with_data(tools, train=str(few)), features=("recommended",)))
+    assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
+    told = "only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on"
+    assert told in fewer.warnings

@@ -23,7 +23,7 @@ def test_names_are_sorted_whatever_the_order_of_registration(colours):
 
 
 def test_a_second_plug_in_under_one_name_is_refused(colours):
-    with pytest.raises(UsageError, match="colour 'red' is registered twice"):
+    with pytest.raises(UsageError, match="colour 'red' is registered twice, by python and by python"):
         colours.add("red", 3)
 
 

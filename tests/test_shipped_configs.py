@@ -8,7 +8,7 @@ from typing import get_type_hints
 import pytest
 
 from ltr.config import RunConfig, load_config
-from ltr.features import FEATURES
+from ltr.features import FEATURES, recommended
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 
@@ -41,6 +41,13 @@ def test_a_shipped_config_names_features_of_its_kind(path):
     config = load_config(path)
     names = [entry if isinstance(entry, str) else entry["name"] for entry in config.features]
     assert {FEATURES[name].kind for name in names} == {config.kind}
+
+
+@pytest.mark.parametrize("kind", ["tool", "graph"])
+def test_the_recommended_configs_name_the_recommended_features(kind):
+    config = load_config(CONFIGS[0].parent / f"{kind}s-recommended.yaml")
+    assert config.features == recommended(kind, 1000)[0]
+    assert config.train.standardize
 
 
 def test_there_is_a_config_for_each_kind():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import DataError, LtrError
-from ltr.statistics import bootstrap_difference, bootstrap_mean
+from ltr.statistics import bootstrap_difference, bootstrap_mean, bootstrap_means
 
 
 def rng():
@@ -14,7 +14,7 @@ def rng():
 def test_the_interval_is_that_of_the_plain_resampling_loop():
     values = np.random.default_rng(1).normal(size=40)
     found = bootstrap_mean(values, rng(), resamples=500)
-    drawn = rng().integers(40, size=(500, 40))
+    drawn = rng().spawn(1)[0].integers(40, size=(500, 40))
     by_hand = np.quantile([values[each].mean() for each in drawn], [0.025, 0.975])
     assert [found.low, found.high] == pytest.approx(by_hand, abs=1e-12)
     assert found.mean == values.mean()
@@ -98,3 +98,26 @@ def test_nothing_or_nonsense_cannot_be_resampled():
         bootstrap_mean(np.array([np.nan]), rng())
     with pytest.raises(DataError, match="cannot be paired"):
         bootstrap_difference(np.zeros(2), np.zeros(3), rng())
+
+
+def test_few_values_many_times_over_are_counted_and_give_the_interval_of_the_drawn():
+    few = np.random.default_rng(9).integers(0, 4, size=4000) / 4
+    many = few + np.arange(4000) * 1e-12  # the same values to the eye, each one different
+    counted, drawn = bootstrap_mean(few, rng()), bootstrap_mean(many, rng())
+    assert (counted.low, counted.high) == pytest.approx((drawn.low, drawn.high), abs=0.001)
+    assert counted.high - counted.low == pytest.approx(2 * 1.96 * few.std() / np.sqrt(4000), rel=0.05)
+
+
+def test_a_column_has_the_interval_it_has_alone():
+    draw = np.random.default_rng(10)
+    columns = np.column_stack([draw.integers(2, size=500), draw.random(500), draw.random(500)])
+    clusters = draw.integers(60, size=500)
+    for given in (None, clusters):
+        for column, beside in zip(columns.T, bootstrap_means(columns, rng(), clusters=given), strict=True):
+            alone = bootstrap_mean(column, rng(), clusters=given)
+            assert (alone.low, alone.high) == pytest.approx((beside.low, beside.high), abs=1e-13)
+
+
+def test_one_generator_does_not_draw_the_same_twice():
+    values, once = np.random.default_rng(11).random(50), rng()
+    assert bootstrap_mean(values, once) != bootstrap_mean(values, once)

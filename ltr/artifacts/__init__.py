@@ -12,6 +12,7 @@ from ltr.artifacts.model import Router, load_router, nameless, refuse_other_colu
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
+    RUN,
     TOOLS,
     claim,
     inputs,
@@ -24,13 +25,16 @@ from ltr.artifacts.run import (
     write_metrics,
     write_record,
 )
+from ltr.artifacts.state import are_same
 from ltr.artifacts.training import training_document
 
 __all__ = [
     "CONFIG",
     "EVALUATION",
+    "RUN",
     "TOOLS",
     "Router",
+    "are_same",
     "claim",
     "drop_checkpoints",
     "inputs",

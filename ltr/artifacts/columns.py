@@ -21,6 +21,7 @@ FORMAT = "ltr-features/1"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
+NOTHING = np.empty(0, dtype=np.int64)
 UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
@@ -59,33 +60,37 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
     if phi.shape != (len(phi), len(features.names)):
         raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
     refuse_outside("phi", phi, offsets, least=-LARGEST)
-    tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in TABLES}
-    said = [unpacked(arrays[name], arrays[f"{name}.ends"]) for name in ToolText._fields]
-    tool_texts = tuple(ToolText(*fields) for fields in zip(*said, strict=True))
-    if len(tables["node_ids"]) != len(offsets) - 1:
-        raise DataError(f"{len(tables['node_ids'])} node ids do not fit {len(offsets) - 1} groups")
-    nothing, content = np.empty(0, dtype=np.int64), digest(path)
-    candidates = Candidates(
+    labels = _numbers(arrays["labels"], len(phi))
+    per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
+    return Groups(_candidates(path, arrays, phi, offsets, features), labels, offsets, *per_group)
+
+
+def _candidates(
+    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, features: FittedFeatures
+) -> Candidates:
+    tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)}
+    tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
+    groups, rows, content = len(offsets) - 1, len(phi), digest(path)
+    if len(tables["node_ids"]) != groups:
+        raise DataError(f"{len(tables['node_ids'])} node ids do not fit {groups} groups")
+    return Candidates(
         kind=features.kind,
         offsets=offsets,
-        traces=_codes(arrays["traces"], len(offsets) - 1, tables["trace_ids"]),
-        queries=_codes(arrays["queries"], len(offsets) - 1, tables["query_texts"]),
-        names=_codes(arrays["names"], len(phi), tables["name_texts"]),
+        traces=_codes(arrays["traces"], groups, tables["trace_ids"]),
+        queries=_codes(arrays["queries"], groups, tables["query_texts"]),
+        names=_codes(arrays["names"], rows, tables["name_texts"]),
         **tables,
-        texts=_codes(arrays["texts"], len(phi), tool_texts) if tool_texts else nothing,
+        texts=_codes(arrays["texts"], rows, tool_texts) if tool_texts else NOTHING,
         tool_texts=tool_texts,
-        types=nothing,
+        types=NOTHING,
         type_texts=(),
-        graphs=nothing,
+        graphs=NOTHING,
         distinct_graphs=(),
         features=phi,
         feature_names=features.names,
-        lines=np.ones(len(phi), dtype=np.int64),
+        lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
     )
-    labels = _numbers(arrays["labels"], len(phi))
-    per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
-    return Groups(candidates, labels, offsets, *per_group)
 
 
 def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:

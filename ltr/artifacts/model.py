@@ -98,6 +98,7 @@ class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     options: dict[str, Any]
     state: dict[str, Any] | None
+    source: str | None = None  # the package or file that brings it, where that is not ltr
 
 
 class _BestFeature(msgspec.Struct):

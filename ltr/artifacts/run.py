@@ -116,7 +116,7 @@ def _record(directory: Path) -> dict[str, Any]:
     return document if isinstance(document, dict) and document.get("format") == FORMAT else {}
 
 
-def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[msgspec.Struct]) -> None:
+def write_metrics(directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]]) -> None:
     """metrics.json, flat, and per_query.jsonl."""
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
     write_lines(Path(directory, PER_QUERY), encode_lines(queries))
@@ -151,9 +151,13 @@ def inputs(files: Iterable[SourceFile], directory: Path) -> list[dict[str, Any]]
 
 
 def _as_text(path: str, directory: Path) -> str:
+    """The path from the directory; from ~ where only the file is below it, so that nobody reads whose home it is."""
     if path == shown(STDIN):
         return path
-    return os.fsencode(path_from(directory, path)).decode("utf-8", "backslashreplace")
+    from_home = path_from(Path.home(), path)
+    is_told = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
+    text = path_from(directory, path) if is_told else f"~/{from_home}"
+    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def machine() -> dict[str, Any]:

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from ltr.encoders import ENCODERS
+from ltr.encoders import Remembering
 from ltr.errors import DataError
 from ltr.features import FEATURES, FeatureConfig, FittedFeatures
 from ltr.files.npz import Array
+from ltr.plugins import OURS
 from ltr.schema import Kind
 
 REFERENCE = "$array"
@@ -57,7 +58,12 @@ def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dic
     return {
         "kind": features.kind,
         "features": [
-            {"name": config.name, "options": config.options, "state": detached(state, config.name, arrays)}
+            {
+                "name": config.name,
+                "options": config.options,
+                "state": detached(state, config.name, arrays),
+                **_foreign(config.name),
+            }
             for config, state in each
         ],
         "encoder": {
@@ -66,6 +72,22 @@ def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dic
             "state": detached(features.encoder.state, "encoder", arrays),
         },
     }
+
+
+def are_same(some: FittedFeatures, others: FittedFeatures) -> bool:
+    """Whether two features are fitted on the same: they then have the same description and arrays."""
+    described: list[bytes] = []
+    for features in (some, others):
+        arrays: dict[str, Array] = {}
+        text = msgspec.json.encode(features_document(features, arrays))
+        described.append(b"".join([text, *(array.tobytes() for array in arrays.values())]))
+    return described[0] == described[1]
+
+
+def _foreign(name: str) -> dict[str, str]:
+    """Where a feature comes from that is not ours, for the message when it is missing."""
+    source = FEATURES.source(name)
+    return {} if source == OURS else {"source": str(source)}
 
 
 def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
@@ -78,17 +100,25 @@ def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
 def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedFeatures:
     """The features of a document; a DataError says what in it cannot be."""
     try:
+        refuse_missing(document["features"])
         configs = tuple(FeatureConfig(entry["name"], entry["options"]) for entry in document["features"])
         states = tuple(attached(entry["state"], arrays) for entry in document["features"])
         wanted = document["encoder"]
-        encoder = ENCODERS[wanted["name"]].restored(attached(wanted["state"], arrays))
+        encoder = Remembering.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
         kind: Kind = "graph" if document["kind"] == "graph" else "tool"
         for config, state in zip(configs, states, strict=True):
             _refuse_other_state(config, state)
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
         raise DataError(f"the description of the features does not hold together: {error!r}") from error
-    if encoder.revision != wanted["revision"]:
-        raise DataError(f"the encoder {encoder.name} is at revision {encoder.revision}, not {wanted['revision']}")
     if any(FEATURES[config.name].kind != kind for config in configs):
         raise DataError(f"not every feature is of the kind {kind!r}")
     return FittedFeatures(kind, configs, states, encoder)
+
+
+def refuse_missing(entries: list[dict[str, Any]]) -> None:
+    """Raise for a feature of a plug-in that is not loaded, saying how to load it."""
+    for entry in entries:
+        if entry["name"] not in FEATURES:
+            known = f" (of {entry['source']})" if "source" in entry else ""
+            cure = "install the package that brings it, or name its file with --code"
+            raise DataError(f"the feature {entry['name']!r}{known} is not loaded: {cure}")

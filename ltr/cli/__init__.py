@@ -4,17 +4,41 @@ import errno
 import io
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from ltr import __version__
-from ltr.cli import config, environment, evaluate, featurize, init, listing, rank, run, train
+from ltr.cli import (
+    cache,
+    compare,
+    config,
+    environment,
+    evaluate,
+    exchange,
+    featurize,
+    init,
+    listing,
+    rank,
+    run,
+    train,
+    validate,
+)
 from ltr.cli.options import Commands
-from ltr.cli.terminal import note, visible
-from ltr.errors import ConfigError, DataError, DiskError, LtrError, ResumeError, ThresholdError, UsageError
-from ltr.files import drop, reason
+from ltr.cli.terminal import full, note, visible, warn
+from ltr.errors import (
+    ConfigError,
+    DataError,
+    DiskError,
+    LtrError,
+    LtrWarning,
+    ResumeError,
+    RunError,
+    ThresholdError,
+    UsageError,
+)
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
@@ -30,14 +54,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init.init)
+app.command("validate")(validate.validate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("featurize")(featurize.featurize)
+app.command("import")(exchange.import_files)
+app.command("export")(exchange.export_files)
 app.command("list")(listing.list_plugins)
 app.command("env")(environment.env)
 app.add_typer(config.app, name="config")
+app.add_typer(cache.app, name="cache")
 
 
 def show_version(wanted: bool) -> None:
@@ -60,6 +89,7 @@ def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
     prepare_streams()
+    warnings.showwarning = show_warning  # type: ignore[assignment]  # it takes any place, and looks at none
     try:
         refuse_other_text(sys.argv)
         code = run_app()
@@ -84,6 +114,12 @@ def refuse_other_text(arguments: list[str]) -> None:
             raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
 
 
+def show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """A warning of ours on one line; those of libraries are for developers, and not shown."""
+    if issubclass(category, LtrWarning):
+        warn(str(message))
+
+
 def run_app() -> int:
     """The exit code of the command."""
     stdout = sys.stdout
@@ -93,9 +129,11 @@ def run_app() -> int:
         if sys.stdout is not stdout:  # Typer wraps the streams when the reader of its help has left, and only then
             return 0
         return done.code if isinstance(done.code, int) else 1
+    except MemoryError:
+        raise RunError("there is not enough memory") from None
     except OSError as error:
         if error.errno in FULL:  # Typer writes its help without asking us
-            raise DiskError("<stdout>", reason(error)) from error
+            raise full(error) from error
         raise
     return 0
 
@@ -105,10 +143,12 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
+        from ltr.files import drop
+
         drop(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:
             return code  # the reader has all it wanted; or a message has been given
-        note(f"error: <stdout>: {reason(error)}")
+        note(f"error: {full(error)}")
         return EXIT_CODES[DiskError]
     return code
 

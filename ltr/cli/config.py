@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Commands, Sets, configured
+from ltr.cli.options import Code, Commands, Sets, configured, run_code
 from ltr.cli.terminal import note, show_json, show_yaml, visible
 
 app = typer.Typer(
@@ -18,17 +18,19 @@ File = Annotated[str, typer.Argument(help="The config; - is stdin.")]
 
 
 @app.command()
-def check(config: File, sets: Sets = None) -> None:
+def check(config: File, sets: Sets = None, code: Code = None) -> None:
     """Say everything that is wrong with a config."""
+    run_code(code)
     configured(config, sets)
     note(f"{visible(config)}: good")
 
 
 @app.command()
-def render(config: File, sets: Sets = None) -> None:
+def render(config: File, sets: Sets = None, code: Code = None) -> None:
     """Show it with every default; paths as seen from here."""
     from ltr.config import render as rendered
 
+    run_code(code)
     show_yaml(rendered(configured(config, sets)))
 
 

@@ -1,4 +1,4 @@
-"""Queries explained: what each feature added to the first and to the right candidate."""
+"""Queries explained: what each feature added to two candidates."""
 
 from typing import TYPE_CHECKING
 
@@ -6,38 +6,50 @@ from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, short
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
-    from ltr.pipeline import Measured
-    from ltr.records import Query
+    from ltr.explanations import Explanation
+    from ltr.measured import Measured
 
 SHOWN = 3
 
 
-def explained_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> list[str]:
-    """The queries that went wrong with the least trust in the right candidate, each with the parts of both scores."""
-    from ltr.records import queries
+def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> list[str]:
+    """The queries that went wrong with the least trust in the right candidate."""
+    from ltr.explanations import wrong
 
-    wrong = [each for each in queries(measured, router, explain=True) if each.rank and not each.is_top1_correct]
-    if not wrong:
+    found, explanations = wrong(measured, router, most)
+    if not found:
         return ["", "no query went wrong"]
-    lines = ["", emphasis(f"{count(len(wrong), 'query', 'queries')} went wrong; most of all:")]
-    for query in sorted(wrong, key=lambda each: each.probability or 0.0)[:most]:
-        lines += ["", *_query_lines(query)]
-    return lines
+    title = f"{count(found, 'query', 'queries')} went wrong; where the right candidate is least probable:"
+    return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
 
-def _query_lines(query: "Query") -> list[str]:
-    from ltr.records import Explained
+def rescued_lines(measured: "Measured", router: "Router", most: int = 1) -> list[str]:
+    """The surest queries that are right where the best single feature is wrong."""
+    from ltr.explanations import rescued
 
-    parts = query.contributions if isinstance(query, Explained) else {}
-    first, right = parts.get("predicted") or {}, parts.get("true") or {}
-    rows = [[name, f"{first[name]:+.3f}", f"{right[name]:+.3f}", f"{first[name] - right[name]:+.3f}"] for name in first]
-    total = [sum(side.values()) for side in (first, right)]
-    rows.append(["score", *(f"{value:+.3f}" for value in total), f"{total[0] - total[1]:+.3f}"])
-    stood = f", at rank {query.rank} of {query.num_candidates}, probability {number(query.probability)}"
-    edge = columns_of_terminal()
+    found, explanations = rescued(measured, router, most)
+    if not found:
+        return []
+    title = f"{count(found, 'query', 'queries')} right where the best feature alone is wrong, such as:"
+    return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
+
+
+def _lines(explanation: "Explanation") -> list[str]:
+    first, right = explanation.sides
+    rows = [
+        [name, f"{part:+.3f}", f"{right.contributions[name]:+.3f}", f"{right.contributions[name] - part:+.3f}"]
+        for name, part in first.contributions.items()
+    ]
+    total = [sum(side.contributions.values()) for side in explanation.sides]
+    rows.append(["score", *(f"{value:+.3f}" for value in total), f"{total[1] - total[0]:+.3f}"])
+    stood = (
+        f", at rank {explanation.rank} of {explanation.num_candidates}, probability {number(explanation.probability)}"
+    )
+    edge, width = columns_of_terminal(), max(len(first.role), len("right"))
     return [
-        shortened(visible(f'"{query.query}"'), edge),
-        shortened(f"  first: {visible(query.predicted_candidate)}", edge),
-        shortened(f"  right: {visible(query.true_candidate or '-')}", edge - len(stood)) + stood,
-        *table(["", "first", "right", "difference"], rows),
+        "",
+        shortened(visible(f'"{explanation.query}"'), edge),
+        shortened(f"  {first.role:>{width}}: {visible(first.candidate)}", edge),
+        shortened(f"  {'right':>{width}}: {visible(right.candidate)}", edge - len(stood)) + stood,
+        *table(["", first.role, "right", "difference"], rows),
     ]

@@ -5,7 +5,21 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import ConfigFile, Encoder, Graphs, Overwrite, Quiet, Samples, Sets, Tools, configured
+from ltr.cli.options import (
+    AllowDownload,
+    Code,
+    ConfigFile,
+    Encoder,
+    Graphs,
+    Overwrite,
+    Quiet,
+    Samples,
+    Sets,
+    Tools,
+    configured,
+    fetch_encoder,
+    run_code,
+)
 from ltr.cli.terminal import count, note, visible
 
 
@@ -20,6 +34,8 @@ def featurize(
     graphs: Graphs = None,
     encoder: Encoder = None,
     sets: Sets = None,
+    allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -27,9 +43,11 @@ def featurize(
 
     The features are fitted on the samples (cross-fitted), or those of a model are applied (-m).
     """
-    from ltr.batch import featurize_and_save
+    from ltr.batch import featurize_and_save, fitted_features
 
+    run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
+    fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     groups, names = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
     if not quiet:
         rows = count(len(groups.labels), "candidate")

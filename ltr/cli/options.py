@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from ltr.cli.terminal import Format
 
 if TYPE_CHECKING:
+    from ltr.artifacts import Router
     from ltr.config import RunConfig
 
 Samples = Annotated[list[str], typer.Argument(help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")]
@@ -16,6 +17,12 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", he
 Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
 Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
 Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
+AllowDownload = Annotated[
+    bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
+]
+Code = Annotated[
+    list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
@@ -51,6 +58,29 @@ def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "Run
             key = path.replace("__", ".")
             document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
     return checked(document, config)
+
+
+def fetch_encoder(name: str, *, allowed: bool) -> None:
+    """Download the model of an encoder that is not on this machine, when that is allowed; nothing else reaches out."""
+    if allowed:
+        from ltr.encoders import AUTO, fetch
+
+        if name != AUTO:
+            fetch(name)
+
+
+def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
+    """The same for the encoder a model was trained with."""
+    if router.features:
+        fetch_encoder(router.features.encoder.name, allowed=allowed)
+
+
+def run_code(files: list[str] | None) -> None:
+    """Run the files, so that what they register can be named."""
+    from ltr.plugins import load_code
+
+    for file in files or []:
+        load_code(file)
 
 
 def samples_or_share(text: str | None) -> Any:

@@ -15,8 +15,11 @@ PATIENCE = 1.0  # seconds
 
 
 @contextmanager
-def watched(what: str, epochs: int, *, quiet: bool) -> Iterator[Callable[["Epoch"], None]]:
-    """A function to call at the end of each epoch; it draws a bar once the work has taken a while."""
+def watched(what: str, epochs: int | None, *, quiet: bool) -> Iterator[Callable[["Epoch"], None]]:
+    """A function to call at the end of each epoch; it draws a bar once the work has taken a while.
+
+    Epoch 1 begins other work, with a bar of its own. Without a number of epochs the bar has no end.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda epoch: None
         return
@@ -24,6 +27,10 @@ def watched(what: str, epochs: int, *, quiet: bool) -> Iterator[Callable[["Epoch
     start = time.monotonic()
 
     def on_epoch(epoch: "Epoch") -> None:
+        nonlocal start
+        if epoch.number == 1 and bar:
+            bar.pop()[0].stop()
+            start = time.monotonic()
         if not bar and time.monotonic() - start > PATIENCE:
             bar.append(_started(what, epochs))
         for progress, task in bar:
@@ -36,7 +43,7 @@ def watched(what: str, epochs: int, *, quiet: bool) -> Iterator[Callable[["Epoch
             progress.stop()
 
 
-def _started(what: str, epochs: int) -> "tuple[Progress, TaskID]":
+def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

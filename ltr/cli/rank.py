@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Graphs, Shown, Tools, configured
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, configured, fetch_own_encoder, run_code
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
-WITHOUT_PARTS, PART = 55, 9  # columns of a line without the features, and of each feature
+WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 
 
 def rank(
@@ -41,11 +41,18 @@ def rank(
     graphs: Graphs = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
+    allow_download: AllowDownload = False,
+    code: Code = None,
     shown: Shown = None,
 ) -> None:
     """Rank tools or graphs for a QUERY, or of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
+    run_code(code)
+    if allow_download:
+        from ltr.artifacts import load_router
+
+        fetch_own_encoder(load_router(model), allowed=True)
     found = (
         of_samples(model, str(samples), tools, graphs, k)
         if query is None
@@ -92,16 +99,18 @@ def typed_queries() -> Iterator[str]:
 
 def show_human(found: "Iterator[Answer]", explain: bool) -> None:
     """Each query and a line a candidate; explained, what each feature added."""
-    for answer in found:
+    for place, answer in enumerate(found):
         parts, hidden = parts_shown(answer) if explain else ([], 0)
         rows = [
             [str(each.rank), each.candidate, number(each.probability), f"{each.score:.3f}"]
             + [f"{each.contributions[part]:+.3f}" for part in parts]
             for each in answer.choices
         ]
-        headers = ["rank", "candidate", "probability", "score", *(part.partition(".")[2] or part for part in parts)]
-        say(emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal())))
-        say(*table(headers, rows, flexible=1), *([f"  and {count(hidden, 'feature')} more"] if hidden else []), "")
+        added = [part.partition(".")[2] or part for part in parts]
+        headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
+        title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
+        more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
+        say(*([""] if place else []), title, *table(headers, rows, flexible=1), *more)
 
 
 def parts_shown(answer: "Answer") -> tuple[list[str], int]:

@@ -7,10 +7,12 @@ from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, short
 
 if TYPE_CHECKING:
     from ltr.batch import Finished
+    from ltr.measured import Measured
     from ltr.metrics import Evaluation
-    from ltr.pipeline import Measured, RunResult
+    from ltr.pipeline import RunResult
     from ltr.statistics import Interval
 
+MOST_PARTS = 20
 SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
 
 
@@ -30,25 +32,60 @@ def run_lines(finished: "Finished") -> list[str]:
 
 def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them."""
-    columns = {trained: measured.evaluation, **_named_baselines(measured, best)}
-    across = [
-        ["", *(SHORT.get(name, name) for name in measured.evaluation.means)],
-        *([label, *map(number, each.means.values())] for label, each in columns.items()),
+    means = measured.evaluation.means
+    rows = [
+        ["", *(SHORT.get(name, name) for name in means)],
+        [trained, *map(number, means.values())],
+        ["95 % interval", *(interval_text(measured.intervals.get(name)) for name in means)],
+        *([label, *map(number, each.means.values())] for label, each in _named_baselines(measured, best).items()),
     ]
-    if width_of("  ".join(across[0])) + max(map(width_of, columns)) > columns_of_terminal():
-        across = [list(row) for row in zip(*across, strict=True)]  # more metrics than there is room for
-        across[0] = [label.partition(":")[0].partition(",")[0] for label in across[0]]
-    lines = table(across[0], across[1:], flexible=0, indent="")
-    return [emphasis(_title(measured)), *lines, *rule_lines(measured.evaluation)]
+    if sum(max(map(width_of, column)) + 2 for column in zip(*rows, strict=True)) - 2 > columns_of_terminal():
+        rows = [list(row) for row in zip(*rows, strict=True)]  # too many metrics to stand beside each other
+        rows[0] = [label.partition(":")[0].partition(",")[0] for label in rows[0]]
+    lines = table(rows[0], rows[1:], flexible=0, indent="")
+    rules = [line for text in rule_lines(measured) for line in wrapped(text)]
+    return [emphasis(_title(measured)), *lines, *rules, *part_lines(measured)]
+
+
+def interval_text(interval: "Interval | None") -> str:
+    """An interval to read: the digits of what lies between 0 and 1."""
+    return "-" if interval is None else f"[{short(interval.low)}, {short(interval.high)}]"
+
+
+def short(value: float) -> str:
+    """A share to read, without its 0.
+
+    >>> short(0.6904), short(1.0), short(-0.25)
+    ('.690', '1.000', '-.250')
+    """
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 and abs(round(value, 3)) < 1 else f"{value:.3f}"
+
+
+def part_lines(measured: "Measured") -> list[str]:
+    """The metrics of each value of the field that was asked for, those with the most queries first."""
+    from ltr.records import parts
+
+    found = sorted(parts(measured), key=lambda part: -part.num_queries)
+    if not measured.parts:
+        return []
+    names = list(SHORT)
+    rows = [
+        [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in found
+    ]
+    lines = table([measured.parts.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
+    more = [f"and {len(rows) - MOST_PARTS:,} more: --format json shows all"] if len(rows) > MOST_PARTS else []
+    return ["", *lines, *more]
 
 
 def _title(measured: "Measured") -> str:
     queries = count(measured.evaluation.num_queries, "query", "queries")
     where = "training" if measured.split == "train" else measured.split
-    return f"{queries}, {count(len(measured.groups.labels), 'candidate')} ({where} data)"
+    return f"{queries}, {count(int(measured.evaluation.num_candidates.sum()), 'candidate')} ({where} data)"
 
 
 def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "Evaluation"]:
+    if not measured.baselines:
+        return {}
     sign = "" if best["sign"] > 0 else "-"
     labels = {
         "random": "random order",
@@ -59,14 +96,21 @@ def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "E
     return {labels[name]: each for name, each in measured.baselines.items()}
 
 
-def rule_lines(result: "Evaluation") -> list[str]:
-    """How ties fell and which queries the numbers leave out."""
+def rule_lines(measured: "Measured") -> list[str]:
+    """How ties fell, which queries the numbers leave out, and what the intervals resample."""
+    result, counts = measured.evaluation, measured.counts
     lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
     if result.num_no_relevant:
         what = {"skip": "left out", "zero": "counted 0"}[result.no_relevant]
         lines.append(f"{count(result.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
     if result.num_one_candidate:
         lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")
+    if counts.get("num_missing"):
+        lines.append(f"{count(counts['num_missing'], 'topic', 'topics')} of the qrels not in the run: counted 0")
+    if counts.get("num_ignored"):
+        lines.append(f"{count(counts['num_ignored'], 'topic', 'topics')} of the run without qrels: ignored")
+    if measured.unit == "trace":
+        lines.append("intervals resample whole traces: the queries of one depend on each other")
     return lines
 
 
@@ -102,13 +146,15 @@ def weight_lines(result: "RunResult") -> list[str]:
 def _cell(key: str, value: float | None) -> str:
     if value is None:
         return "-"
-    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, f"{value:+.4g}")
+    weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
+    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, weight)
 
 
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.router.trainer
-    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {count(known['epochs'], 'epoch')}"
+    steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {steps}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]

@@ -5,10 +5,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import DryRun, Overwrite, Quiet, Resume, Seed, Sets, Shown, configured
+from ltr.cli.options import (
+    AllowDownload,
+    Code,
+    DryRun,
+    Overwrite,
+    Quiet,
+    Resume,
+    Seed,
+    Sets,
+    Shown,
+    configured,
+    fetch_encoder,
+    run_code,
+)
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
-from ltr.cli.train import show_plan
+from ltr.cli.train import planned_epochs, show_plan
 from ltr.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +35,9 @@ def run(
     configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     sets: Sets = None,
+    code: Code = None,
     seed: Seed = None,
+    allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -32,16 +47,19 @@ def run(
     """Run CONFIGS in order; end in a leaderboard."""
     from ltr.batch import directories, run_all
 
+    run_code(code)
     names = configs or [HERE]
     if not configs and not Path(HERE).exists():
-        raise UsageError(f"no {HERE} here; name a config")
+        raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
     wanted = [configured(name, sets, seed=seed) for name in names]
     if dry_run:
         for config, directory in zip(wanted, directories(wanted, out), strict=True):
             show_plan(config, directory, overwrite=overwrite or resume)
         return
+    for config in wanted:
+        fetch_encoder(config.encoder, allowed=allow_download)
     finished: list[Finished] = []
-    with watched("training", max(config.train.epochs for config in wanted), quiet=quiet) as on_epoch:
+    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
         for each in run_all(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch):
             finished.append(each)
             for warning in each.result.warnings:

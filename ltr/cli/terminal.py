@@ -1,15 +1,12 @@
 """What reaches the terminal: results on stdout, all else on stderr, data never as markup or control code."""
 
-import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
 from ltr.errors import DiskError
-from ltr.files import reason
 
 SHORTEST_CELL = 12
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format (bidi, zero width), surrogates, separators
@@ -38,6 +35,8 @@ def visible(text: str) -> str:
 
 
 def _written_out(character: str) -> str:
+    import unicodedata
+
     if unicodedata.category(character) not in HIDDEN:
         return character
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
@@ -45,6 +44,10 @@ def _written_out(character: str) -> str:
 
 def width_of(text: str) -> int:
     """Columns a terminal gives the text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
     wide = {"W": 2, "F": 2}
     return sum(
         0 if unicodedata.combining(character) else wide.get(unicodedata.east_asian_width(character), 1)
@@ -140,7 +143,14 @@ def say(*lines: str) -> None:
     except BrokenPipeError:
         raise SystemExit(0) from None
     except OSError as error:
-        raise DiskError("<stdout>", reason(error)) from error
+        raise full(error) from error
+
+
+def full(error: OSError) -> DiskError:
+    """What to say of a stdout that takes no more."""
+    from ltr.files import reason
+
+    return DiskError("<stdout>", reason(error))
 
 
 def note(text: str) -> None:
@@ -166,6 +176,8 @@ def show_yaml(text: str) -> None:
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
     """The document as JSON, in ASCII where stdout takes no more."""
+    import json
+
     is_narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     return json.dumps(document, indent=indent, ensure_ascii=is_narrow, allow_nan=False)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import (
+    AllowDownload,
+    Code,
     ConfigFile,
     DryRun,
     Encoder,
@@ -21,7 +23,9 @@ from ltr.cli.options import (
     Ties,
     Tools,
     configured,
+    fetch_encoder,
     metric_names,
+    run_code,
     samples_or_share,
 )
 from ltr.cli.progress import watched
@@ -52,6 +56,8 @@ def train(
     ties: Ties = None,
     seed: Seed = None,
     sets: Sets = None,
+    allow_download: AllowDownload = False,
+    code: Code = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -59,6 +65,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Learn weights from SAMPLES; keep the run in OUT."""
+    run_code(code)
     wanted = configured(
         config,
         sets,
@@ -82,6 +89,7 @@ def train(
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite or resume)
         return
+    fetch_encoder(wanted.encoder, allowed=allow_download)
     learn(wanted, out, overwrite=overwrite, resume=resume, shown=shown, quiet=quiet)
 
 
@@ -99,13 +107,19 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     show_yaml(render(config))
 
 
+def planned_epochs(configs: "list[RunConfig]") -> int | None:
+    """The epochs of each run, where it is known how many there will be."""
+    planned = {each.train.epochs if each.train.trainer == "descent" else None for each in configs}
+    return planned.pop() if len(planned) == 1 else None
+
+
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.batch import run_and_save
     from ltr.cli.result import run_lines
     from ltr.records import metrics
 
-    with watched("training", config.train.epochs, quiet=quiet) as on_epoch:
+    with watched("training", planned_epochs([config]), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)

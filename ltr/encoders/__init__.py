@@ -1,13 +1,25 @@
-"""Texts become vectors: the encoders by name, behind one protocol."""
+"""Texts become vectors: the encoders by name, behind one protocol, each distinct text encoded once."""
 
 from ltr.encoders.dense import Dense
-from ltr.encoders.hashing import HashEncoder
-from ltr.encoders.protocol import Encoder, Role
+from ltr.encoders.memory import Remembering
+from ltr.encoders.naming import AUTO, ENCODERS, best_installed, encoder_kind, fetch
+from ltr.encoders.protocol import Encoder, EncoderKind, Role
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, stacked, vectors_from
-from ltr.registry import Registry
 
-__all__ = ["ENCODERS", "Dense", "Encoder", "Role", "Sparse", "Vectors", "stacked", "vectors_from"]
-
-ENCODERS: Registry[type[Encoder]] = Registry("encoder")
-ENCODERS.add("hash", HashEncoder)
+__all__ = [
+    "AUTO",
+    "ENCODERS",
+    "Dense",
+    "Encoder",
+    "EncoderKind",
+    "Remembering",
+    "Role",
+    "Sparse",
+    "Vectors",
+    "best_installed",
+    "encoder_kind",
+    "fetch",
+    "stacked",
+    "vectors_from",
+]

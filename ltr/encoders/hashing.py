@@ -68,6 +68,14 @@ class HashEncoder:
         """N and df."""
         return {"documents": self.documents, "frequencies": self.frequencies}
 
+    @classmethod
+    def is_installed(cls) -> bool:
+        """It is: numpy is all it needs."""
+        return True
+
+    def identity(self, role: Role) -> None:
+        """Not kept between runs: it is as quick as a cache, and its vectors change with the training texts."""
+
     @property
     def revision(self) -> str:
         """A digest of N and df."""

@@ -1,7 +1,7 @@
 """What every encoder offers: texts in, vectors out."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, Literal, Protocol
 
 from ltr.encoders.vectors import Vectors
 
@@ -11,24 +11,18 @@ Role = Literal["query", "document"]  # what asks, and what is looked through: so
 class Encoder(Protocol):
     """Texts in, unit vectors out; a text that says nothing gives a zero vector.
 
-    `state` is plain JSON and arrays: with it, `restored` makes an encoder that gives the same vectors.
+    A text has the same row, bit for bit, whatever texts stand beside it. Construction is quick: what takes long to
+    load is loaded when a text is to be encoded.
     """
 
-    name: ClassVar[str]
-
-    @classmethod
-    def fitted(cls, texts: Sequence[str]) -> Self:
-        """An encoder that has seen the training texts, if it learns from them."""
-        ...
-
-    @classmethod
-    def restored(cls, state: dict[str, Any]) -> Self:
-        """The encoder whose state was saved."""
+    @property
+    def name(self) -> str:
+        """What a config calls it."""
         ...
 
     @property
     def state(self) -> dict[str, Any]:
-        """What must be saved."""
+        """What it learned from the training texts, plain JSON and arrays; empty for most."""
         ...
 
     @property
@@ -36,6 +30,31 @@ class Encoder(Protocol):
         """Another text whenever the vectors may be others."""
         ...
 
+    def identity(self, role: Role) -> tuple[str, ...] | None:
+        """All that decides a vector but the text, which lets (dense) vectors be kept between runs; None: do not."""
+        ...
+
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, of length 1 or zero."""
+        ...
+
+
+class EncoderKind(Protocol):
+    """What is registered under a name: a class with these class methods, or an object that makes encoders."""
+
+    @property
+    def name(self) -> str:
+        """What a config calls it."""
+        ...
+
+    def is_installed(self) -> bool:
+        """Whether all it needs is on this machine, found out without loading it."""
+        ...
+
+    def fitted(self, texts: Sequence[str]) -> Encoder:
+        """An encoder that has seen the training texts, if it learns from them."""
+        ...
+
+    def restored(self, state: dict[str, Any]) -> Encoder:
+        """The encoder whose state was saved; with it, it gives the same vectors."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.encoders import ENCODERS, Encoder
+from ltr.encoders import Encoder, Remembering
 from ltr.errors import DataError, UsageError
 from ltr.features.registry import FEATURES, Context, FeatureConfig, State, column, fit_state
 from ltr.features.tools import tool_text
@@ -56,7 +56,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     candidates = groups.candidates
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
-    context = Context(ENCODERS[encoder].fitted(texts(candidates)))
+    context = Context(Remembering.fitted(encoder, texts(candidates)))
     states = tuple(fit_state(config, groups, context) for config in configs)
     fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)
     phi = np.empty((len(groups.labels), len(configs)))

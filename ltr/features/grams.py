@@ -8,7 +8,7 @@ from ltr.arrays import FloatArray, runs
 from ltr.encoders import Sparse
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import row_queries, teams_in, tools_in
+from ltr.features.spoken import parts_in, row_queries, teams_in, tools_in
 from ltr.features.words import sparse
 from ltr.groups import Candidates, Groups
 
@@ -30,6 +30,18 @@ def character_overlap(candidates: Candidates, state: State, context: Context) ->
     encoder, tools = HashEncoder.restored(state or {}), tools_in(candidates, context)
     texts = encoder.encode(tools.texts, "document")
     return encoder.encode(candidates.query_texts, "query").dots(row_queries(candidates), texts, tools.codes)
+
+
+@feature("tool.clause_char", "coop", fit=fit_tool_grams)
+def clause_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """The largest tool.char of the query and of each of its clauses."""
+    encoder, tools, parts = (
+        HashEncoder.restored(state or {}),
+        tools_in(candidates, context),
+        parts_in(candidates, context),
+    )
+    texts, asked = encoder.encode(tools.texts, "document"), encoder.encode(parts.texts, "query")
+    return parts.best(row_queries(candidates), lambda part, pair: asked.dots(part, texts, tools.codes[pair]))[0]
 
 
 def fit_node_grams(groups: Groups, context: Context) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.errors import UsageError
 from ltr.groups import Groups
 
 
@@ -24,6 +25,8 @@ def success_rates(state: dict[str, Any] | None, names: Sequence[str], prior: flo
     >>> success_rates({"success": {"a": [3, 4]}}, ["a", "b"], prior=0.5, strength=2.0).round(12)
     array([0.66666667, 0.5       ])
     """
+    if not (strength > 0 and 0 <= prior <= 1):
+        raise UsageError(f"history: strength {strength} must be above 0, and prior {prior} a rate from 0 to 1")
     known = (state or {}).get("success", {})
     counted = np.array([known.get(name, (0, 0)) for name in names], dtype=float).reshape(-1, 2)
     return (counted[:, 0] + prior * strength) / (counted[:, 1] + strength)

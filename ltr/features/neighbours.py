@@ -7,9 +7,11 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
+from ltr.features.matrices import all_dots
 from ltr.features.prototypes import refuse_other_revision
-from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import places, right_rows, row_queries, teams_in
+from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.spoken import right_rows, row_queries, teams_in
+from ltr.features.tables import places
 from ltr.features.teams import edge_table, right_teams, table_edges
 from ltr.features.words import Ragged
 from ltr.groups import Candidates, Groups
@@ -27,6 +29,7 @@ def fit_neighbours(groups: Groups, context: Context, *, stored: float = STORED) 
     Of more than `stored` right graphs those are kept whose queries have the lowest digests: a sample that neither
     the order of the file nor the ids of traces move.
     """
+    refuse_below("graph.near_edges: stored", stored, 1)
     candidates, teams = groups.candidates, right_teams(groups, context)
     queries = row_queries(candidates)[right_rows(groups)]
     digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in candidates.query_texts]
@@ -125,10 +128,5 @@ def products(left: Vectors, right: Vectors) -> FloatArray:
         dense: FloatArray = left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
         return dense
     if isinstance(left, Sparse) and isinstance(right, Sparse):
-        from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import, and dense encoders never need it
-
-        both = [
-            csr_array((rows.numbers, rows.columns, rows.starts), (len(rows), rows.dimensions)) for rows in (left, right)
-        ]
-        return np.asarray((both[0] @ both[1].T).toarray())
+        return all_dots(left, right)
     raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")

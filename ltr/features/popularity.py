@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import looked_up, right_rows, table, table_texts
+from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.spoken import right_rows
+from ltr.features.tables import looked_up, table, table_texts
 from ltr.groups import Candidates, Groups
 
 
@@ -26,6 +27,7 @@ def lift(candidates: Candidates, state: State, context: Context, *, strength: fl
 
     5 is the option `strength`.
     """
+    refuse_below("tool.lift: strength", strength, 0)
     kept = state or {}
     known = table_texts(kept)
     wins, chance = (looked_up(known, kept[column], candidates.name_texts) for column in ("wins", "chance"))

@@ -1,68 +1,28 @@
 """Prototypes: the vector of a tool's text, pulled towards the queries that the tool answered."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
-from ltr.columns import Codes
 from ltr.encoders import Vectors, stacked, vectors_from
 from ltr.errors import DataError
-from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import Answers, places, row_queries, table, table_texts, teams_in, tools_in
-from ltr.features.words import Ragged
+from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.spoken import Answers, parts_in, row_queries, teams_in, tools_in
+from ltr.features.tables import places, table, table_texts
 from ltr.groups import Candidates, Groups
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What each query asks: itself, and its clauses where it has several."""
-
-    parts: Ragged  # of each query the rows of `vectors`; the query itself comes first
-    vectors: Vectors
-
-    @classmethod
-    def of(cls, candidates: Candidates, context: Context) -> "Asked":
-        """The parts of the candidates' queries, each distinct text encoded once."""
-        texts = Codes()
-        codes: list[int] = []
-        lengths = []
-        for query in candidates.query_texts:
-            clauses = context.lexicon.clauses(query)
-            parts = [query, *clauses] if len(clauses) > 1 else [query]
-            codes += [texts[part] for part in parts]
-            lengths.append(len(parts))
-        starts = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-        return cls(Ragged(starts, np.array(codes, dtype=np.int64)), context.encoder.encode(list(texts), "query"))
-
-    def best(self, queries: IntArray, others: Vectors, other_rows: IntArray) -> tuple[FloatArray, IntArray]:
-        """Of each pair of a query and a row of others the largest product over the query's parts, and its part."""
-        parts = self.parts.take(queries)
-        if not len(queries):
-            return np.empty(0), parts.codes
-        found = self.vectors.dots(parts.codes, others, np.repeat(other_rows, parts.lengths))
-        starts = parts.starts[:-1]
-        largest = np.maximum.reduceat(found, starts)
-        is_largest = found == np.repeat(largest, parts.lengths)
-        first = np.minimum.reduceat(np.where(is_largest, np.arange(len(found)), len(found)), starts)
-        return largest, parts.codes[first]
-
-    def clauses_only(self) -> "Asked":
-        """The same without the query itself, where it has clauses."""
-        lengths = self.parts.lengths
-        keep = np.ones(len(self.parts.codes), dtype=bool)
-        keep[self.parts.starts[:-1][lengths > 1]] = False
-        starts = np.concatenate(([0], np.cumsum(np.where(lengths > 1, lengths - 1, lengths))))
-        return Asked(Ragged(starts, self.parts.codes[keep]), self.vectors)
-
-
-def asked_in(candidates: Candidates, context: Context) -> Asked:
-    """The parts of the candidates' queries, found once for all features."""
-    return context.shared("asked", candidates, lambda: Asked.of(candidates, context))
+def best_cosines(
+    candidates: Candidates, queries: IntArray, others: Vectors, rows: IntArray, context: Context
+) -> FloatArray:
+    """Of each pair of a query and a row of others the largest product over the query and its clauses."""
+    parts = parts_in(candidates, context)
+    asked = context.encoder.encode(parts.texts, "query")
+    return parts.best(queries, lambda part, pair: asked.dots(part, others, rows[pair]))[0]
 
 
 def fit_prototypes(groups: Groups, context: Context) -> dict[str, Any]:
@@ -74,10 +34,13 @@ def fit_prototypes(groups: Groups, context: Context) -> dict[str, Any]:
     names, voices = _tool_texts(groups.candidates, context)
     answers = Answers.of(groups, context)
     said = context.encoder.encode(voices, "document")
-    asked = asked_in(groups.candidates, context)
-    _, nearest = asked.clauses_only().best(answers.queries, said, answers.voices)
+    parts = parts_in(groups.candidates, context)
+    asked = context.encoder.encode(parts.texts, "query")
+    _, nearest = parts.clauses_only().best(
+        answers.queries, lambda part, pair: asked.dots(part, said, answers.voices[pair])
+    )
     support = np.bincount(answers.tools, minlength=len(names))
-    sums = asked.vectors.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
+    sums = asked.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
     kept = _bounded(sums, support)
     rows = np.arange(len(kept))
     taken = sums.take(kept)
@@ -117,6 +80,7 @@ def prototypes(
     own: float,
 ) -> Vectors:
     """The unit vector of each voice of a tool: own * e(its text) + the sum of what the tool answered."""
+    refuse_below("prototypes: own", own, 0)
     refuse_other_revision(state, context)
     said = context.encoder.encode(voices, "document")
     known = places(table_texts(state["tools"]), names)[tools]
@@ -147,7 +111,7 @@ def tool_prototype(candidates: Candidates, state: State, context: Context, *, ow
     """
     tools = tools_in(candidates, context)
     vectors = prototypes(state or {}, candidates.name_texts, tools.texts, tools.names, context, own)
-    return asked_in(candidates, context).best(row_queries(candidates), vectors, tools.codes)[0]
+    return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
 
 
 @feature("tool.clause", "rel")
@@ -155,7 +119,7 @@ def clause_relevance(candidates: Candidates, state: State, context: Context) -> 
     """max over the query and its clauses c of cos(e(c), e(text))."""
     tools = tools_in(candidates, context)
     said = context.encoder.encode(tools.texts, "document")
-    return asked_in(candidates, context).best(row_queries(candidates), said, tools.codes)[0]
+    return best_cosines(candidates, row_queries(candidates), said, tools.codes, context)
 
 
 @feature("graph.proto", "rel", fit=fit_prototypes)
@@ -167,6 +131,26 @@ def team_prototype(candidates: Candidates, state: State, context: Context, *, ow
     pairs = np.repeat(row_queries(candidates), nodes.lengths) * max(len(teams.voices), 1) + nodes.codes
     distinct, pair = np.unique(pairs, return_inverse=True)
     queries, voices = np.divmod(distinct, max(len(teams.voices), 1))
-    values = asked_in(candidates, context).best(queries, vectors, voices)[0]
+    values = best_cosines(candidates, queries, vectors, voices, context)
     owner = np.repeat(np.arange(len(candidates.graphs)), nodes.lengths)
     return code_sums(owner, values[pair], len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
+
+
+@feature("graph.clauses", "struct", fit=fit_prototypes)
+def served_clauses(candidates: Candidates, state: State, context: Context, *, own: float = OWN_TEXT) -> FloatArray:
+    """Mean over the query's clauses of the largest tool.proto cosine of a node, at least 0: is each clause served?
+
+    No nodes: 0.
+    """
+    teams, parts = teams_in(candidates, context), parts_in(candidates, context).clauses_only()
+    vectors = prototypes(state or {}, teams.tools, teams.voices, teams.voice_tools, context, own)
+    clauses = parts.of_query.take(row_queries(candidates))
+    rows = np.repeat(np.arange(len(candidates.graphs)), clauses.lengths)
+    nodes = teams.nodes.take(candidates.graphs[rows])  # of each clause those of its row
+    owner, count = np.repeat(np.arange(len(rows)), nodes.lengths), max(len(teams.voices), 1)
+    pairs, pair = np.unique(clauses.codes[owner] * count + nodes.codes, return_inverse=True)
+    asked = context.encoder.encode(parts.texts, "query")
+    found = asked.dots(pairs // count, vectors, pairs % count)[pair]
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, owner, found)
+    return code_sums(rows, largest, len(candidates.graphs)) / np.maximum(clauses.lengths, 1)

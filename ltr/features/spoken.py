@@ -1,16 +1,14 @@
 """What the learned features read of candidates: the texts of tools and of the nodes of graphs, each once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.columns import Codes
 from ltr.features.registry import Context
-from ltr.features.words import Ragged, spoken
-from ltr.files.npz import Array, packed, unpacked
+from ltr.features.words import Lexicon, Ragged, spoken
 from ltr.graphs import Graph
 from ltr.groups import Candidates, Groups
 
@@ -48,6 +46,7 @@ class Teams:
     edges: tuple[tuple[str, str], ...]
     nodes: Ragged  # of each graph the voices of its nodes
     links: Ragged  # of each graph its edges
+    link_voices: IntArray  # (links, 2): the voices at the ends of each
     is_root: IntArray  # of each node: 1 where no edge leads to it
 
     @property
@@ -61,10 +60,13 @@ def teams_of(graphs: Sequence[Graph]) -> Teams:
     tools, voices, edges = Codes(), Codes(), Codes()
     nodes: list[int] = []
     links: list[int] = []
+    ends: list[int] = []
     roots: list[int] = []
     for graph in graphs:
         texts = graph.texts
-        nodes += [voices[voice] for voice in zip(texts, graph.descriptions, strict=True)]
+        own = [voices[voice] for voice in zip(texts, graph.descriptions, strict=True)]
+        nodes += own
+        ends += [own[end] for edge in graph.edges for end in edge]
         links += [edges[texts[source], texts[target]] for source, target in graph.edges]
         reached = {target for _, target in graph.edges}
         roots += [node not in reached for node in range(len(texts))]
@@ -75,6 +77,7 @@ def teams_of(graphs: Sequence[Graph]) -> Teams:
         edges=tuple(edges),
         nodes=Ragged(_starts([len(graph.texts) for graph in graphs]), np.array(nodes, dtype=np.int64)),
         links=Ragged(_starts([len(graph.edges) for graph in graphs]), np.array(links, dtype=np.int64)),
+        link_voices=np.array(ends, dtype=np.int64).reshape(-1, 2),
         is_root=np.array(roots, dtype=np.int64),
     )
 
@@ -104,6 +107,55 @@ def right_rows(groups: Groups) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What each query asks: itself first, then its clauses where it has several; each distinct text once."""
+
+    texts: tuple[str, ...]
+    of_query: Ragged  # of each query codes into the texts
+
+    @classmethod
+    def of(cls, queries: Sequence[str], lexicon: Lexicon) -> "Parts":
+        """The parts of some queries."""
+        texts = Codes()
+        codes: list[int] = []
+        lengths = []
+        for query in queries:
+            clauses = lexicon.clauses(query)
+            parts = [query, *clauses] if len(clauses) > 1 else [query]
+            codes += [texts[part] for part in parts]
+            lengths.append(len(parts))
+        return cls(tuple(texts), Ragged(_starts(lengths), np.array(codes, dtype=np.int64)))
+
+    def clauses_only(self) -> "Parts":
+        """The same without the query itself, where it has clauses."""
+        lengths = self.of_query.lengths
+        keep = np.ones(len(self.of_query.codes), dtype=bool)
+        keep[self.of_query.starts[:-1][lengths > 1]] = False
+        starts = np.concatenate(([0], np.cumsum(np.where(lengths > 1, lengths - 1, lengths))))
+        return Parts(self.texts, Ragged(starts, self.of_query.codes[keep]))
+
+    def best(self, queries: IntArray, value: Callable[[IntArray, IntArray], FloatArray]) -> tuple[FloatArray, IntArray]:
+        """Of each of the queries the largest value among its parts, and the first part that has it.
+
+        `value` is asked for many parts at once, and at which of the queries each stands.
+        """
+        parts = self.of_query.take(queries)
+        if not len(queries):
+            return np.empty(0), parts.codes
+        found = value(parts.codes, np.repeat(np.arange(len(queries)), parts.lengths))
+        starts = parts.starts[:-1]
+        largest = np.maximum.reduceat(found, starts)
+        is_largest = found == np.repeat(largest, parts.lengths)
+        first = np.minimum.reduceat(np.where(is_largest, np.arange(len(found)), len(found)), starts)
+        return largest, parts.codes[first]
+
+
+def parts_in(candidates: Candidates, context: Context) -> Parts:
+    """The parts of the candidates' queries, found once for all features."""
+    return context.shared("parts", candidates, lambda: Parts.of(candidates.query_texts, context.lexicon))
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Which tool answered which query, in what words; a query that a tool answered twice in a trace counts once."""
 
@@ -126,37 +178,3 @@ class Answers:
             tools = teams.voice_tools[voices]
         _, first = np.unique(asked * (int(tools.max(initial=0)) + 1) + tools, return_index=True)
         return cls(asked[first] % max(len(candidates.query_texts), 1), tools[first], voices[first])
-
-
-def table(texts: Sequence[str], **columns: Array) -> dict[str, Any]:
-    """Texts, and columns beside them, as a state keeps them."""
-    content, ends = packed(texts)
-    return {"texts": content, "ends": ends, **columns}
-
-
-def table_texts(kept: dict[str, Any]) -> tuple[str, ...]:
-    """The texts of a table.
-
-    >>> table_texts(table(["a", "b"], wins=np.array([1, 0])))
-    ('a', 'b')
-    """
-    return unpacked(kept["texts"], kept["ends"])
-
-
-def places(known: Sequence[Any], asked: Sequence[Any]) -> IntArray:
-    """Where each of the asked stands among the known; -1 where it does not.
-
-    >>> places(["a", "b"], ["b", "c"])
-    array([ 1, -1])
-    """
-    at = {each: place for place, each in enumerate(known)}
-    return np.array([at.get(each, -1) for each in asked], dtype=np.int64)
-
-
-def looked_up(known: Sequence[Any], numbers: IntArray | FloatArray, asked: Sequence[Any]) -> FloatArray:
-    """The number of each of the asked; 0 where it is not known.
-
-    >>> looked_up(["a", "b"], np.array([5, 7]), ["b", "c"])
-    array([7., 0.])
-    """
-    return np.append(numbers, 0).astype(np.float64)[places(known, asked)]

@@ -6,7 +6,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import Teams, looked_up, right_rows, row_queries, table, table_texts, teams_in, teams_of
+from ltr.features.spoken import Teams, right_rows, row_queries, teams_in, teams_of
+from ltr.features.tables import looked_up, table, table_texts
 from ltr.features.words import Ragged
 from ltr.groups import Candidates, Groups
 

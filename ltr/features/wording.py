@@ -1,14 +1,16 @@
 """Words that queries share with the names and texts of tools, and with the queries a tool answered before."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Sparse
-from ltr.features.registry import Context, State, feature
-from ltr.features.spoken import Answers, places, row_queries, table, table_texts, tools_in
-from ltr.features.words import Lexicon, sparse
+from ltr.features.registry import Context, State, feature, refuse_below
+from ltr.features.spoken import Answers, parts_in, row_queries, tools_in
+from ltr.features.tables import places, table, table_texts
+from ltr.features.words import Lexicon, Ragged, sparse, widened
 from ltr.groups import Candidates, Groups
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
@@ -58,7 +60,7 @@ def named(candidates: Candidates, state: State, context: Context) -> FloatArray:
     worth = idf(state, lexicon)
     totals = code_sums(names, worth[codes], count)
     found = sparse(names, codes, worth[codes] / totals[names], (count, len(worth)))
-    shares = found.dots(candidates.names, _widened(asked, len(worth)), row_queries(candidates))
+    shares = found.dots(candidates.names, widened(asked, len(worth)), row_queries(candidates))
     return np.where(_contained(candidates), 1.0, np.minimum(shares, 1.0))
 
 
@@ -68,11 +70,6 @@ def _contained(candidates: Candidates) -> IntArray:
     names = [text.lower() for text in candidates.name_texts]
     each = zip(row_queries(candidates).tolist(), candidates.names.tolist(), strict=True)
     return np.array([names[name] in queries[query] for query, name in each], dtype=np.int64)
-
-
-def _widened(rows: Sparse, dimensions: int) -> Sparse:
-    """The same rows beside more columns: the lexicon grows while it reads."""
-    return Sparse(rows.starts, rows.columns, rows.numbers, dimensions)
 
 
 @feature("tool.bm25", "coop", fit=fit_frequencies)
@@ -88,7 +85,7 @@ def bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     lengths = found.lengths / max((state or {})["length"], 1.0)
     gains = worth[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
     weighed = sparse(owners, codes, gains, (len(tools.texts), len(worth)))
-    return weighed.dots(tools.codes, _widened(asked, len(worth)), row_queries(candidates))
+    return weighed.dots(tools.codes, widened(asked, len(worth)), row_queries(candidates))
 
 
 def fit_answered_words(groups: Groups, context: Context) -> dict[str, Any]:
@@ -133,19 +130,55 @@ def answered_words(candidates: Candidates, state: State, context: Context, *, st
     c_tw = times w occurs in queries the tool answered, n_t their sum, p_w = share of w in all queries; 20 is the
     option `strength`. A word the tool never answered gives ln(20 / (n_t + 20)).
     """
-    kept, lexicon = state or {}, context.lexicon
-    tools, words, pairs = kept["tools"], kept["words"], kept["pairs"]
-    asked, codes = lexicon.words(candidates.query_texts), lexicon.codes(table_texts(words))
-    gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
-    shape = (len(tools["ends"]), len(lexicon))
-    profile = sparse(pairs["tools"], codes[pairs["words"]], gains, shape)
-    lengths = asked.lengths.astype(float)
-    counted = asked.counted(len(lexicon))
-    shares = counted[2] / lengths[counted[0]]
-    queries = sparse(counted[0], counted[1], shares, (len(lengths), len(lexicon)))
-    known = places(table_texts(tools), candidates.name_texts)[candidates.names]
-    rows, values = row_queries(candidates), np.zeros(len(candidates.names))
-    speaks = np.flatnonzero((known >= 0) & (lengths[rows] > 0))
-    values[speaks] = profile.dots(known[speaks], queries, rows[speaks])
-    values[speaks] += np.log(strength / (tools["totals"][known[speaks]] + strength))
-    return values
+    likeness = Likeness.of(state or {}, candidates, context, strength)
+    queries, rows = context.lexicon.words(candidates.query_texts), row_queries(candidates)
+    return likeness.of_words(queries, rows, candidates.names, power=1.0)
+
+
+@feature("tool.clause_words", "hist", fit=fit_answered_words)
+def clause_answered_words(
+    candidates: Candidates, state: State, context: Context, *, strength: float = 20.0
+) -> FloatArray:
+    """The largest tool.words of the query and of each of its clauses c, the sums over sqrt|c| words instead of |c|."""
+    likeness, parts = Likeness.of(state or {}, candidates, context, strength), parts_in(candidates, context)
+    asked = context.lexicon.words(parts.texts)
+    return parts.best(
+        row_queries(candidates),
+        lambda part, pair: likeness.of_words(asked, part, candidates.names[pair], power=0.5),
+    )[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What a word says for each tool: a gain where the tool answered it, and a constant where it did not."""
+
+    tools: IntArray  # (names,) of each name the row of the two below; -1 where it was never right
+    gains: Sparse  # (tools, words)
+    constants: FloatArray  # (tools,)
+
+    @classmethod
+    def of(cls, kept: dict[str, Any], candidates: Candidates, context: Context, strength: float) -> "Likeness":
+        """Those of a state."""
+        refuse_below("words: strength", strength, 0)
+        tools, words, pairs = kept["tools"], kept["words"], kept["pairs"]
+        codes = context.lexicon.codes(table_texts(words))
+        gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
+        shape = (len(tools["ends"]), len(context.lexicon))
+        constants = np.log(strength / (tools["totals"] + strength))
+        known = places(table_texts(tools), candidates.name_texts)
+        return cls(known, sparse(pairs["tools"], codes[pairs["words"]], gains, shape), constants)
+
+    def of_words(self, texts: Ragged, rows: IntArray, names: IntArray, *, power: float) -> FloatArray:
+        """Sum over the words of each row's text over their number to a power; no words, or never right: 0."""
+        lengths, vocabulary = (
+            texts.lengths.astype(float),
+            int(max(texts.codes.max(initial=0) + 1, self.gains.dimensions)),
+        )
+        owner, codes, times = texts.counted(vocabulary)
+        shares = sparse(owner, codes, times / lengths[owner] ** power, (len(lengths), vocabulary))
+        known, values = self.tools[names], np.zeros(len(rows))
+        speaks = np.flatnonzero((known >= 0) & (lengths[rows] > 0))
+        tools, said = known[speaks], rows[speaks]
+        values[speaks] = widened(self.gains, vocabulary).dots(tools, shares, said)
+        values[speaks] += self.constants[tools] * lengths[said] ** (1 - power)
+        return values

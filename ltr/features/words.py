@@ -178,3 +178,8 @@ def sparse(texts: IntArray, codes: IntArray, numbers: FloatArray, shape: tuple[i
     """Rows of numbers by code, from entries that stand in the order of their texts."""
     starts = np.concatenate(([0], np.cumsum(np.bincount(texts, minlength=shape[0]))))
     return Sparse(starts, codes, numbers, max(shape[1], 1))
+
+
+def widened(rows: Sparse, dimensions: int) -> Sparse:
+    """The same rows beside more columns: the lexicon grows while it reads."""
+    return Sparse(rows.starts, rows.columns, rows.numbers, dimensions)

@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -127,8 +127,8 @@ def write_lines(path: AnyPath, lines: Iterable[bytes]) -> None:
         sink.write(packer.flush())
 
 
-def encode_lines(rows: Iterable["msgspec.Struct"]) -> Iterator[bytes]:
-    """Each struct as one line of JSON, without its end. A number that is not finite would become null.
+def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterator[bytes]:
+    """Each struct or mapping as one line of JSON, without its end. A number that is not finite would become null.
 
     >>> import msgspec
     >>> row = msgspec.defstruct("Row", [("trace_id", str), ("rank", int)])

@@ -13,7 +13,7 @@ from ltr.errors import DataError, UsageError
 from ltr.metrics import ranked
 from ltr.metrics.judged import Judged, judge
 from ltr.metrics.registry import MEASURES, Measure, all_named, measure, named
-from ltr.ranking import Ranking, Ties, chosen
+from ltr.ranking import NOWHERE, Ranking, Ties, chosen
 
 __all__ = ["MEASURES", "MRR", "TOP1", "TOP3", "Evaluation", "Measure", "NoRelevant", "evaluate", "measure", "named"]
 
@@ -37,7 +37,7 @@ class Evaluation:
 
     means: dict[str, float | None]  # None: no query could be scored
     values: dict[str, FloatArray]  # (queries,) each; NaN where the query is left out
-    rank: IntArray  # (queries,): place of the best relevant candidate, 0 without one
+    rank: IntArray  # (queries,): place of the best relevant candidate, 0 without one in the list
     tied: IntArray  # (queries,): other candidates with its score
     num_positives: IntArray  # (queries,): relevant candidates
     num_candidates: IntArray  # (queries,)
@@ -127,5 +127,5 @@ def _best_rank(judged: Judged, ties: Ties) -> IntArray:
     first, place = judged.first, np.zeros(len(judged.sizes), dtype=np.int64)
     blocks = judged.blocks
     last = blocks.span - blocks.relevant if ties is Ties.EXPECTED else np.zeros_like(blocks.span)
-    place[blocks.query[first]] = (blocks.above + last + 1)[first]
+    place[blocks.query[first]] = np.where(blocks.above < NOWHERE, blocks.above + last + 1, 0)[first]
     return place

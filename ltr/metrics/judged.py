@@ -31,7 +31,8 @@ class Blocks:
 class Judged:
     """A ranking with its truth."""
 
-    sizes: IntArray  # (queries,): candidates
+    sizes: IntArray  # (queries,): candidates in the list
+    longest: int  # candidates of the longest query, in the list or not: beyond all places
     relevant: IntArray  # (queries,): relevant candidates, R
     blocks: Blocks
     first: IntArray  # (queries with R > 0,): the first block with a relevant candidate
@@ -39,11 +40,6 @@ class Judged:
     labels: FloatArray  # (labelled,): labels above 0
     label_block: IntArray  # (labelled,): the block of each
     ideal_block: IntArray  # (labelled,): its block in the ideal
-
-    @property
-    def longest(self) -> int:
-        """Candidates of the longest query, 0 without any."""
-        return int(self.sizes.max(initial=0))
 
     @property
     def sharing(self) -> IntArray:
@@ -65,15 +61,18 @@ class Judged:
 
 def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
-    sizes, rows = np.diff(ranking.offsets), np.flatnonzero(labels > 0)
+    queries = len(ranking.offsets) - 1
+    sizes = np.bincount(groups_of(np.flatnonzero(~np.isneginf(ranking.scores)), ranking.offsets), minlength=queries)
+    rows = np.flatnonzero(labels > 0)
     query, relevant = groups_of(rows, ranking.offsets), labels[rows] >= rel_threshold
     placed = places(ranking, rows, ties, labels)
     by_label = places(rank(labels, ranking.offsets), rows, Ties.EXPECTED, labels)
-    blocks, label_block = _blocks(query, placed, relevant, sizes)
-    ideal, ideal_block = _blocks(query, by_label, relevant, sizes)
+    blocks, label_block = _blocks(query, placed, relevant)
+    ideal, ideal_block = _blocks(query, by_label, relevant)
     holding = np.flatnonzero(blocks.relevant > 0)
     return Judged(
         sizes=sizes,
+        longest=int(np.diff(ranking.offsets).max(initial=0)),
         relevant=np.bincount(query[relevant], minlength=len(sizes)),
         blocks=blocks,
         first=holding[np.unique(blocks.query[holding], return_index=True)[1]],
@@ -84,9 +83,9 @@ def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float)
     )
 
 
-def _blocks(query: IntArray, placed: Places, relevant: BoolArray, sizes: IntArray) -> tuple[Blocks, IntArray]:
+def _blocks(query: IntArray, placed: Places, relevant: BoolArray) -> tuple[Blocks, IntArray]:
     """The blocks in order of query and place, and the block of each labelled row."""
-    codes = query * (sizes.max(initial=0) + 1) + placed.above
+    codes = query * (int(placed.above.max(initial=0)) + 1) + placed.above
     unique, where, label_block = np.unique(codes, return_index=True, return_inverse=True)
     counts = np.bincount(label_block[relevant], minlength=len(unique))
     block_query, above, span = query[where], placed.above[where], placed.span[where]

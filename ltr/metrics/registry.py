@@ -41,7 +41,7 @@ def measure(name: str, rule: str, *, k: int | None = None) -> Callable[[Function
     """Register a function of (judged, k) under NAME@k, or under NAME for one k; None stands for the whole list."""
 
     def keep(function: Function) -> Function:
-        MEASURES.add(name, Measure(name, rule, function, k))
+        MEASURES.add(name, Measure(name, rule, function, k), made_of=function)
         return function
 
     return keep

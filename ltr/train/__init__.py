@@ -66,8 +66,9 @@ def fit(
     groups, units = in_units(groups, standardize=config.standardize)
     geometry = Geometry.of(groups)
     shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
+    going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
     if valid is None or trainer is fit_newton:  # whose every w but the last is only on the way
-        fitted, watched = trainer(groups, geometry, config, shown, progress), None
+        fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
     else:
         fitted, watched = watched_fit(trainer, groups, geometry, config, Watcher(valid, config, units, shown), progress)
     model = Model(fitted.w, _training(groups, geometry, config, fitted, watched))
@@ -86,7 +87,7 @@ def watched_fit(
     watcher = watcher.resumed(progress)
     if progress is not None and watcher.is_over:
         config = replace(config, epochs=len(progress.history))  # it was stopped there
-    fitted = trainer(groups, geometry, config, watcher, progress)
+    fitted = trainer(groups, geometry, config, watcher, *(() if progress is None else (progress,)))
     if watcher.best is None:
         raise RunError(f"{config.trainer} told of no epoch: nothing could be watched")
     return replace(fitted, w=watcher.best, at_end=None), watcher.record()

@@ -7,9 +7,8 @@ from typing import Literal
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import UsageError
-from ltr.listwise import TARGETS, Trainable
+from ltr.listwise import TARGETS
 from ltr.model import Fitted
-from ltr.train.geometry import Geometry
 
 MOST_EPOCHS = 10**9
 LOSS = "loss"  # the mean cross-entropy, as a metric: the only one of which less is better
@@ -106,7 +105,7 @@ class Progress:
 
 
 OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
-Trainer = Callable[[Trainable, Geometry, TrainConfig, OnEpoch, Progress | None], Fitted]
+Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch); then the progress, of those that tell any
 
 
 def ignore(epoch: Epoch) -> None:

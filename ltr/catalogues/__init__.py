@@ -1,0 +1,18 @@
+"""Catalogues give the texts of candidates once, instead of on every line."""
+
+from ltr.catalogues.graphs import GraphCatalogue, GraphEntry, GraphKey, graph_columns, key_of, own_graph, read_graphs
+from ltr.catalogues.tools import ToolCatalogue, ToolText, read_tools, tool_columns
+
+__all__ = [
+    "GraphCatalogue",
+    "GraphEntry",
+    "GraphKey",
+    "ToolCatalogue",
+    "ToolText",
+    "graph_columns",
+    "key_of",
+    "own_graph",
+    "read_graphs",
+    "read_tools",
+    "tool_columns",
+]

@@ -1,0 +1,44 @@
+"""ltr cache: the vectors kept on this machine between runs."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ltr.cli.options import Shown
+from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+
+if TYPE_CHECKING:
+    from ltr.cache import CacheInfo
+
+app = typer.Typer(help="The vectors kept on this machine between runs.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command()
+def info(shown: Shown = None) -> None:
+    """Where the cache is, how many vectors it holds, how much of the disk it takes."""
+    from ltr.cache import VectorCache
+    from ltr.files import cache_directory
+
+    show(VectorCache(cache_directory()).info(), shown)
+
+
+@app.command()
+def clear(shown: Shown = None) -> None:
+    """Remove the cache; what it held is shown, and computed anew when it is needed."""
+    from ltr.cache import VectorCache
+    from ltr.files import cache_directory
+
+    show(VectorCache(cache_directory()).clear(), shown)
+
+
+def show(held: "CacheInfo", shown: Format | None) -> None:
+    """What the cache holds."""
+    facts: dict[str, Any] = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size}
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json(facts)
+        case Format.TSV:
+            show_tsv(facts.items())
+        case Format.HUMAN:
+            rows = [["path", facts["path"]], ["vectors", f"{held.vectors:,}"], ["on disk", f"{held.size / 1e6:.1f} MB"]]
+            print("\n".join(table(["", ""], rows, flexible=1, indent="")))

@@ -1,0 +1,37 @@
+"""ltr import and ltr export: other people's formats in, and out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltr.cli.options import Overwrite
+from ltr.cli.terminal import count, say, visible, warn
+
+
+def import_files(
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec or letor (ltr list importers).")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Files of that format, globs, or -.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Turn FILES of another format into samples."""
+    from ltr.importers import import_samples
+
+    samples, notes = import_samples(format_name, files, out, overwrite=overwrite)
+    for text in notes:
+        warn(text)
+    say(f"wrote {count(samples, 'sample')} to {visible(out.as_posix())}")
+
+
+def export_files(
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec, letor or csv.")],
+    source: Annotated[str, typer.Argument(metavar="RUN|SAMPLES", help="A run directory, or samples.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="What to write; trec also writes OUT.qrels.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a run, or samples, as TREC, LETOR or CSV."""
+    from ltr.exchange import export
+
+    for path in export(format_name, source, out, overwrite=overwrite):
+        say(f"wrote {visible(path)}")

@@ -1,0 +1,73 @@
+"""ltr validate: samples, or a run, in; what is wrong with them out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ltr.cli.options import Graphs, Shown, Tools
+from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_json, show_tsv, visible
+from ltr.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from ltr.validate import Finding, Report
+
+COLUMNS = ("severity", "code", "count", "where", "message")
+
+
+def validate(
+    samples: Annotated[list[str], typer.Argument(metavar="SAMPLES...|RUN", help="Samples, or one run directory.")],
+    against: Annotated[
+        list[str] | None, typer.Option("--against", metavar="TRAIN", help="Training samples these are a test for.")
+    ] = None,
+    tools: Tools = None,
+    graphs: Graphs = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
+    shown: Shown = None,
+) -> None:
+    """Say what is wrong with SAMPLES, or with a RUN.
+
+    Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
+    """
+    report = examined(samples, against, tools, graphs)
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json(report.document())
+        case Format.TSV:
+            show_tsv([COLUMNS, *(cells(finding) for finding in report.findings)])
+        case Format.HUMAN:
+            say(*lines(report))
+    if report.counts["errors"]:
+        raise DataError(f"{count(report.counts['errors'], 'error')} found")
+    if strict and report.counts["warnings"]:
+        raise DataError(f"{count(report.counts['warnings'], 'warning')} found")
+
+
+def examined(samples: list[str], against: list[str] | None, tools: str | None, graphs: str | None) -> "Report":
+    """The report on the samples, or on the one run."""
+    from ltr.validate import validate_run, validate_samples
+
+    runs = [name for name in samples if Path(name).is_dir()]
+    if not runs:
+        return validate_samples(samples, against=against, tools=tools, graphs=graphs)
+    if len(samples) > 1 or against or tools or graphs:
+        raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools or --graphs")
+    return validate_run(runs[0])
+
+
+def cells(finding: "Finding") -> list[str]:
+    """One finding as a row."""
+    return [finding.severity, finding.code, str(finding.count), ", ".join(finding.where), finding.message]
+
+
+def lines(report: "Report") -> list[str]:
+    """The findings to read, and how many there are."""
+    told = []
+    for finding in report.findings:
+        told.append(f"{emphasis(finding.severity)} {finding.code}: {visible(finding.message)}")
+        more = finding.count - len(finding.where)
+        if finding.where:
+            told.append(f"  {visible(', '.join(finding.where))}{f' and {more:,} more' if more > 0 else ''}")
+    looked = [count(report.counts[f"{name}s"], name) for name in ("group", "candidate") if f"{name}s" in report.counts]
+    found = [count(report.counts[f"{name}s"], name) for name in ("error", "warning")]
+    return [*told, f"{', '.join([*found, *looked])}" if looked else ", ".join(found)]

@@ -1,0 +1,219 @@
+"""The cache of vectors: whole or not used, shared by processes, never a reason to fail or to answer otherwise."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ltr.cache import FILE, VectorCache, key_of
+from ltr.cli import app
+from ltr.errors import LtrWarning
+from ltr.files import cache_directory
+from tests.builders import run_app
+
+ROOT = Path(__file__).parent.parent
+
+
+def vectors(count=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return {key_of(["fake"], f"text {n}"): rng.normal(size=8).astype(np.float32) for n in range(count)}
+
+
+def same(left, right):
+    return left.keys() == right.keys() and all(left[key].tobytes() == right[key].tobytes() for key in left)
+
+
+def damaged(path):
+    """Files that were set aside."""
+    return [file.name for file in path.parent.glob("*.damaged-*")]
+
+
+def test_what_was_put_is_got_bit_for_bit(tmp_path):
+    VectorCache(tmp_path).put(vectors())
+    assert same(VectorCache(tmp_path).get(list(vectors())), vectors())
+
+
+def test_unknown_keys_are_left_out(tmp_path):
+    cache = VectorCache(tmp_path)
+    assert cache.get([]) == cache.get([b"x" * 16]) == {}
+
+
+def test_thousands_of_keys_are_read_in_groups(tmp_path):
+    many = vectors(2500)
+    cache = VectorCache(tmp_path)
+    cache.put(many)
+    assert same(cache.get(list(many)), many)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_every_part_of_an_identity_and_the_text_make_another_key(place):
+    parts = ["minilm", "revision", "sentence-transformers 6", "query", "prompt: "]
+    others = [*parts[:place], "other", *parts[place + 1 :]]
+    assert len({key_of(parts, "text"), key_of(others, "text"), key_of(parts, "other")}) == 3
+
+
+def test_parts_do_not_flow_into_each_other():
+    assert len({key_of(["ab", ""], "c"), key_of(["a", "b"], "c"), key_of(["ab"], "c"), key_of(["a"], "bc")}) == 4
+
+
+def test_a_damaged_row_is_as_good_as_absent(tmp_path):
+    VectorCache(tmp_path).put(vectors(200))
+    keys = list(vectors(200))
+    with sqlite3.connect(tmp_path / FILE) as held:
+        for number, key in enumerate(keys):
+            value = bytearray(held.execute("SELECT value FROM vectors WHERE key = ?", [key]).fetchone()[0])
+            value[number % len(value)] ^= 1
+            held.execute("UPDATE vectors SET value = ? WHERE key = ?", [bytes(value), key])
+    held.close()
+    assert VectorCache(tmp_path).get(keys) == {}
+
+
+@pytest.mark.parametrize("value", [b"", b"short", None, 7, "text"])
+def test_a_row_of_another_kind_is_as_good_as_absent(tmp_path, value):
+    VectorCache(tmp_path).put(vectors(1))
+    with sqlite3.connect(tmp_path / FILE) as held:
+        held.execute("UPDATE vectors SET value = ?", [value])
+    held.close()
+    assert VectorCache(tmp_path).get(list(vectors(1))) == {}
+
+
+def test_a_vector_under_the_key_of_another_is_not_used(tmp_path):
+    VectorCache(tmp_path).put(vectors(2))
+    first, second = vectors(2)
+    with sqlite3.connect(tmp_path / FILE) as held:
+        held.execute("UPDATE vectors SET value = (SELECT value FROM vectors WHERE key = ?)", [first])
+    held.close()
+    assert list(VectorCache(tmp_path).get([first, second])) == [first]
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_set_aside_with_a_warning(tmp_path, content):
+    (tmp_path / FILE).write_bytes(content)
+    cache = VectorCache(tmp_path)
+    with pytest.warns(LtrWarning, match=r"set aside as vectors-1\.sqlite\.damaged-"):
+        cache.put(vectors())
+    assert same(cache.get(list(vectors())), vectors())
+    assert len(damaged(cache.path)) == 1
+
+
+def test_a_file_cut_short_is_set_aside_or_still_right(tmp_path):
+    VectorCache(tmp_path).put(vectors(2000))
+    content = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(content[: len(content) // 2])
+    cache = VectorCache(tmp_path)
+    with pytest.warns(LtrWarning, match="set aside"):
+        cache.get(list(vectors(2000)))
+    cache.put(vectors())
+    assert same(cache.get(list(vectors())), vectors())
+
+
+def test_where_nothing_can_be_written_one_warning_and_no_cache(tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = VectorCache(tmp_path / "file" / "below")
+    with pytest.warns(LtrWarning, match="going on without the cache of vectors"):
+        cache.put(vectors())
+    cache.put(vectors())  # a second warning would be an error
+    assert cache.get(list(vectors())) == {}
+
+
+def test_where_the_lock_is_never_free_one_warning_and_no_cache(tmp_path):
+    VectorCache(tmp_path).put(vectors())
+    holder = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    cache = VectorCache(tmp_path, patience=0.05)
+    with pytest.warns(LtrWarning, match=r"database is locked; going on without"):
+        cache.put(vectors(5))
+    holder.close()
+    assert cache.get(list(vectors())) == {}
+
+
+def test_a_cache_taken_away_in_the_middle_is_made_again(tmp_path):
+    cache = VectorCache(tmp_path / "below")
+    cache.put(vectors())
+    for file in (tmp_path / "below").iterdir():
+        file.unlink()
+    (tmp_path / "below").rmdir()
+    cache.get(list(vectors()))  # what an open file still holds may be found
+    cache.put(vectors(5, seed=1))
+    fresh = VectorCache(tmp_path / "below")
+    fresh.put(vectors(5, seed=1))
+    assert same(fresh.get(list(vectors(5))), vectors(5, seed=1))
+
+
+def test_threads_share_a_cache(tmp_path):
+    cache, failed = VectorCache(tmp_path), []
+
+    def work(seed):
+        mine = {key_of(["t"], f"{seed} {n}"): np.full(4, seed, dtype=np.float32) for n in range(50)}
+        cache.put(mine)
+        failed.extend([seed] if not same(cache.get(list(mine)), mine) else [])
+
+    threads = [threading.Thread(target=work, args=[seed]) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+RACE = """
+import sys
+import warnings
+from pathlib import Path
+import numpy as np
+from ltr.cache import VectorCache, key_of
+warnings.simplefilter("error")
+wanted = {key_of(["race"], str(n)): np.full(64, n, dtype=np.float32) for n in range(300)}
+for round in range(int(sys.argv[2])):
+    cache = VectorCache(Path(sys.argv[1], str(round)))
+    found = cache.get(list(wanted))
+    assert all((found[key] == wanted[key]).all() for key in found)
+    cache.put({key: wanted[key] for key in wanted if key not in found})
+    again = cache.get(list(wanted))
+    assert all((again[key] == wanted[key]).all() for key in wanted), len(again)
+"""
+
+
+def race(directory, processes, rounds):
+    """The complaints of processes that fill the same cold caches at once."""
+    command = [sys.executable, "-c", RACE, str(directory), str(rounds)]
+    started = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(processes)]
+    return [told for each in started if (told := each.communicate()[1]) or each.returncode]
+
+
+def test_processes_fill_a_cold_cache_together(tmp_path):
+    assert race(tmp_path, processes=4, rounds=3) == []
+
+
+@pytest.mark.heavy
+def test_sixteen_processes_fill_twenty_cold_caches_together(tmp_path):
+    assert race(tmp_path, processes=16, rounds=20) == []
+
+
+def test_the_directory_is_that_of_the_user_unless_named(monkeypatch):
+    monkeypatch.setenv("LTR_CACHE_DIR", "/somewhere")
+    assert cache_directory() == Path("/somewhere")
+    monkeypatch.delenv("LTR_CACHE_DIR")
+    assert cache_directory().is_absolute()
+    assert "ltr" in cache_directory().parts
+
+
+def test_info_and_clear_say_what_is_held(tmp_path):
+    cache = VectorCache(tmp_path)
+    assert (cache.info().vectors, cache.info().size) == (0, 0)
+    cache.put(vectors(7))
+    assert cache.info().vectors == 7
+    assert cache.info().size > 7 * 8 * 4
+    assert cache.clear().vectors == 7
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_shows_and_clears(own_cache):
+    VectorCache(own_cache).put(vectors(2))
+    assert "vectors\t2" in run_app(app, "cache", "info")
+    assert '"vectors": 2' in run_app(app, "cache", "clear", "--format", "json")
+    assert "vectors\t0" in run_app(app, "cache", "info")

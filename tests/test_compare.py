@@ -1,0 +1,265 @@
+"""Runs side by side: what is aligned, what is refused, and that every number is the one of its formula."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ltr.batch import keep_evaluation
+from ltr.compare import compare_runs
+from ltr.config import EvaluateConfig, RunConfig
+from ltr.errors import DataError, UsageError
+from ltr.groups import read_groups
+from ltr.measured import measured_groups
+from ltr.significance import PERMUTATIONS, holm
+from tests.made import written
+
+QUERIES = 60
+
+
+def rows(traces=QUERIES, labels_from=0, graded=False):
+    """One query of six tools a trace, one of them right."""
+    draw = np.random.default_rng(labels_from)
+    for trace in range(traces):
+        right = int(draw.integers(6))
+        for place in range(6):
+            yield {
+                "trace_id": f"t{trace}",
+                "node_id": "n",
+                "query": f"question {trace}",
+                "tool": f"tool {place}",
+                "label": (2 if graded else 1) * int(place == right),
+            }
+
+
+def kept(directory, name, seed=None, samples=None, skill=1.0, **rules):
+    """An evaluation under a name: scores of chance, and skill times the label; of no chance without a seed."""
+    path = written(directory / f"{name}.jsonl", rows() if samples is None else samples)
+    groups = read_groups(path)
+    noise = 0.0 if seed is None else np.random.default_rng(seed).normal(size=len(groups.labels))
+    by_name = np.argsort(np.argsort([groups.candidates.place(row)[1] for row in range(len(groups.labels))]))
+    scores = skill * groups.labels + (noise if seed is None else noise[by_name])
+    config = RunConfig(evaluate=EvaluateConfig(**({"metrics": ("ndcg@3",)} | rules)))
+    measured = measured_groups(groups, scores[:, None], scores, config)
+    keep_evaluation(measured, None, directory / name, explain=False, overwrite=False)
+    return str(directory / name)
+
+
+@pytest.fixture
+def two(tmp_path):
+    return [kept(tmp_path, "a", 1), kept(tmp_path, "b", 2, skill=1.8)]
+
+
+def values(directory, key):
+    lines = Path(directory, "per_query.jsonl").read_text(encoding="utf-8").splitlines()
+    return np.array([json.loads(line)[key] for line in lines])
+
+
+def test_the_numbers_are_those_of_the_formulas(two):
+    found = {each.metric: each for each in compare_runs(two).runs[0].differences}
+    for metric, key in (("top1_accuracy", "top1"), ("mrr", "reciprocal_rank"), ("ndcg@3", "ndcg@3")):
+        baseline, ours = (values(each, key) for each in two)
+        paired, row = ours - baseline, found[metric]
+        assert row.value == pytest.approx(ours.mean(), abs=1e-15)
+        assert row.baseline_value == pytest.approx(baseline.mean(), abs=1e-15)
+        assert row.difference == pytest.approx(paired.mean(), abs=1e-15)
+        assert row.low < row.difference < row.high
+        assert row.t_p == pytest.approx(stats.ttest_rel(ours, baseline).pvalue, rel=1e-9)
+        assert row.permutation_p == pytest.approx(row.t_p, abs=0.1)
+        assert row.effect_size == pytest.approx(paired.mean() / paired.std(ddof=1), rel=1e-9)
+        assert (row.wins, row.ties, row.losses) == ((paired > 0).sum(), (paired == 0).sum(), (paired < 0).sum())
+
+
+def test_holm_counts_every_difference_of_every_run(tmp_path, two):
+    comparison = compare_runs([*two, kept(tmp_path, "c", 3)])
+    found = [row for run in comparison.runs for row in run.differences]
+    assert comparison.family == len(found) == 2 * 4
+    assert [row.holm_p for row in found] == holm([row.permutation_p for row in found])
+
+
+def test_identical_runs_give_one_everywhere(tmp_path):
+    comparison = compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1)])
+    for row in comparison.runs[0].differences:
+        assert (row.difference, row.low, row.high, row.effect_size) == (0, 0, 0, 0)
+        assert (row.permutation_p, row.t_p, row.holm_p) == (1, 1, 1)
+        assert (row.wins, row.ties, row.losses) == (0, QUERIES, 0)
+    assert comparison.runs[0].changed == []
+
+
+def test_a_run_against_itself_gives_one(two):
+    assert compare_runs([two[0], two[0]]).runs[0].differences[0].permutation_p == 1.0
+
+
+def test_runs_over_a_shuffled_file_are_aligned_by_their_keys(tmp_path):
+    shuffled = np.random.default_rng(0).permutation(QUERIES)
+    every = list(rows())
+    moved = [every[6 * query + place] for query in shuffled for place in range(6)]
+    found = compare_runs([kept(tmp_path, "a"), kept(tmp_path, "b", samples=moved)])
+    assert all(row.permutation_p == 1.0 for row in found.runs[0].differences)
+
+
+def test_the_baseline_is_the_first_run_or_the_named_one(two):
+    assert compare_runs(two).baseline == Path(two[0]).as_posix()
+    named = compare_runs(two, baseline=two[1])
+    assert (named.baseline, [run.run for run in named.runs]) == (two[1], [two[0]])
+    first, turned = (compare_runs(two, baseline=each).runs[0].differences[0] for each in two)
+    assert first.difference == -turned.difference
+
+
+def test_a_baseline_outside_the_runs_is_held_against_all(tmp_path, two):
+    assert [run.run for run in compare_runs(two, baseline=kept(tmp_path, "c", 3)).runs] == two
+
+
+def test_metrics_can_be_chosen_and_keep_their_order(two):
+    found = compare_runs(two, metrics=["ndcg@3", "mrr"])
+    assert [row.metric for row in found.runs[0].differences] == ["ndcg@3", "mrr"]
+    assert found.family == 2
+
+
+def test_metrics_that_one_run_lacks_are_left_out_unless_asked_for(tmp_path, two):
+    third = kept(tmp_path, "c", 3, metrics=("map",))
+    assert [row.metric for row in compare_runs([two[0], third]).runs[0].differences] == [
+        "top1_accuracy", "top3_accuracy", "mrr"
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match=r"c: no ndcg@3 query by query; evaluate it again with --metrics ndcg@3"):
+        compare_runs([two[0], third], metrics=["ndcg@3"])
+
+
+def test_the_queries_that_changed_most_come_first(two):
+    comparison = compare_runs(two)
+    changed = comparison.runs[0].changed
+    amounts = [abs(each.value - each.baseline_value) for each in changed]
+    assert (comparison.changed_by, len(changed)) == ("mrr", 10)
+    assert amounts == sorted(amounts, reverse=True)
+    paired = np.abs(values(two[1], "reciprocal_rank") - values(two[0], "reciprocal_rank"))
+    assert amounts[0] == paired.max()
+    assert changed[0].true_candidate.startswith("tool ")
+
+
+def test_queries_of_one_trace_are_resampled_and_flipped_together(tmp_path):
+    together = [row | {"trace_id": f"t{int(row['trace_id'][1:]) // 10}", "node_id": row["trace_id"]} for row in rows()]
+    comparison = compare_runs([kept(tmp_path, "a", 1, together), kept(tmp_path, "b", 2, together, skill=1.8)])
+    assert (comparison.unit, comparison.num_units, comparison.num_queries) == ("trace", 6, QUERIES)
+    for row in comparison.runs[0].differences:
+        assert row.permutation_p * 2**6 == pytest.approx(round(row.permutation_p * 2**6))  # all signs of six traces
+
+
+def test_queries_that_do_not_count_are_left_out(tmp_path):
+    some = [row | {"label": 0} if row["trace_id"] in ("t3", "t8") else row for row in rows()]
+    comparison = compare_runs([kept(tmp_path, "a", 1, some), kept(tmp_path, "b", 2, some)])
+    assert comparison.num_queries == QUERIES - 2
+
+
+@pytest.mark.parametrize(
+    "rules, problem",
+    [
+        ({"ties": "worst"}, "differ in the tie rule: worst and expected"),
+        ({"rel_threshold": 0.5}, "differ in the threshold of what is right: 0.5 and 1.0"),
+        ({"no_relevant": "zero"}, "differ in the rule for queries without a right candidate: zero and skip"),
+    ],
+)
+def test_runs_under_other_rules_are_refused(tmp_path, rules, problem):
+    with pytest.raises(DataError, match=problem):
+        compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, **rules)])
+
+
+def test_another_version_of_the_metrics_is_refused(two):
+    path = Path(two[1], "metrics.json")
+    path.write_text(path.read_text().replace('"metrics_version": 1', '"metrics_version": 2'))
+    with pytest.raises(DataError, match="differ in the metric version: 2 and 1"):
+        compare_runs(two)
+    path.write_text(path.read_text().replace('"metrics_version": 2,', ""))
+    with pytest.raises(DataError, match=r"b: metrics.json has no metrics_version; evaluate the model again"):
+        compare_runs(two)
+
+
+@pytest.mark.parametrize(
+    "samples, problem",
+    [
+        (list(rows(QUERIES - 1)), r"a has 1 queries that .*b lacks, such as trace_id 't59', node_id 'n'"),
+        (list(rows(QUERIES + 2)), r"b has 2 queries that .*a lacks, such as trace_id 't60'"),
+        (list(rows(labels_from=9)), "have other candidates or labels"),
+        (list(rows(graded=True)), "have other candidates or labels"),
+        ([row for row in rows() if row["tool"] != "tool 0" or row["label"]], "have other candidates or labels"),
+    ],
+    ids=["a query less", "two more", "other labels", "other grades", "fewer candidates"],
+)
+def test_other_test_data_is_refused_and_said_how(tmp_path, samples, problem):
+    with pytest.raises(DataError, match=f"different test data: .*{problem}"):
+        compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, samples)])
+
+
+def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(two):
+    for directory in two:
+        path = Path(directory, "per_query.jsonl")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = [line | {"ndcg@3": None} if line["trace_id"] in ("t1", "t2") else line for line in lines]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    row = compare_runs(two).runs[0].differences[-1]
+    assert (row.metric, row.wins + row.ties + row.losses) == ("ndcg@3", QUERIES - 2)
+    path.write_text(path.read_text().replace('"ndcg@3": null', '"ndcg@3": 1.0', 1))
+    with pytest.raises(DataError, match="ndcg@3 does not count the same queries"):
+        compare_runs(two)
+
+
+def test_one_run_alone_cannot_be_compared(two):
+    for arguments in ({"runs": two[:1]}, {"runs": two[:1], "baseline": two[0]}):
+        with pytest.raises(UsageError, match="name at least two runs"):
+            compare_runs(**arguments)
+
+
+def test_what_is_no_evaluation_is_refused_by_name(tmp_path, two):
+    with pytest.raises(DataError, match=r"nowhere/metrics.json: no such file"):
+        compare_runs([two[0], tmp_path / "nowhere"])
+    Path(two[1], "per_query.jsonl").write_text('{"trace_id": 1}\n')
+    with pytest.raises(DataError, match=r"per_query.jsonl:1: "):
+        compare_runs(two)
+    Path(two[1], "metrics.json").write_text("[]")
+    with pytest.raises(DataError, match=r"metrics.json: not what ltr writes"):
+        compare_runs(two)
+
+
+def test_the_same_seed_gives_the_same_bytes(two):
+    assert compare_runs(two, seed=3) == compare_runs(two, seed=3)
+
+
+def test_the_command_prints_every_format(cli, tmp_path, two):
+    whole = json.loads(cli.good("compare", *two, "--format", "json"))
+    assert whole["permutations"] == PERMUTATIONS
+    assert [row["metric"] for row in whole["runs"][0]["differences"]][:3] == ["top1_accuracy", "top3_accuracy", "mrr"]
+    header, *lines = [line.split("\t") for line in cli.good("compare", *two).splitlines()]
+    assert header[:3] == ["run", "metric", "value"]
+    assert len(lines) == 4
+    assert {len(line) for line in lines} == {len(header)}
+    shown = cli.good("compare", *two, "--format", "human")
+    for words in ("permutation p", "Holm p, 4 tests", "paired t p", "effect size d", "better/same/worse", "question"):
+        assert words in shown
+
+
+@pytest.mark.parametrize("columns", [60, 80, 132])
+def test_the_lines_of_the_command_fit_the_terminal(cli, two, columns, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(Path(two[0]).parent)
+    cli.on_terminal(columns)
+    assert max(map(len, cli.good("compare", "a", "b", "--format", "human").splitlines())) <= columns
+
+
+def test_a_difference_below_its_limit_ends_with_four(cli, two):
+    assert cli.run("compare", *two, "--fail-under", "mrr=-0.01") == 0
+    assert cli.run("compare", *two[::-1], "--fail-under", "mrr=-0.01") == 4
+    assert "mrr differs by -0." in cli.err
+    assert cli.out.count("\n") == 5  # the result is there all the same
+
+
+def test_a_limit_of_what_is_not_compared_is_refused(cli, two):
+    assert cli.refused("compare", *two, "--fail-under", "map=0")[0] == 2
+    assert cli.refused("compare", *two, "--metrics", "mrr", "--fail-under", "map=0")[0] == 2
+
+
+def test_hostile_names_reach_the_terminal_written_out(cli, tmp_path):
+    hostile = [row | {"query": "a\x1b[31mb\u202e", "tool": row["tool"] + "\x07"} for row in rows()]
+    names = [kept(tmp_path, "a", 1, hostile), kept(tmp_path, "b", 2, hostile)]
+    for form in ("human", "tsv"):
+        assert not {"\x1b", "\x07", "\u202e"} & set(cli.good("compare", *names, "--format", form))

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from ltr.config import DataConfig, RunConfig
+from ltr.explanations import candidate_text, rescued, wrong
+from ltr.metrics import TOP1
+from ltr.pipeline import run
+from ltr.train import TrainConfig
+from tests.builders import graph_lines, tool_lines, write_lines
+
+
+def measured(tmp_path, lines):
+    path = write_lines(tmp_path / "train.jsonl", lines)
+    test = write_lines(tmp_path / "test.jsonl", ({**line, "trace_id": f"u{line['trace_id']}"} for line in lines))
+    config = RunConfig(data=DataConfig(train=str(path), test=str(test)), train=TrainConfig(trainer="newton"))
+    result = run(config)
+    return result.measured, result.router
+
+
+@pytest.fixture
+def tools(tmp_path):
+    return measured(tmp_path, list(tool_lines(seed=3, traces=40)))
+
+
+def test_wrong_queries_are_counted_and_the_least_trusted_come_first(tools):
+    found, explanations = wrong(*tools, most=1000)
+    assert found == len(explanations) == int((tools[0].evaluation.rank > 1).sum()) > 3
+    trusts = [each.probability for each in explanations]
+    assert trusts == sorted(trusts)
+    assert all(each.rank > 1 for each in explanations)
+
+
+def test_the_parts_of_a_side_add_up_to_its_score(tools):
+    for each in wrong(*tools, most=5)[1]:
+        first, right = (sum(side.contributions.values()) for side in each.sides)
+        assert first >= right
+        assert [side.role for side in each.sides] == ["first", "right"]
+
+
+def test_rescued_queries_are_right_where_the_best_feature_is_wrong(tools):
+    both = (tools[0].evaluation.rank == 1) & (tools[0].baselines["best_feature"].values[TOP1] == 0)
+    found, explanations = rescued(*tools, most=1000)
+    assert found == int(both.sum())
+    trusts = [each.probability for each in explanations]
+    assert trusts == sorted(trusts, reverse=True)
+    assert all(each.sides[0].candidate != each.sides[1].candidate for each in explanations)
+
+
+def test_without_baselines_nothing_is_rescued(tools):
+    from dataclasses import replace
+
+    assert rescued(replace(tools[0], baselines={}), tools[1], most=3) == (0, [])
+
+
+def test_a_graph_is_named_with_its_first_nodes(tmp_path):
+    shown, _ = measured(tmp_path, list(graph_lines(traces=20)))
+    candidates = shown.groups.candidates
+    row = int(np.argmax([len(candidates.distinct_graphs[code].texts) for code in candidates.graphs]))
+    texts = candidates.distinct_graphs[candidates.graphs[row]].texts
+    assert candidate_text(candidates, row) == f"{candidates.name_texts[candidates.names[row]]} ({', '.join(texts)})"

@@ -1,0 +1,168 @@
+"""Each text is encoded once, in a run and on a machine, and nothing about the numbers shows which time it was."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from ltr.cache import FILE, VectorCache
+from ltr.encoders import ENCODERS, Dense, Remembering
+from ltr.encoders import memory as memory_module
+from ltr.features import FeatureConfig, fit_features
+from ltr.groups import read_groups
+from tests.builders import tool_lines, write_lines
+
+
+class Counting:
+    """An encoder with roles, a revision and a count of what reaches it."""
+
+    name = "counting"
+    state: dict = {}  # noqa: RUF012
+
+    def __init__(self, revision="1"):
+        self.revision, self.encoded, self.loads = revision, [], 0
+
+    def identity(self, role):
+        return self.name, self.revision, role
+
+    def encode(self, texts, role):
+        self.loads += 1
+        self.encoded += [(role, text) for text in texts]
+        numbers = [[len(text), sum(map(ord, text)) % 97, role == "query", 1] for text in texts]
+        return Dense(np.array(numbers, dtype=np.float32).reshape(len(texts), 4)).unit()
+
+
+def remembering(encoder, directory):
+    return Remembering(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
+
+
+def test_each_text_reaches_the_encoder_once_for_each_role(tmp_path):
+    encoder = Counting()
+    memory = remembering(encoder, tmp_path)
+    memory.encode(["a", "b", "a"], "query")
+    memory.encode(["b", "c"], "query")
+    memory.encode(["a"], "document")
+    assert encoder.encoded == [("query", "a"), ("query", "b"), ("query", "c"), ("document", "a")]
+
+
+def test_rows_come_in_the_order_asked_from_whichever_call_brought_them(tmp_path):
+    encoder = Counting()
+    memory = remembering(encoder, tmp_path)
+    for texts in (["a"], ["bb", "ccc"], ["dddd"]):
+        memory.encode(texts, "query")
+    asked = ["dddd", "a", "ccc", "a", "bb", "new"]
+    np.testing.assert_array_equal(memory.encode(asked, "query").numbers, Counting().encode(asked, "query").numbers)
+
+
+def test_no_texts_have_no_rows(tmp_path):
+    memory = remembering(Counting(), tmp_path)
+    assert len(memory.encode([], "query")) == 0
+    memory.encode(["a"], "query")
+    assert len(memory.encode([], "query")) == 0
+
+
+def test_a_second_run_encodes_nothing_and_has_the_same_bits(tmp_path):
+    texts = [f"text {n}" for n in range(50)]
+    first = remembering(Counting(), tmp_path).encode(texts, "query").numbers
+    encoder = Counting()
+    second = remembering(encoder, tmp_path).encode(texts[::-1], "query").numbers
+    assert (encoder.loads, second[::-1].tobytes()) == (0, first.tobytes())
+
+
+def test_with_a_part_in_the_cache_the_bits_are_those_without_it(tmp_path):
+    texts = [f"text {n}" for n in range(50)]
+    remembering(Counting(), tmp_path / "some").encode(texts[::3], "query")
+    found = remembering(Counting(), tmp_path / "some").encode(texts, "query").numbers
+    assert found.tobytes() == remembering(Counting(), tmp_path / "none").encode(texts, "query").numbers.tobytes()
+
+
+def test_another_revision_is_encoded_anew(tmp_path):
+    remembering(Counting("1"), tmp_path).encode(["a"], "query")
+    encoder = Counting("2")
+    remembering(encoder, tmp_path).encode(["a"], "query")
+    assert encoder.loads == 1
+
+
+def test_damaged_rows_are_encoded_anew_and_mended(tmp_path):
+    texts = [f"text {n}" for n in range(200)]
+    whole = remembering(Counting(), tmp_path).encode(texts, "query").numbers
+    with sqlite3.connect(tmp_path / FILE) as held:
+        held.execute("UPDATE vectors SET value = zeroblob(length(value))")
+    held.close()
+    encoder = Counting()
+    assert remembering(encoder, tmp_path).encode(texts, "query").numbers.tobytes() == whole.tobytes()
+    assert len(encoder.encoded) == 200
+    mended = Counting()
+    remembering(mended, tmp_path).encode(texts, "query")
+    assert mended.loads == 0
+
+
+def test_hash_is_not_kept_on_the_disk(tmp_path):
+    cache = VectorCache(tmp_path)
+    Remembering.fitted("hash", ["a b c"], cache).encode(["a b c"], "query")
+    assert cache.info().vectors == 0
+
+
+def test_whoever_serves_queries_does_not_grow(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory_module, "MOST_TEXTS", 50)
+    monkeypatch.setattr(memory_module, "CALLS", 20)
+    encoder = Counting()
+    memory = remembering(encoder, tmp_path)
+    catalogue = [f"tool {n}" for n in range(10)]
+    for number in range(200):
+        memory.encode(catalogue, "document")
+        memory.encode([f"query {number}"], "query")
+    assert sum(map(len, memory._places.values())) <= 50 + 1
+    assert [text for role, text in encoder.encoded if role == "document"] == catalogue
+    np.testing.assert_array_equal(
+        memory.encode(catalogue, "document").numbers, Counting().encode(catalogue, "document").numbers
+    )
+
+
+def test_training_and_test_samples_share_what_was_encoded(tmp_path):
+    ENCODERS.add("counting", _Kind)
+    try:
+        groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24)))
+        names = ("tool.rel", "tool.hist", "tool.struct")
+        fitted, _ = fit_features([FeatureConfig(name) for name in names], groups, "counting")
+        fitted(groups.candidates)
+        encoded = fitted.encoder.encoder().encoded
+    finally:
+        ENCODERS._plugins.pop("counting")
+    assert len(encoded) == len(set(encoded)) > 0
+
+
+class _Kind:
+    """What is registered for the counting encoder."""
+
+    name = "counting"
+
+    @staticmethod
+    def fitted(texts):
+        return Counting()
+
+
+@pytest.mark.parametrize("name", ["static", pytest.param("minilm", marks=pytest.mark.heavy)])
+def test_a_second_featurize_loads_no_model(tmp_path, name):
+    """The command itself, in processes of their own: what is loaded cannot hide."""
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    if not ENCODERS[name].is_installed():
+        pytest.skip("not installed")
+    write_lines(tmp_path / "samples.jsonl", list(tool_lines(traces=2)))
+    code = (
+        "import sys\nfrom ltr.batch import featurize_and_save\nfrom ltr.config import DataConfig, RunConfig\n"
+        f"config = RunConfig(data=DataConfig(train={str(tmp_path / 'samples.jsonl')!r}), encoder={name!r})\n"
+        "featurize_and_save(config, sys.argv[1])\nprint(sorted({'torch', 'safetensors'} & set(sys.modules)))"
+    )
+    told, content = [], []
+    for out in ("one.npz", "two.npz"):
+        command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
+        told.append(done.stdout.strip())
+        content.append((tmp_path / out).read_bytes())
+    assert told[0] != "[]"
+    assert told[1] == "[]"
+    assert content[0] == content[1]

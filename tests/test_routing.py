@@ -1,0 +1,98 @@
+"""A trained run put to work."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ltr.batch import run_and_save
+from ltr.config import DataConfig, RunConfig
+from ltr.errors import FileError, UsageError
+from ltr.groups import read_groups
+from ltr.listwise import softmax
+from ltr.routing import answers, load
+from tests.made import graph_rows, tool_rows, written
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A run of tools, a run of graphs, and what they were trained on."""
+    home = tmp_path_factory.mktemp("routing")
+    for name, rows in (("tools", tool_rows(range(25))), ("graphs", graph_rows(range(25)))):
+        samples = written(home / f"{name}.jsonl", rows)
+        run_and_save(RunConfig(data=DataConfig(train=str(samples))), home / name)
+    return home
+
+
+def test_a_run_ranks_its_own_tools(home):
+    choices = load(home / "tools").rank("what is the weather?")
+    assert [choice.rank for choice in choices] == list(range(1, 11))
+    assert choices[0].candidate == "get_weather"
+    assert sum(choice.probability for choice in choices) == pytest.approx(1)
+
+
+def test_a_model_file_finds_the_tools_beside_it(home):
+    assert load(home / "tools" / "model.json").rank("mail?") == load(home / "tools").rank("mail?")
+
+
+def test_the_first_k_have_the_ranks_and_probabilities_they_have_among_all(home):
+    ranker = load(home / "tools")
+    assert ranker.rank("mail?", 3) == ranker.rank("mail?")[:3]
+
+
+def test_another_catalogue_takes_the_place_of_the_own_one(home, tmp_path):
+    tools = written(tmp_path / "other.jsonl", [{"name": "get_mail"}, {"name": "unheard_of", "description": "x"}])
+    assert {choice.candidate for choice in load(home / "tools", tools=tools).rank("mail?")} == {
+        "get_mail",
+        "unheard_of",
+    }
+
+
+def test_equal_candidates_stand_by_name(home, tmp_path):
+    tools = written(tmp_path / "same.jsonl", [{"name": name, "description": "x"} for name in ("zz9", "zz1", "zz5")])
+    ranker = load(home / "tools", tools=tools)
+    ranker = replace(ranker, router=replace(ranker.router, w=0 * ranker.router.w))
+    assert [choice.candidate for choice in ranker.rank("q")] == ["zz1", "zz5", "zz9"]
+
+
+def test_contributions_add_up_to_the_score(home):
+    for choice in load(home / "tools").rank("what is the news?"):
+        assert sum(choice.contributions.values()) == pytest.approx(choice.score)
+
+
+def test_graphs_need_a_catalogue(home):
+    with pytest.raises(UsageError, match="no graphs to choose from: name a catalogue"):
+        load(home / "graphs").rank("solve it")
+    graphs = written(home / "catalogue.jsonl", list(graph_rows(range(1))))
+    assert {each.candidate for each in load(home / "graphs", graphs=graphs).rank("solve it")} == {
+        "g0",
+        "g1",
+        "g2",
+        "g3",
+    }
+
+
+def test_graphs_that_share_their_id_are_told_apart_by_their_whole_key(home, tmp_path):
+    graphs = written(tmp_path / "two.jsonl", list(graph_rows(range(2))))
+    choices = load(home / "graphs", graphs=graphs).rank("solve it")
+    assert {choice.candidate for choice in choices} == {
+        f"t{trace}/n/g{place}" for trace in range(2) for place in range(4)
+    }
+
+
+def test_groups_are_answered_in_the_order_of_the_file(home):
+    groups = read_groups(home / "tools.jsonl")
+    router = load(home / "tools").router
+    found = list(answers(router, groups.candidates))
+    assert [(answer.trace_id, answer.node_id) for answer in found] == [
+        (f"t{trace}", f"n{node}") for trace in range(25) for node in range(2)
+    ]
+    probabilities = softmax(router.scores(router.phi(groups.candidates)), groups.offsets)
+    assert found[0].choices[0].probability == pytest.approx(probabilities[:5].max())
+
+
+@pytest.mark.parametrize("path", ["nowhere", "nowhere/model.json", ""])
+def test_what_is_no_model_is_named(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileError, match="model.json|nowhere"):
+        load(Path(path))

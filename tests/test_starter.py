@@ -1,0 +1,45 @@
+import pytest
+
+from ltr.config import load_config
+from ltr.errors import UsageError
+from ltr.pipeline import run
+from ltr.starter import FILES, write_starter
+
+
+def test_the_starter_is_a_config_and_data_that_run_as_they_are(tmp_path):
+    write_starter(tmp_path / "new")
+    result = run(load_config(tmp_path / "new" / "ltr.yaml"))
+    means = result.measured.evaluation.means["mrr"], result.measured.baselines["random"].means["mrr"]
+    assert means[0] > means[1]
+    assert result.config.name == "mine"
+
+
+def test_the_starter_is_small():
+    from importlib.resources import files
+
+    assert sum(len(files("ltr.starter").joinpath(*name.split("/")).read_bytes()) for name in FILES) < 60_000
+
+
+def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):
+    (tmp_path / "ltr.yaml").write_text("mine")
+    with pytest.raises(UsageError, match="exists; add --overwrite, or name another directory"):
+        write_starter(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["ltr.yaml"]
+    write_starter(tmp_path, overwrite=True)
+    assert (tmp_path / "ltr.yaml").read_text() != "mine"
+
+
+def test_init_ends_in_the_next_command(cli):
+    assert cli.good("init", "new dir").splitlines()[-1] == "next: cd 'new dir' && ltr run"
+    assert cli.refused("init", "new dir")[0] == 2
+
+
+def test_run_without_a_config_takes_the_one_that_is_here(cli):
+    cli.good("init")
+    assert '"run": "mine"' in cli.good("run", "--format", "json", "-q")
+
+
+def test_run_where_there_is_no_config_says_what_to_do(cli):
+    refused = cli.refused("run")
+    assert refused[0] == 2
+    assert "no ltr.yaml here; name a config, or make one with `ltr init`" in cli.err

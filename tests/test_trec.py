@@ -1,0 +1,345 @@
+"""TREC runs and qrels, rule by rule, and against trec_eval's rules written out over dictionaries."""
+
+import random
+from dataclasses import replace
+from math import log2
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ltr.config import EvaluateConfig, RunConfig
+from ltr.errors import DataError, SampleError
+from ltr.importers.fields import LONGEST_TOKEN, as_tokens, as_words, hashed
+from ltr.importers.ranked import read_ranked
+from ltr.importers.trec import judged, read_qrels, read_run
+from ltr.measured import evaluate_run
+from ltr.records import lines, metrics
+
+METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
+RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
+QRELS = "301 0 d2 1\n302 0 d3 1\n"
+
+
+def written(directory, run=RUN, qrels=QRELS):
+    paths = Path(directory, "x.run"), Path(directory, "x.qrels")
+    for path, text in zip(paths, (run, qrels), strict=True):
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return paths
+
+
+def measured(directory, run=RUN, qrels=QRELS, ties="trec"):
+    config = RunConfig(evaluate=EvaluateConfig(metrics=METRICS, ties=ties))
+    return evaluate_run(*written(directory, run, qrels), config)
+
+
+def means(directory, run=RUN, qrels=QRELS, ties="trec"):
+    return measured(directory, run, qrels, ties).evaluation.means
+
+
+def mrr(directory, run=RUN, qrels=QRELS, ties="trec"):
+    return means(directory, run, qrels, ties)["mrr"]
+
+
+def test_the_example_is_what_it_is_by_hand(tmp_path):
+    assert mrr(tmp_path) == (1 / 2 + 1) / 2
+
+
+def test_columns_are_split_at_any_run_of_spaces_and_tabs(tmp_path):
+    run = "  301\tQ0   d1 \t 1  0.9  tag \r\n301 Q0\td2 2 0.5 tag\r\n\n302 Q0 d3 1 7 tag"
+    assert mrr(tmp_path, run, "301\t0  d2 1\r\n 302 0 d3\t1") == 3 / 4
+
+
+def test_rank_and_q0_are_not_read(tmp_path):
+    run = "301 x d1 99 0.9 tag\n301 1 d2 0 0.5 tag\n302 - d3 z 7 tag\n"
+    assert mrr(tmp_path, run) == 3 / 4
+
+
+def test_columns_after_the_last_are_let_be(tmp_path):
+    run = "301 Q0 d1 1 0.9 tag and more\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag 8\n"
+    assert mrr(tmp_path, run, "301 0 d2 1 x y z\n302 0 d3 1\n") == 3 / 4
+
+
+def test_lines_that_begin_with_a_hash_are_comments(tmp_path):
+    run = "# run of a, b, c and d\n" + RUN + "  # 301 Q0 d2 1 99 tag\n"
+    assert mrr(tmp_path, run, "# topic 0 doc 1\n" + QRELS) == 3 / 4
+
+
+def test_a_hash_inside_an_id_is_part_of_it(tmp_path):
+    assert mrr(tmp_path, "301 Q0 d#1 1 2 t\n301 Q0 #d2 2 1 t\n", "301 0 #d2 1\n") == 1 / 2
+
+
+def test_documents_are_ordered_by_score_and_not_by_line(tmp_path):
+    assert mrr(tmp_path, "1 Q0 a 1 0.1 t\n1 Q0 b 2 0.2 t\n1 Q0 c 3 0.3 t\n", "1 0 c 1\n") == 1.0
+
+
+def test_equal_scores_go_by_docno_from_the_last_in_byte_order(tmp_path):
+    names = ["a", "b", "B", "10", "9", "z", "é", "～", "𝒳"]
+    run = "".join(f"1 Q0 {name} 1 0.5 t\n" for name in names)
+    by_bytes = sorted(names, key=str.encode, reverse=True)
+    for place, name in enumerate(by_bytes, start=1):
+        assert mrr(tmp_path, run, f"1 0 {name} 1\n") == 1 / place
+
+
+def test_scores_are_float64(tmp_path):
+    run = "1 Q0 a 1 1.000000001 t\n1 Q0 b 2 1.0 t\n"
+    assert (mrr(tmp_path, run, "1 0 a 1\n"), mrr(tmp_path, run, "1 0 b 1\n")) == (1.0, 1 / 2)
+
+
+def test_a_negative_grade_is_no_judgement(tmp_path):
+    run = "1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n"
+    assert means(tmp_path, run, "1 0 a -1\n1 0 b 1\n") == means(tmp_path, run, "1 0 b 1\n")
+
+
+def test_a_topic_with_negative_grades_alone_is_left_out(tmp_path):
+    found = measured(tmp_path, RUN, QRELS + "303 0 d9 -2\n").evaluation
+    assert (found.means["mrr"], found.num_queries, found.num_no_relevant) == (3 / 4, 2, 1)
+
+
+@pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("# one\n\n301 Q0 d1 9 0.1 tag\n", 6)])
+def test_a_document_that_stands_twice_in_a_topic_of_the_run_is_refused(tmp_path, extra, line):
+    with pytest.raises(SampleError, match=rf"x\.run:{line}: document 'd[12]' stands in line [12] for the same topic"):
+        mrr(tmp_path, RUN + extra)
+
+
+def test_a_document_that_stands_twice_in_a_topic_of_the_qrels_is_refused(tmp_path):
+    with pytest.raises(SampleError, match=r"x\.qrels:3: document 'd3' stands in line 2"):
+        mrr(tmp_path, RUN, QRELS + "302 0 d3 0\n")
+
+
+def test_a_document_may_stand_in_several_topics(tmp_path):
+    assert mrr(tmp_path, "1 Q0 d 1 1 t\n2 Q0 d 1 1 t\n", "1 0 d 1\n2 0 d 1\n") == 1.0
+
+
+def test_topics_without_qrels_are_ignored_and_counted(tmp_path):
+    found = measured(tmp_path, RUN + "999 Q0 d1 1 5 tag\n998 Q0 d1 1 5 tag\n")
+    assert (found.evaluation.means["mrr"], found.counts["num_ignored"]) == (3 / 4, 2)
+
+
+def test_topics_that_the_run_misses_count_zero_and_are_counted(tmp_path):
+    found = measured(tmp_path, RUN, QRELS + "303 0 d1 1\n304 0 d1 2\n")
+    assert found.evaluation.means["mrr"] == (1 / 2 + 1 + 0 + 0) / 4
+    assert (found.counts["num_missing"], found.evaluation.num_queries) == (2, 4)
+
+
+def test_a_run_that_answers_no_topic_of_the_qrels_scores_zero(tmp_path):
+    assert set(means(tmp_path, "9 Q0 d 1 1 t\n").values()) == {0.0}
+
+
+def test_right_documents_that_were_not_retrieved_count_among_all(tmp_path):
+    found = means(tmp_path, "1 Q0 a 1 1 t\n", "1 0 a 1\n1 0 b 1\n1 0 c 3\n")
+    ideal = 3 + 1 / log2(3) + 1 / 2
+    assert found["recall@1000"] == found["map"] == 1 / 3
+    assert found["ndcg"] == pytest.approx(1 / ideal, abs=1e-15)
+
+
+def test_the_five_tie_rules_can_be_asked_for(tmp_path):
+    run, qrels = "1 Q0 a 1 1 t\n1 Q0 b 2 1 t\n1 Q0 c 3 1 t\n", "1 0 b 1\n"
+    rules = {"trec": 1 / 2, "file": 1 / 2, "worst": 1 / 3, "best": 1.0, "expected": (1 + 1 / 2 + 1 / 3) / 3}
+    assert {name: mrr(tmp_path, run, qrels, name) for name in rules} == pytest.approx(rules, abs=1e-15)
+
+
+def test_shuffling_the_lines_of_a_run_changes_nothing(tmp_path):
+    run, qrels = random_files(random.Random(4))
+    before = metrics(measured(tmp_path, "".join(run), "".join(qrels)))
+    for seed in range(3):
+        random.Random(seed).shuffle(run)
+        after = metrics(measured(tmp_path, "".join(run), "".join(qrels)))
+        assert after == before
+
+
+def test_the_record_of_a_missed_topic_has_nothing_ranked(tmp_path):
+    records = list(lines(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n")))
+    assert [record["rank"] for record in records] == [2, 1, None]
+    missed = records[2]
+    assert (missed["true_candidate"], missed["predicted_candidate"], missed["top3_candidates"]) == ("d8", None, [])
+    assert (missed["num_candidates"], missed["num_positives"], missed["probability"]) == (0, 1, None)
+    assert (missed["is_top1_correct"], missed["reciprocal_rank"]) == (False, 0.0)
+
+
+def random_files(draw, topics=40):
+    """Lines of a run and of qrels with ties, unjudged, negative, graded, missed and ignored ones."""
+    run, qrels = [], []
+    for topic in range(topics):
+        docs = draw.sample(range(60), draw.randrange(1, 30))
+        if draw.random() < 0.9:
+            run += [f"q{topic} Q0 doc{doc} 0 {draw.choice([0.5, 1, 1.5, draw.random()])} t\n" for doc in docs]
+        if draw.random() < 0.9:
+            graded = draw.sample(range(60), draw.randrange(1, 20))
+            qrels += [f"q{topic} 0 doc{doc} {draw.choice([-1, 0, 0, 1, 2])}\n" for doc in graded]
+    return run, qrels
+
+
+def trec_eval(run, qrels):
+    """The means by trec_eval's rules, over dictionaries: mrr, map, recall@5, precision@5, ndcg."""
+    scores, grades = {}, {}
+    for line in run:
+        topic, _, doc, _, score, _ = line.split()
+        scores.setdefault(topic, {})[doc] = float(score)
+    for line in qrels:
+        topic, _, doc, grade = line.split()
+        grades.setdefault(topic, {})[doc] = int(grade)
+    found = []
+    for topic, judgements in grades.items():
+        right = {doc: grade for doc, grade in judgements.items() if grade > 0}
+        if right:
+            ranked = sorted(scores.get(topic, {}).items(), key=lambda item: (item[1], item[0]), reverse=True)
+            found.append(one_topic([right.get(doc, 0) for doc, _ in ranked], sorted(right.values(), reverse=True)))
+    return [sum(column) / len(column) for column in zip(*found, strict=True)]
+
+
+def one_topic(gains, ideal):
+    places = [place for place, gain in enumerate(gains, start=1) if gain > 0]
+    precisions = [hits / place for hits, place in enumerate(places, start=1)]
+    dcg, best = (sum(gain / log2(place + 1) for place, gain in enumerate(each, start=1)) for each in (gains, ideal))
+    within = sum(place <= 5 for place in places)
+    return 1 / places[0] if places else 0.0, sum(precisions) / len(ideal), within / len(ideal), within / 5, dcg / best
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_numbers_are_trec_evals(tmp_path, seed):
+    run, qrels = random_files(random.Random(seed))
+    found = means(tmp_path, "".join(run), "".join(qrels))
+    names = ("mrr", "map", "recall@5", "precision@5", "ndcg")
+    assert [found[name] for name in names] == pytest.approx(trec_eval(run, qrels), abs=1e-12)
+
+
+def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = random_files(random.Random(1))
+    run = [line.replace(line.split()[4], str(place)) for place, line in enumerate(run)]
+    paths = written(tmp_path, "".join(run), "".join(qrels))
+    with paths[0].open() as ours, paths[1].open() as truth:
+        theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(truth), {"recip_rank", "map"}).evaluate(
+            pytrec_eval.parse_run(ours)
+        )
+    records = {record["trace_id"]: record for record in lines(measured(tmp_path, "".join(run), "".join(qrels)))}
+    for topic, values in theirs.items():
+        if records[topic]["num_positives"]:
+            assert records[topic]["reciprocal_rank"] == pytest.approx(values["recip_rank"], abs=1e-12)
+            assert records[topic]["map"] == pytest.approx(values["map"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "run, problem",
+    [
+        ("301 Q0 d1 1\n", r"x\.run:1: found 4 columns; TOPIC Q0 DOC RANK SCORE TAG is needed"),
+        (RUN + "301 Q0 d9 1 high t\n", r"x\.run:4: score: found 'high'; a finite number is needed"),
+        (RUN + "301 Q0 d9 1 nan t\n", r"x\.run:4: score: found 'nan'; a finite number"),
+        (RUN + "301 Q0 d9 1 1e999 t\n", r"x\.run:4: score: found '1e999'"),
+        (RUN + "301 Q0 d9 1 1_0 t\n", r"x\.run:4: score: found '1_0'"),
+        (RUN.encode() + b"301 Q0 d\xff 1 1 t\n", r"x\.run:4: byte 9 is not UTF-8"),
+        (RUN + "301 Q0 d\0 1 1 t\n", r"x\.run:4: found a zero byte"),
+        (RUN + f"301 Q0 {'d' * (LONGEST_TOKEN + 1)} 1 1 t\n", r"x\.run:4: found 257 bytes in one column; at most 256"),
+        ("# nothing\n\n", r"x\.run: no line; TOPIC Q0"),
+        ("", r"x\.run: no line"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused_with_its_place(tmp_path, run, problem):
+    with pytest.raises(DataError, match=problem):
+        mrr(tmp_path, run)
+
+
+@pytest.mark.parametrize("name", ["x.run", "x.run.gz", "x.run.zst"])
+def test_packed_files_are_read(tmp_path, name):
+    from ltr.files import write_lines
+
+    write_lines(tmp_path / name, RUN.encode().splitlines())
+    assert read_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]
+
+
+def test_the_longest_ids_are_read_whole(tmp_path):
+    long = "d" * LONGEST_TOKEN
+    run = written(tmp_path, f"1 Q0 {long} 1 1 t\n1 Q0 {long[1:]} 1 2 t\n")[0]
+    assert as_tokens(read_run(run).docs) == [long.encode(), long[1:].encode()]
+
+
+def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
+    lines = [f"{topic} Q0 doc{topic}-{place} {place} {-place} tag\n" for topic in range(300) for place in range(200)]
+    lines[41_000] = "# a comment in the middle\n"
+    run = written(tmp_path, "".join(lines))[0]
+    assert run.stat().st_size > 1 << 20
+    found = read_run(run)
+    assert found.lines.tolist() == [number for number in range(1, 60_001) if number != 41_001]
+    assert as_tokens(found.docs) == [line.split()[2].encode() for line in lines if "#" not in line]
+    assert found.topics.tolist() == [int(line.split()[0]) for line in lines if "#" not in line]
+
+
+def test_regular_lines_and_odd_lines_are_read_the_same(tmp_path):
+    run, _ = random_files(random.Random(2))
+    regular = read_run(written(tmp_path, "".join(run))[0])
+    odd = read_run(written(tmp_path, "".join(run) + "#\n")[0])
+    assert as_tokens(regular.docs) == as_tokens(odd.docs)
+    for column in ("topics", "values", "lines", "hashes"):
+        assert getattr(regular, column).tolist() == getattr(odd, column).tolist()
+
+
+def test_documents_with_one_hash_are_told_apart(tmp_path):
+    run, qrels = random_files(random.Random(3))
+    paths = written(tmp_path, "".join(run), "".join(qrels))
+    topics = {}
+    truth = read_qrels(paths[1], topics)
+    retrieved = read_run(paths[0], topics)
+    expected = judged(retrieved, truth)
+    alike = [replace(each, hashes=np.zeros_like(each.hashes)) for each in (retrieved, truth)]
+    found = judged(*alike)
+    assert found.grades.tolist() == expected.grades.tolist()
+    assert found.is_retrieved.tolist() == expected.is_retrieved.tolist()
+
+
+def test_a_hash_does_not_follow_from_the_width_of_the_words():
+    narrow, wide = as_words([b"abc"]), as_words([b"abc", b"a document with a longer name"])[:1]
+    assert hashed(narrow).tolist() == hashed(wide).tolist()
+
+
+def test_the_place_of_a_row_is_its_line_in_the_run_or_the_qrels(tmp_path):
+    candidates = read_ranked(*written(tmp_path, RUN, QRELS + "301 0 d8 1\n")).groups.candidates
+    places = {candidates.name_texts[name]: candidates.place(row) for row, name in enumerate(candidates.names.tolist())}
+    assert [Path(places[name][0]).name for name in ("d1", "d3", "d8")] == ["x.run", "x.run", "x.qrels"]
+    assert [places[name][1] for name in ("d1", "d3", "d8")] == [1, 3, 3]
+
+
+def plainly_read(content):
+    """What a loop over the lines makes of a run; None where a line cannot be read."""
+    found = []
+    for line in content.split(b"\n"):
+        tokens = line.split()
+        if not tokens or tokens[0].startswith(b"#"):
+            continue
+        try:
+            line.decode()
+            score = float(tokens[4])
+        except (ValueError, IndexError):
+            return None
+        if b"\0" in line or b"_" in tokens[4] or not np.isfinite(score):
+            return None
+        found.append((tokens[0], tokens[2], score))
+    return found if found and len({pair[:2] for pair in found}) == len(found) else None
+
+
+def damaged(content, draw):
+    """The content with some bytes changed, cut out or put in."""
+    odd = [b" ", b"\t\t", b"\n", b"\r\n", b"# ", b"\x0b", b"\x1c", b"inf", b"\xff", "\u2028".encode(), b"\0"]
+    for _ in range(draw.randrange(1, 4)):
+        place = draw.randrange(5, len(content))
+        content = content[:place] + draw.choice([*odd, b""]) + content[place + draw.randrange(3) :]
+    return content
+
+
+def test_a_damaged_run_is_read_as_a_plain_loop_reads_it_or_refused(tmp_path):
+    draw, outcomes = random.Random(7), set()
+    whole = b"".join(b"%d Q0 doc%d %d %d.5 t\n" % (topic, doc, doc, doc) for topic in range(3) for doc in range(6))
+    for _ in range(800):
+        content, topics = damaged(whole, draw), {}
+        path = tmp_path / "x.run"
+        path.write_bytes(content)
+        try:
+            entries = read_run(path, topics)
+        except DataError:
+            found = None
+        else:
+            names = [list(topics)[code] for code in entries.topics.tolist()]
+            found = list(zip(names, as_tokens(entries.docs), entries.values.tolist(), strict=True))
+        assert found == plainly_read(content), content
+        outcomes.add(found is None)
+    assert outcomes == {True, False}
