@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         DiskError,
         FileError,
         LtrError,
+        ResumeError,
         RunError,
         SampleError,
         ThresholdError,
         UnknownNameError,
         UsageError,
     )
+    from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
     from ltr.groups import Candidates, Groups, read_groups
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ltr.significance import holm, paired_t_p, permutation_p
     from ltr.starter import write_starter
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
-    from ltr.train import TrainConfig, fit
+    from ltr.train import Diagnosis, TrainConfig, diagnose, fit
     from ltr.validate import Finding, Report, validate_run, validate_samples
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
@@ -74,12 +76,14 @@ _HOMES = {
         "DiskError",
         "FileError",
         "LtrError",
+        "ResumeError",
         "RunError",
         "SampleError",
         "ThresholdError",
         "UnknownNameError",
         "UsageError",
     ),
+    "ltr.estimator": ("ListwiseRanker",),
     "ltr.exchange": ("export",),
     "ltr.features": (
         "Context",
@@ -140,7 +144,9 @@ _HOMES = {
         "bootstrap_mean",
     ),
     "ltr.train": (
+        "Diagnosis",
         "TrainConfig",
+        "diagnose",
         "fit",
     ),
     "ltr.validate": (
@@ -161,6 +167,7 @@ __all__ = [
     "Context",
     "DataConfig",
     "DataError",
+    "Diagnosis",
     "DiskError",
     "EvaluateConfig",
     "Evaluation",
@@ -170,12 +177,14 @@ __all__ = [
     "Finished",
     "Groups",
     "Interval",
+    "ListwiseRanker",
     "LtrError",
     "Measured",
     "Model",
     "Ranker",
     "Ranking",
     "Report",
+    "ResumeError",
     "Router",
     "RunConfig",
     "RunError",
@@ -192,6 +201,7 @@ __all__ = [
     "bootstrap_difference",
     "bootstrap_mean",
     "compare_runs",
+    "diagnose",
     "evaluate",
     "evaluate_router",
     "evaluate_run",

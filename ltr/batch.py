@@ -36,15 +36,12 @@ from ltr.features import FittedFeatures
 from ltr.files import AnyPath, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
-from ltr.pipeline import RunResult, Watch, prepare, read, run
+from ltr.pipeline import RunResult, prepare, read, run
 from ltr.records import curves, lines, metrics
-from ltr.train import Epoch
+from ltr.resuming import Keeper
+from ltr.train.config import OnEpoch, ignore
 
 Clock = Callable[[], float]
-
-
-def ignore(epoch: Epoch) -> None:
-    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +58,27 @@ def run_and_save(
     directory: AnyPath,
     *,
     overwrite: bool = False,
-    on_epoch: Watch = ignore,
+    resume: bool = False,
+    on_epoch: OnEpoch = ignore,
     clock: Clock = time.perf_counter,
 ) -> Finished:
-    """Run the config and keep all of it in the directory; run.json is written last."""
+    """Run the config and keep all of it in the directory; run.json is written last.
+
+    `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
+    write it again.
+    """
     start = clock()
-    refuse_taken(directory, overwrite=overwrite)
-    result = run(config, on_epoch=on_epoch)
+    refuse_taken(directory, overwrite=overwrite or resume)
+    keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
+    result = run(config, on_epoch=keeper, begin=keeper.begin)
     known = record(result, Path(directory))  # before anything of an older run is removed
-    home = claim(directory, overwrite=overwrite)
+    home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
     computed = clock() - start
     save(result, home)
     timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
     write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-    write_record(home, {**known, "timings": timings})
+    write_record(home, {**known, "timings": timings, "task": keeper.task})
+    keeper.finish()
     return Finished(home, result, clock() - start)
 
 
@@ -82,7 +86,9 @@ def save(result: RunResult, home: Path) -> None:
     """Everything of a run but its log and record."""
     save_router(home, result.router)
     write_text(home / CONFIG, render(relocated(result.config, home)))
-    write_history(home, result.model.training.history.tolist())
+    watched = result.model.training.watched
+    values = [] if watched is None else watched.values.tolist()
+    write_history(home, result.model.training.history.tolist(), values)
     write_metrics(home, metrics(result.measured), lines(result.measured, result.router), curves(result.measured))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
@@ -167,11 +173,16 @@ def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
 
 
 def run_all(
-    configs: Sequence[RunConfig], root: AnyPath, *, overwrite: bool = False, on_epoch: Watch = ignore
+    configs: Sequence[RunConfig],
+    root: AnyPath,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    on_epoch: OnEpoch = ignore,
 ) -> Iterator[Finished]:
     """The runs of the configs, in order, each in a directory of root named after it."""
     homes = directories(configs, root)
     for home in homes:  # before the first of them has taken its hours
-        refuse_taken(home, overwrite=overwrite)
+        refuse_taken(home, overwrite=overwrite or resume)
     for config, home in zip(configs, homes, strict=True):
-        yield run_and_save(config, home, overwrite=overwrite, on_epoch=on_epoch)
+        yield run_and_save(config, home, overwrite=overwrite, resume=resume, on_epoch=on_epoch)

@@ -7,7 +7,6 @@ time: whatever is wrong with it, vectors are computed anew, and one warning says
 import hashlib
 import os
 import sqlite3
-import sys
 import threading
 import time
 import warnings
@@ -40,17 +39,6 @@ class CacheInfo:
     path: Path
     vectors: int
     size: int  # bytes on disk
-
-
-def cache_directory() -> Path:
-    """LTR_CACHE_DIR, else where this platform keeps what can be made again."""
-    if own := os.environ.get("LTR_CACHE_DIR"):
-        return Path(own)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "ltr", "Cache")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ltr"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ltr")
 
 
 def key_of(identity: Iterable[str], text: str) -> bytes:

@@ -15,11 +15,11 @@ from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.metrics.presets import PresetName
 from ltr.schema import Kind
-from ltr.train import TRAINERS, TrainConfig
+from ltr.train import LOSS, TRAINERS, TrainConfig
 
 LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000
-PATHS = ("train", "test", "tools", "graphs")
+PATHS = ("train", "valid", "test", "tools", "graphs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,12 @@ class DataConfig:
 
     train: str | tuple[str, ...] = ()
     """Samples to learn from: files or globs."""
+    valid: str | tuple[str, ...] | float | None = None
+    """Samples that stop the training and choose l2: files, globs, or a share of the training traces."""
     test: str | tuple[str, ...] | float | None = None
     """Samples to measure on: files, globs, or a share of the training traces, drawn by the seed."""
+    split: Literal["trace", "time"] = "trace"
+    """How shares and folds are taken out: by trace, drawn by the seed; or the latest traces, by time."""
     tools: str | None = None
     """A catalogue that gives the texts of tools."""
     graphs: str | None = None
@@ -37,8 +41,10 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         wrong = [f"{key} is blank; a path is needed" for key in PATHS if _has_blank(getattr(self, key))]
-        if isinstance(self.test, float) and not 0 < self.test < 1:
-            wrong.append(f"test {self.test} is not a share between 0 and 1")
+        for name in ("valid", "test"):
+            share = getattr(self, name)
+            if isinstance(share, float) and not 0 < share < 1:
+                wrong.append(f"{name} {share} is not a share between 0 and 1")
         if wrong:
             raise ValueError(*wrong)
 
@@ -148,6 +154,8 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
         (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
+    watched = train.get("metric") if isinstance(train, dict) else None
+    lookups.append((("train", "metric"), watched, lambda name: name == LOSS or named(name)))
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
     lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
     features = _listed(value.get("features"))

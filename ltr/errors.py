@@ -30,6 +30,24 @@ class ThresholdError(RunError):
     """A result that is below what was asked for."""
 
 
+class ResumeError(RunError):
+    """Work that cannot go on, because it is no longer the same: where it was begun, and what differs."""
+
+    def __init__(self, path: str, differences: tuple[str, ...]) -> None:
+        super().__init__(path, differences)
+
+    def lines(self) -> list[str]:
+        """A line for what is wrong, and one for each difference."""
+        path, differences = self.args
+        told = list(differences[:MOST_PROBLEMS_SHOWN])
+        unseen = len(differences) - len(told)
+        begun = f"{path}: cannot go on, what was begun there is not what is asked for; add --overwrite to start anew"
+        return [begun, *told, *([f"and {unseen} more"] if unseen else [])]
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines())
+
+
 class UnknownNameError(UsageError):
     """A plug-in asked for by a name that nobody registered."""
 

@@ -41,7 +41,8 @@ def exported_samples(source: AnyPath) -> Exported:
 def exported_run(directory: Path) -> Exported:
     """What the run was measured on, as its model ranks it; refused when that is no longer the same data."""
     router, config = load_router(directory), load_config(directory / CONFIG)
-    train, test, _ = load(config)
+    loaded = load(config)
+    train, test = loaded.train, loaded.test
     groups = train[0] if test is None else test
     phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)
     metrics: dict[str, Any] = msgspec.json.decode(read_bytes(directory / METRICS, limit=LARGEST_METRICS))

@@ -10,17 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_column,
     as_matrix,
     as_offsets,
     as_weights,
+    code_sums,
     group_sums,
     runs,
 )
+from ltr.compiled import for_passes
 from ltr.errors import DataError
 
+TARGETS = ("onehot", "label", "gain")
+LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
 
@@ -56,14 +61,26 @@ def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
     return np.exp(log_softmax(scores, offsets))
 
 
-def targets(labels: FloatArray, offsets: IntArray) -> FloatArray:
-    """Each group's labels shared out to sum 1: t_i = y_i / sum_j y_j; every group needs a positive.
+def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> FloatArray:
+    """Each group's labels shared out to sum 1: t_i = g(y_i) / sum_j g(y_j); every group needs a positive.
+
+    g(y) is y for `label`, 1 where y > 0 for `onehot`, 2^y - 1 for `gain`.
 
     >>> targets(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0, 3, 4]))
     array([0. , 0.5, 0.5, 1. ])
+    >>> targets(np.array([0.0, 1.0, 2.0]), np.array([0, 3]), of="gain")
+    array([0.  , 0.25, 0.75])
     """
     largest = np.repeat(np.maximum.reduceat(labels, offsets[:-1]), np.diff(offsets))
-    shares = labels / largest  # a sum of labels near the largest float would overflow
+    if of == "onehot":
+        shares = (labels > 0).astype(np.float64)
+    elif of == "gain":
+        least = np.maximum(largest, 1.0)  # 2^y over 2^largest: neither overflows nor loses small labels
+        shares = (
+            np.expm1(labels * np.log(2)) if largest.max() < LARGEST_POWER else np.exp2(labels - least) - np.exp2(-least)
+        )
+    else:
+        shares = labels / largest  # a sum of labels near the largest float would overflow
     return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
 
 
@@ -84,6 +101,7 @@ class Trainable:
     weights: FloatArray  # (groups,), sum 1
     shares: FloatArray  # (rows,): targets times the group's weight
     skipped: Skipped
+    trains: BoolArray  # (groups given,): which of them are these
 
     @property
     def groups(self) -> int:
@@ -92,7 +110,12 @@ class Trainable:
 
 
 def trainable(
-    phi: npt.ArrayLike, labels: npt.ArrayLike, offsets: npt.ArrayLike, *, weights: npt.ArrayLike | None = None
+    phi: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    weights: npt.ArrayLike | None = None,
+    targets_are: str = "label",
 ) -> Trainable:
     """The checked groups that can train, in their order; nothing is copied when all of them can."""
     phi, offsets = as_matrix("phi", phi, offsets)
@@ -114,7 +137,16 @@ def trainable(
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, targets(labels, offsets) * np.repeat(masses, np.diff(offsets)), skipped)
+    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses, targets_are), skipped, trains)
+
+
+def _shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, of: str) -> FloatArray:
+    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
+    shares = np.empty(len(labels))
+    for first, last in runs(offsets, RUN_NUMBERS):
+        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
+        np.multiply(targets(labels[rows], own, of=of), np.repeat(masses[first:last], np.diff(own)), out=shares[rows])
+    return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +173,8 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
     """
+    if for_passes(groups.phi.shape[1], len(groups.phi)):
+        return derivatives(groups, w, scale)
     loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -157,6 +191,8 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     (0.693147, array([-0.5]), array([[0.25]]))
     """
     features = groups.phi.shape[1]
+    if kernels := for_passes(features, len(groups.phi)):
+        return Derivatives(*kernels.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale))
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -165,6 +201,23 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
         loss, gradient = loss + part.loss, gradient + part.gradient
         hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
     return Derivatives(loss, gradient, hessian)
+
+
+def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
+    """Of each cluster of groups the part it has in the gradient, (clusters, features): weight X'(p - t), summed.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
+    array([[-0.5]])
+    """
+    count = int(clusters.max()) + 1
+    found = np.zeros((count, len(w)))
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        slopes = np.add.reduceat(part.x * (part.p - groups.shares[run.rows]), run.starts, axis=1)
+        for place, column in enumerate(slopes):
+            found[:, place] += code_sums(clusters[run.groups], column, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +273,8 @@ def deviations(groups: Trainable) -> FloatArray:
     array([1., 0.])
     """
     units = _units(groups)
+    if kernels := for_passes(len(units), len(groups.phi)):
+        return units * np.sqrt(kernels.squares(groups.phi, groups.offsets, units) / len(groups.phi))
     squares = np.zeros(len(units))
     for run in passes(groups):
         x = centred_columns(groups, run, units)
@@ -245,6 +300,9 @@ def row_deviations(groups: Trainable) -> FloatArray:
 def _units(groups: Trainable) -> FloatArray:
     """A power of two above each column's largest step inside a group: over it, exactly, squares stay in range."""
     largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])
-    for run in passes(groups):
-        largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
+    if kernels := for_passes(len(largest), len(groups.phi)):
+        largest = np.maximum(largest, kernels.steps(groups.phi, groups.offsets))
+    else:
+        for run in passes(groups):
+            largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
     return np.ldexp(1.0, np.frexp(largest)[1])

@@ -10,6 +10,7 @@ from ltr.baselines import BestFeature, Rules, evaluate_as, measure
 from ltr.config import RunConfig
 from ltr.errors import DataError, UsageError
 from ltr.files import AnyPath
+from ltr.folds import CrossValidation
 from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
 from ltr.intervals import intervals, resampled_units
@@ -39,6 +40,7 @@ class Measured:
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
     best: BestFeature | None = None  # the column that the baseline of that name ranks by
     parts: Parts | None = None
+    folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
-from ltr.listwise import Skipped, scores
+from ltr.listwise import Skipped, Slope, scores
 
 
 class Optimum(StrEnum):
@@ -29,6 +29,16 @@ class Fitted:
     epochs: int  # of descent, or steps of newton
     optimum: Optimum = Optimum.NOT_REACHED
     escape: FloatArray | None = None  # (features,): the direction along which no optimum exists
+    at_end: Slope | None = None  # of the data at w, by columns of unit deviation, where it is known
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What validation data said, epoch by epoch."""
+
+    metric: str
+    values: FloatArray  # (epochs,)
+    best_epoch: int  # counted from 1: its w is the one returned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,7 @@ class Training:
     not_identified: FloatArray  # (directions, features): along them no probability changes, to 1e-12 of the
     # curvature; of descent with more than 256 columns only the constant ones are looked for
     deviations: FloatArray | None = None  # (features,) that columns were divided by; all but w is told in that scale
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)

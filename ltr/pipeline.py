@@ -1,13 +1,20 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
-import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-import numpy as np
-
-from ltr.arrays import FloatArray, IntArray
-from ltr.artifacts import Router, fit_digest, load_columns, nameless, sidecar, state_of
+from ltr.arrays import FloatArray
+from ltr.artifacts import (
+    Router,
+    fit_digest,
+    load_columns,
+    nameless,
+    refuse_other_columns,
+    sidecar,
+    state_of,
+    training_document,
+)
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
@@ -17,11 +24,14 @@ from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import STDIN, digest, expand
-from ltr.groups import Groups, key_order, read_groups, select
+from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, settled, validation
+from ltr.groups import Candidates, Groups, key_order, read_groups
 from ltr.measured import Measured, measured_groups, rules
 from ltr.metrics import all_named
-from ltr.model import Model, direction_text
-from ltr.train import Epoch, fit
+from ltr.model import Model
+from ltr.splits import taken_out
+from ltr.train import Diagnosis, Progress, TrainConfig, diagnose, fit
+from ltr.train.config import OnEpoch, ignore
 from ltr.validate import quick_findings
 
 
@@ -39,6 +49,15 @@ class Prepared:
         """The names of the columns of phi."""
         return self.features.names if self.features else nameless(self.phi.shape[1])
 
+    def applied(self, candidates: Candidates) -> FloatArray:
+        """The columns of candidates that were not trained on."""
+        if candidates.features is None and self.features is not None:
+            return self.features(candidates)
+        if candidates.features is None:
+            raise DataError("the training samples bear ready numbers; the others need them too")
+        refuse_other_columns(self.names, candidates)
+        return candidates.features
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -52,60 +71,95 @@ class RunResult:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run reads."""
+
+    train: tuple[Groups, FittedFeatures | None]  # with the state they bear
+    valid: Groups | None
+    test: Groups | None
+    warnings: tuple[str, ...]  # what is odd about them
+
+
 APPLIED = (
     "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
     "samples, the weights trust them too much"
 )
 STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
-Watch = Callable[[Epoch], None]
+Begin = Callable[[Loaded], Progress | None]
 
 
-def run(config: RunConfig, *, on_epoch: Watch = lambda epoch: None) -> RunResult:
-    """Learn from the training samples, rank the test samples, measure."""
-    train, test, warnings = load(config)
-    prepared = prepare(config, *train)
-    model = fit(
-        prepared.phi,
-        prepared.groups.labels,
-        prepared.groups.offsets,
-        config.train,
-        weights=prepared.groups.weights,
-        on_epoch=on_epoch,
-    )
-    best = best_feature(prepared.names, prepared.phi, prepared.groups.labels, prepared.groups.offsets)
-    router = new_router(config, prepared, model, best)
-    measured = evaluate_router(router, test or prepared.groups, config, phi=None if test else prepared.phi)
-    measured = replace(measured, split="test" if test else "train")
-    warnings += (*prepared.warnings, *doubts(router, test.candidates if test else train[0].candidates))
-    told = tuple(dict.fromkeys((*warnings, *nothing_right(measured.evaluation))))
-    return RunResult(decided(config, prepared), router, model, prepared.groups, measured, told)
+def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda loaded: None) -> RunResult:
+    """Learn from the training samples, rank the test samples, measure; begin tells where to go on from."""
+    loaded = load(config)
+    progress = begin(loaded)
+    prepared = prepare(config, *loaded.train)
+    folds = cross_validate(config, *_foldable(config, loaded)) if config.train.folds else None
+    held = None if loaded.valid is None else validation(config, loaded.valid, prepared.applied(loaded.valid.candidates))
+    groups = prepared.groups
+    settings = settled(config, prepared.phi, groups, folds, held)
+    given = (prepared.phi, groups.labels, groups.offsets, settings)
+    model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
+    traces = groups.candidates.traces
+    diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
+    router = new_router(settings, prepared, model, diagnosis, folds)
+    test = loaded.test
+    measured = evaluate_router(router, test or groups, config, phi=None if test else prepared.phi)
+    measured = replace(measured, split="test" if test else "train", folds=folds)
+    known = (*loaded.warnings, *prepared.warnings, *doubts(router, (test or loaded.train[0]).candidates))
+    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
+    return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
 
-def load(config: RunConfig) -> tuple[tuple[Groups, FittedFeatures | None], Groups | None, tuple[str, ...]]:
-    """Training groups with the state they bear, test groups, and what is odd about the two."""
+def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise]:
+    """The training groups, and how each fold makes its columns: anew, of nothing but the fold."""
+    groups, state = loaded.train
+    refuse_fitted(state, "folds are asked for")
+
+    def featurise(learned: Groups) -> tuple[FloatArray, Callable[[Candidates], FloatArray]]:
+        prepared = prepare(config, learned, state)
+        return prepared.phi, prepared.applied
+
+    return groups, featurise
+
+
+def load(config: RunConfig) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces."""
     data = config.data
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
     train, state = read(data.train, data)
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
-    if isinstance(data.test, float):
-        if state is not None:
-            raise UsageError(
-                "test is a share, and the samples bear features, or vectors of texts, fitted on all of them; "
-                "name a file of test samples"
-            )
-        kept, drawn = _split((train, state), data.test, config.seed)
-        return kept, drawn, _warnings(kept[0], drawn)
-    test = None if data.test is None else read(data.test, data)[0]
-    return (train, state), test, _warnings(train, test)
+    held: dict[str, Groups] = {}
+    options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if isinstance(asked, float):
+            refuse_fitted(state, f"{name} is a share")
+            train, held[name] = taken_out(train, asked, name, **options)
+        elif asked is not None:
+            held[name] = read(asked, data)[0]
+    warnings = _warnings(train, held.get("test"), held.get("valid"))
+    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
 
 
-def _warnings(train: Groups, test: Groups | None) -> tuple[str, ...]:
+def _warnings(train: Groups, test: Groups | None, valid: Groups | None) -> tuple[str, ...]:
+    """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
     found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    shared = [] if valid is None else [each for each in quick_findings(train, valid) if each.code.startswith("overlap")]
+    found += [f"{each.code}: validation data: {each.message}" for each in shared]
     if train.candidates.features is not None and not train.candidates.fit:
         found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
+
+
+def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
+    """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
+    if state is not None:
+        raise UsageError(
+            f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
+            "name a file of samples instead"
+        )
 
 
 def read(
@@ -165,26 +219,17 @@ def encoder_name(config: RunConfig) -> str:
     return best_installed() if config.encoder == AUTO else config.encoder
 
 
-def new_router(config: RunConfig, prepared: Prepared, model: Model, best: BestFeature) -> Router:
+def new_router(
+    settings: TrainConfig, prepared: Prepared, model: Model, diagnosis: Diagnosis, folds: CrossValidation | None
+) -> Router:
     """What is kept of a training: weights, features, and what is known about them."""
-    known, names = model.training, prepared.names
-    training = {
-        "groups": known.groups,
-        "groups_one_candidate": known.skipped.one_candidate,
-        "groups_no_positive": known.skipped.no_positive,
-        "epochs": known.epochs,
-        "objective": known.objective,
-        "gradient_norm": known.gradient_norm,
-        "gap_bound": known.gap_bound,
-        "optimum": known.optimum.value,
-        "deviations": None if known.deviations is None else known.deviations.tolist(),
-        "escape": None if known.escape is None else direction_text(known.escape, names),
-        "not_identified": [direction_text(direction, names) for direction in known.not_identified],
-        "best_feature": asdict(best),
-        "traces": marks(prepared.groups.candidates)[:MOST_MARKS],
-    }
-    kind = prepared.groups.candidates.kind
-    return Router(kind, names, model.w, prepared.features, asdict(config.train), training)
+    names, groups = prepared.names, prepared.groups
+    best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
+    training = training_document(model, diagnosis, names, best)
+    training["traces"] = marks(groups.candidates)[:MOST_MARKS]
+    if folds is not None:
+        training["folds"] = folds_document(folds, settings.metric)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings), training)
 
 
 def evaluate_router(
@@ -212,19 +257,3 @@ def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
         {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
     )
     return replace(config, features=features, encoder=prepared.features.encoder.name)
-
-
-def _split(
-    train: tuple[Groups, FittedFeatures | None], share: float, seed: int
-) -> tuple[tuple[Groups, FittedFeatures | None], Groups]:
-    """The groups of a share of the traces taken out: those whose ids hash lowest with the seed."""
-    groups, state = train
-    trace_ids = groups.candidates.trace_ids
-    drawn = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
-    count = round(share * len(trace_ids))
-    if not 0 < count < len(trace_ids):
-        raise UsageError(f"test {share}: a share of {len(trace_ids)} traces leaves one side empty")
-    limit = sorted(drawn)[count]
-    is_test = np.array([mark < limit for mark in drawn])[groups.candidates.traces]
-    kept: IntArray = np.flatnonzero(~is_test)
-    return (select(groups, kept), state), select(groups, np.flatnonzero(is_test))

@@ -144,6 +144,10 @@ def metrics(measured: Measured) -> dict[str, Any]:
     flat |= {f"{name}.num_queries": count for name, count in fewer_queries(result).items()}
     for name, (worst, best) in ranges(measured).items():
         flat |= {f"worst.{name}": worst, f"best.{name}": best}
+    if measured.folds is not None:
+        flat |= {f"folds.{metric}": mean for metric, mean in measured.folds.pooled.means.items()}
+        for place, fold in enumerate(measured.folds.folds, start=1):
+            flat |= {f"folds.{place}.{metric}": mean for metric, mean in fold.means.items()}
     flat |= {**measured.counts, **_uncertainty(measured)}
     flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
     flat |= _by_part(measured)

@@ -181,3 +181,17 @@ def all_orders(scores, labels):
     blocks = [[label for _, label in block] for _, block in groupby(ranked, key=lambda pair: pair[0])]
     orders = product(*(Counter(permutations(block)).items() for block in blocks))
     return [(sum((block for block, _ in each), ()), prod(count for _, count in each)) for each in orders]
+
+
+def conditional_logit(w, phi, labels, offsets):
+    """Of each group the gradient of its log likelihood, and the sum of their information, by loops."""
+    slopes, information = [], np.zeros((phi.shape[1], phi.shape[1]))
+    for rows in slices(offsets):
+        x, t = phi[rows], labels[rows] / labels[rows].sum()
+        p = np.exp(x @ w - (x @ w).max())
+        p /= p.sum()
+        mean = p @ x
+        slopes.append((t - p) @ x)
+        for row, share in zip(x, p, strict=True):
+            information += share * np.outer(row - mean, row - mean)
+    return np.array(slopes), information

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.cache import FILE, VectorCache, cache_directory, key_of
+from ltr.cache import FILE, VectorCache, key_of
 from ltr.cli import app
 from ltr.errors import LtrWarning
+from ltr.files import cache_directory
 from tests.builders import run_app
 
 ROOT = Path(__file__).parent.parent

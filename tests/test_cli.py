@@ -578,8 +578,9 @@ def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_
     cli.on_terminal(80)
     said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite")
     plain = re.sub(r"[-+]?[0-9.]*[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
+    head, _, tail = re.sub(" +", " ", plain).partition("learned from")
     assert (
-        re.sub(" +", " ", plain)
+        head
         == """# queries, # candidates (test data)
  top# top# MRR
 trained # # #
@@ -594,17 +595,20 @@ top# #: good (usable above #, good above #, excellent above #)
 fewer than # queries: differences of a few hundredths are chance
 top# over best feature: # [#, #] (# %, by trace)
 
-feature weight
-tool.rel #
-tool.hist #
-tool.coop #
-tool.struct #
+feature weight worth
+tool.rel # #
+tool.hist # #
+tool.coop # #
+tool.struct # #
 
-learned from # groups by descent, l# #, # epochs: objective #, at
- most # above the optimum
-kept in run/ (# s)
 """
     )
+    assert tail.startswith(" # groups by descent, l# #, # epochs: objective #,\n # above the optimum\n")
+    told = " ".join(tail.split())
+    assert "no standard errors: without a penalty the loss falls for ever along tool.coop" in told
+    assert "note: descent ended # above the optimum, #% of all there is to gain over w = #" in told
+    assert "note: tool.rel and tool.struct say nearly the same (correlation #): read their weights together" in told
+    assert tail.endswith("kept in run/ (# s)\n")
 
 
 def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):

@@ -210,7 +210,7 @@ def test_columns_are_read_alone(cli):
     "config, told",
     [
         ("trian: 3", "ltr.yaml:1:1: trian: unknown key; did you mean train?"),
-        ("data: {train: s.jsonl}\ntrain: {l2: abc}", "ltr.yaml:2:9: train.l2: 'abc' is not a number"),
+        ("data: {train: s.jsonl}\ntrain: {l2: abc}", "ltr.yaml:2:9: train.l2: 'abc' is not a number or a list"),
         ("data: {train: s.jsonl}\nkind: graph", "the config says kind graph; the samples are tools"),
         ("{}", "no training samples: name files, or set data.train in the config"),
         ("data: {train: s.jsonl, test: 0.001}", "test 0.001: a share of 4 traces leaves one side empty"),

@@ -10,8 +10,8 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "report", "compare", "exchange", "bench", "starter"],
-    ["explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "parts", "estimator"],
+    ["batch", "resuming", "report", "compare", "exchange", "bench", "starter"],
+    ["explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "folds", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],
@@ -19,6 +19,7 @@ LAYERS = [
     ["importers", "exporters"],
     [
         "offers",
+        "splits",
         "truth",
         "groups",
         "catalogues",
@@ -37,10 +38,11 @@ LAYERS = [
         "model",
         "ranking",
         "listwise",
+        "compiled",
     ],
     ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
-DATA_SIDE = {"offers", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
+DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {
     "baselines",
     "intervals",
@@ -52,6 +54,7 @@ NUMBER_SIDE = {
     "model",
     "ranking",
     "listwise",
+    "compiled",
 }
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = sorted(

@@ -73,12 +73,13 @@ def test_the_config_comes_back_with_everything_decided(tools):
 
 
 def test_a_share_of_the_traces_is_taken_out_by_the_seed(tools):
-    (train, _), test, _ = load(with_data(tools, test=0.2))
+    loaded = load(with_data(tools, test=0.2))
+    train, test = loaded.train[0], loaded.test
     held = set(train.candidates.trace_ids), set(test.candidates.trace_ids)
     assert (len(held[0]), len(held[1]), held[0] & held[1]) == (24, 6, set())
-    again = load(with_data(tools, test=0.2))[1]
+    again = load(with_data(tools, test=0.2)).test
     assert set(again.candidates.trace_ids) == held[1]
-    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1))[1]
+    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test
     assert set(other.candidates.trace_ids) != held[1]
 
 
@@ -86,7 +87,7 @@ def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
     lines = list(tool_lines(seed=1, traces=30))
     shuffled = write_lines(tmp_path / "shuffled.jsonl", np.random.default_rng(0).permutation(lines).tolist())
     drawn = [
-        set(load(with_data(tools, train=str(path), test=0.3))[1].candidates.trace_ids)
+        set(load(with_data(tools, train=str(path), test=0.3)).test.candidates.trace_ids)
         for path in (tools.data.train, shuffled)
     ]
     assert drawn[0] == drawn[1]
@@ -99,7 +100,8 @@ def test_a_share_that_leaves_a_side_empty_is_refused(tools, share):
 
 
 def test_texts_of_the_test_share_are_not_learned_from(tools):
-    (train, _), test, _ = load(with_data(tools, test=0.2))
+    loaded = load(with_data(tools, test=0.2))
+    train, test = loaded.train[0], loaded.test
     lines = list(tool_lines(seed=1, traces=30))
     held = set(test.candidates.trace_ids)
     own = {line["query"] for line in lines if line["trace_id"] not in held}
@@ -111,7 +113,7 @@ def test_texts_of_the_test_share_are_not_learned_from(tools):
 
 
 def codes_of_warnings(config):
-    return [warning.partition(":")[0] for warning in load(config)[2]]
+    return [warning.partition(":")[0] for warning in load(config).warnings]
 
 
 def test_what_training_and_test_data_share_is_warned_about(tools, tmp_path):
@@ -155,7 +157,7 @@ def test_ready_numbers_do_not_take_other_features_from_the_config(tmp_path):
     lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
     config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), features=("tool.rel",))
     with pytest.raises(UsageError, match="the samples bear the ready features x1; the config names tool.rel"):
-        prepare(config, *load(config)[0])
+        prepare(config, *load(config).train)
 
 
 def test_a_kind_that_is_not_that_of_the_samples_is_refused(tools):

@@ -15,6 +15,8 @@ NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise",
 ORDERS = {
     "ranking.py",
     "arrays.py",  # codes with their places
+    "splits.py",  # traces by time, or by a hash of their id
+    "train/path.py",  # penalties, the largest first
     "groups.py",  # rows by group and name, where no score is known
     "columns.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner

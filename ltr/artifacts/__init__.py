@@ -1,7 +1,14 @@
 """What stays on disk: models, featurised columns, runs."""
 
+from ltr.artifacts.checkpoints import (
+    drop_checkpoints,
+    read_progress,
+    read_task,
+    refuse_other_task,
+    write_checkpoint,
+)
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, state_of, write_featurized
-from ltr.artifacts.model import Router, load_router, nameless, save_router
+from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
@@ -10,6 +17,7 @@ from ltr.artifacts.run import (
     claim,
     inputs,
     machine,
+    recorded_task,
     refuse_changed,
     refuse_taken,
     refuse_unwritable,
@@ -19,6 +27,7 @@ from ltr.artifacts.run import (
     write_record,
 )
 from ltr.artifacts.state import fit_digest
+from ltr.artifacts.training import training_document
 
 __all__ = [
     "CONFIG",
@@ -27,6 +36,7 @@ __all__ = [
     "TOOLS",
     "Router",
     "claim",
+    "drop_checkpoints",
     "fit_digest",
     "inputs",
     "load_columns",
@@ -34,13 +44,20 @@ __all__ = [
     "load_router",
     "machine",
     "nameless",
+    "read_progress",
+    "read_task",
+    "recorded_task",
     "refuse_changed",
+    "refuse_other_columns",
+    "refuse_other_task",
     "refuse_taken",
     "refuse_unwritable",
     "save_columns",
     "save_router",
     "sidecar",
     "state_of",
+    "training_document",
+    "write_checkpoint",
     "write_featurized",
     "write_history",
     "write_log",

@@ -3,17 +3,19 @@
 import hashlib
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ltr import __version__
+from ltr.artifacts.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
 from ltr.artifacts.model import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.columns import SourceFile
+from ltr.compiled import is_loaded
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files import (
     STDIN,
@@ -42,17 +44,18 @@ RUN, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS = (
 OURS = (RUN, MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS)  # run.json goes first, comes last
 EVALUATION = (METRICS, CURVES, PER_QUERY)
 FORMAT = "ltr-run/1"
-TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 
 def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> Path:
-    """The directory, made if it is not there, and emptied of what it holds of ours if that is to be overwritten."""
+    """The directory, made if it is not there, and emptied of what it holds of ours if that is to be overwritten.
+
+    Checkpoints stay: they may be of the run that is being written.
+    """
     for name in refuse_taken(directory, overwrite=overwrite, ours=ours):
-        remove(Path(directory, name))
+        if name != CHECKPOINTS:
+            remove(Path(directory, name))
     home = make_directory(directory)
-    for entry in home.iterdir():
-        if TEMPORARY.fullmatch(entry.name):  # of a run that was killed
-            remove(entry)
+    sweep(home)
     return home
 
 
@@ -72,11 +75,16 @@ def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = O
     except (OSError, ValueError) as error:
         raise DiskError(str(path), reason(error)) from error
     refuse_unwritable(path)
-    held = [name for name in ours if name in found]
-    foreign = [name for name in found if name not in ours and not TEMPORARY.fullmatch(name)]
+    is_trained = RUN in ours and CHECKPOINTS in found and holds_only_checkpoints(path / CHECKPOINTS)
+    begun = [CHECKPOINTS] if is_trained else []
+    known = (*ours, *begun)
+    held = [name for name in known if name in found]
+    foreign = [name for name in found if name not in known and not TEMPORARY.fullmatch(name)]
     is_begun = not foreign and RUN not in found and (CONFIG not in found or MODEL in found)
     if found and not (is_begun or (RUN in ours and _is_run(path))):
         raise UsageError(f"{path}: holds other things, such as {(foreign or held)[0]!r}; name another directory")
+    if held == [CHECKPOINTS] and not overwrite:
+        raise UsageError(f"{path}: holds a training that was broken off; add --resume to go on, or --overwrite")
     if held and not overwrite:
         raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
     return held
@@ -92,16 +100,21 @@ def refuse_unwritable(directory: Path) -> None:
 
 
 def _is_run(directory: Path) -> bool:
-    return _document(directory) is not None
+    return bool(_record(directory))
 
 
-def _document(directory: Path) -> dict[str, Any] | None:
-    """run.json, where the directory has one of ours."""
+def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
+    """The task of a complete run, as its record tells it; None without one."""
+    return _record(Path(directory)).get("task")
+
+
+def _record(directory: Path) -> dict[str, Any]:
+    """run.json; empty where there is none."""
     try:
         document = msgspec.json.decode(read_bytes(directory / RUN, limit=LARGEST_ARRAYS))
     except (msgspec.DecodeError, RecursionError, ValueError, FileError):
-        return None
-    return document if isinstance(document, dict) and document.get("format") == FORMAT else None
+        return {}
+    return document if isinstance(document, dict) and document.get("format") == FORMAT else {}
 
 
 def write_metrics(
@@ -114,9 +127,10 @@ def write_metrics(
     write_lines(Path(directory, PER_QUERY), encode_lines(queries))
 
 
-def write_history(directory: AnyPath, losses: Iterable[float]) -> None:
-    """history.jsonl: the loss of each epoch."""
-    lines = ({"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1))
+def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
+    """history.jsonl: the loss of each epoch, and what validation data said after it."""
+    lines = [{"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1)]
+    lines = [line | {"valid": value} for line, value in zip(lines, watched, strict=True)] if watched else lines
     write_lines(Path(directory, HISTORY), map(msgspec.json.encode, lines))
 
 
@@ -134,7 +148,7 @@ def write_record(directory: AnyPath, record: Mapping[str, Any]) -> None:
 
 def refuse_changed(file: Path) -> None:
     """Raise where run.json beside the file says that it was another when the run ended."""
-    record = _document(file.parent)
+    record = _record(file.parent)
     written = record.get("artifacts") if record else None
     expected = written.get(file.name) if isinstance(written, dict) else None
     if expected is not None and expected != _sha256(file):
@@ -166,10 +180,12 @@ def machine() -> dict[str, Any]:
 
     config: Any = np.show_config(mode="dicts")
     blas = config["Build Dependencies"]["blas"]
+    versions = {"numba": version("numba")} if is_loaded() else {}
     return {
         "ltr": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
+        **versions,
         "blas": f"{blas.get('name')} {blas.get('version')}",
         "cpu_features": config["SIMD Extensions"].get("found", []),
         "platform": platform.platform(),

@@ -28,9 +28,19 @@ from ltr.cli import (
 )
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible, warn
-from ltr.errors import ConfigError, DataError, DiskError, LtrError, LtrWarning, RunError, ThresholdError, UsageError
+from ltr.errors import (
+    ConfigError,
+    DataError,
+    DiskError,
+    LtrError,
+    LtrWarning,
+    ResumeError,
+    RunError,
+    ThresholdError,
+    UsageError,
+)
 
-EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, DiskError: 74}  # any other LtrError: 1
+EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -149,8 +159,8 @@ def exit_code(error: LtrError) -> int:
 
 
 def lines_of(error: LtrError) -> list[str]:
-    """A line for each problem of a config; one for anything else, whatever the names in it."""
-    return error.lines() if isinstance(error, ConfigError) else [str(error)]
+    """A line for each problem of a config, or difference to what was begun; else one, whatever the names in it."""
+    return error.lines() if isinstance(error, ConfigError | ResumeError) else [str(error)]
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:

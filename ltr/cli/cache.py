@@ -16,7 +16,8 @@ app = typer.Typer(help="The vectors kept on this machine between runs.", no_args
 @app.command()
 def info(shown: Shown = None) -> None:
     """Where the cache is, how many vectors it holds, how much of the disk it takes."""
-    from ltr.cache import VectorCache, cache_directory
+    from ltr.cache import VectorCache
+    from ltr.files import cache_directory
 
     show(VectorCache(cache_directory()).info(), shown)
 
@@ -24,7 +25,8 @@ def info(shown: Shown = None) -> None:
 @app.command()
 def clear(shown: Shown = None) -> None:
     """Remove the cache; what it held is shown, and computed anew when it is needed."""
-    from ltr.cache import VectorCache, cache_directory
+    from ltr.cache import VectorCache
+    from ltr.files import cache_directory
 
     show(VectorCache(cache_directory()).clear(), shown)
 

@@ -140,27 +140,67 @@ def gain_text(interval: "Interval") -> str:
 
 
 def weight_lines(result: "RunResult") -> list[str]:
-    """Each feature with its weight."""
-    weights = [f"{w:+.3f}" if w == 0 or 5e-4 <= abs(w) < 1e6 else f"{w:+.3g}" for w in result.router.w.tolist()]
-    return table(["feature", "weight"], zip(result.router.names, weights, strict=True), indent="")
+    """Each feature with its weight; where they can be told, the weight without a penalty with its interval, and z.
+
+    Worth is how far the optimum rises without the feature.
+    """
+    said, errors = result.router.training["weights"], result.router.training["errors"]
+    heads = {"weight": "weight"}
+    if errors["form"]:
+        heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
+    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
+    return table(["feature", *heads.values()], rows, flexible=0, indent="")
+
+
+def _cell(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
+    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, weight)
 
 
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
-    known, settings = result.router.training, result.config.train
-    steps = count(known["epochs"], "epoch" if settings.trainer == "descent" else "step")
-    how = f"{settings.trainer}, l2 {settings.l2:g}, {steps}"
+    known, settings = result.router.training, result.router.trainer
+    steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {steps}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]
+    lines += [*watched_lines(known), *fold_lines(result.measured)]
     skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
     if skipped:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
     if known["escape"]:
         lines.append(f"no optimum: the loss falls for ever along {visible(known['escape'])}; set an l2 above 0")
+    elif known["errors"]["form"] is None:
+        lines.append(f"no standard errors: {visible(known['errors']['reason'])}")
     if known["not_identified"]:
         lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
-    return lines
+    return [*lines, *(f"note: {visible(warning)}" for warning in known["warnings"])]
+
+
+def watched_lines(known: dict[str, Any]) -> list[str]:
+    """Which epoch validation data chose."""
+    watched = known["watched"]
+    if watched is None:
+        return []
+    best, metric = f"{watched['best']:.4f}", SHORT.get(watched["metric"], watched["metric"])
+    return [f"kept epoch {watched['best_epoch']:,}, the best on validation data: {metric} {best}"]
+
+
+def fold_lines(measured: "Measured") -> list[str]:
+    """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
+    if measured.folds is None:
+        return []
+    said = []
+    for name, mean in measured.folds.pooled.means.items():
+        values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
+        spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
+        said.append(f"{SHORT.get(name, name)} {number(mean)}{spread}")
+    chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
+    return [f"{len(measured.folds.folds)} folds by trace{chosen}: {', '.join(said)}"]
 
 
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
@@ -169,7 +209,7 @@ _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": 
 def _gap(known: dict[str, Any]) -> str:
     if known["optimum"] == "found":
         return ", the optimum"
-    return "" if known["gap_bound"] is None else f", at most {known['gap_bound']:.2g} above the optimum"
+    return "" if known["gap"] is None else f", {known['gap']:.2g} above the optimum"
 
 
 def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:

@@ -11,6 +11,7 @@ from ltr.cli.options import (
     DryRun,
     Overwrite,
     Quiet,
+    Resume,
     Seed,
     Sets,
     Shown,
@@ -38,6 +39,7 @@ def run(
     seed: Seed = None,
     allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
+    resume: Resume = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -52,13 +54,13 @@ def run(
     wanted = [configured(name, sets, seed=seed) for name in names]
     if dry_run:
         for config, directory in zip(wanted, directories(wanted, out), strict=True):
-            show_plan(config, directory, overwrite=overwrite)
+            show_plan(config, directory, overwrite=overwrite or resume)
         return
     for config in wanted:
         fetch_encoder(config.encoder, allowed=allow_download)
     finished: list[Finished] = []
     with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        for each in run_all(wanted, out, overwrite=overwrite, on_epoch=on_epoch):
+        for each in run_all(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch):
             finished.append(each)
             for warning in each.result.warnings:
                 warn(f"{each.result.config.name}: {warning}")

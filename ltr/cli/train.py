@@ -17,6 +17,7 @@ from ltr.cli.options import (
     Overwrite,
     Quiet,
     RelThreshold,
+    Resume,
     Samples,
     Seed,
     Sets,
@@ -45,6 +46,10 @@ def train(
     epochs: Annotated[int | None, typer.Option("--epochs", help="Passes of descent.")] = None,
     l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
     learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
+    valid: Annotated[
+        str | None, typer.Option("--valid", help="Samples that stop the training, or a share of the traces.")
+    ] = None,
+    folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
     test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
     tools: Tools = None,
     graphs: Graphs = None,
@@ -58,6 +63,7 @@ def train(
     allow_download: AllowDownload = False,
     code: Code = None,
     overwrite: Overwrite = False,
+    resume: Resume = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
@@ -69,6 +75,7 @@ def train(
         sets,
         name=out.name or None,
         data__train=samples,
+        data__valid=samples_or_share(valid),
         data__test=samples_or_share(test),
         data__tools=tools,
         data__graphs=graphs,
@@ -77,6 +84,7 @@ def train(
         seed=seed,
         train__trainer=trainer,
         train__epochs=epochs,
+        train__folds=folds,
         train__l2=l2,
         train__learning_rate=learning_rate,
         evaluate__metrics=metric_names(metrics),
@@ -85,10 +93,10 @@ def train(
         evaluate__rel_threshold=rel_threshold,
     )
     if dry_run:
-        show_plan(wanted, out, overwrite=overwrite)
+        show_plan(wanted, out, overwrite=overwrite or resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    learn(wanted, out, overwrite=overwrite, shown=shown, quiet=quiet)
+    learn(wanted, out, overwrite=overwrite, resume=resume, shown=shown, quiet=quiet)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
@@ -98,9 +106,9 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     from ltr.pipeline import load
 
     refuse_taken(out, overwrite=overwrite)
-    train, test, _ = load(config)
-    groups = count(len(train[0].offsets) - 1, "group")
-    tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
+    loaded = load(config)
+    groups = count(len(loaded.train[0].offsets) - 1, "group")
+    tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
     show_yaml(render(config))
 
@@ -111,14 +119,14 @@ def planned_epochs(configs: "list[RunConfig]") -> int | None:
     return planned.pop() if len(planned) == 1 else None
 
 
-def learn(config: "RunConfig", out: Path, *, overwrite: bool, shown: Format | None, quiet: bool) -> None:
+def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.batch import run_and_save
     from ltr.cli.result import run_lines
     from ltr.records import metrics
 
     with watched("training", planned_epochs([config]), quiet=quiet) as on_epoch:
-        finished = run_and_save(config, out, overwrite=overwrite, on_epoch=on_epoch)
+        finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)
     flat: dict[str, Any] = metrics(finished.result.measured)

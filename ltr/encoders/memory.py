@@ -7,12 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.cache import VectorCache, cache_directory, key_of
+from ltr.cache import VectorCache, key_of
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
+from ltr.files import cache_directory
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # held; beyond, those that nobody asked for in the last CALLS calls are forgotten

@@ -1,6 +1,6 @@
 """The only place that opens files: lines in, whole files out, names that are safe to become paths."""
 
-from ltr.files.naming import inside, path_from, safe_name
+from ltr.files.naming import cache_directory, inside, path_from, safe_name
 from ltr.files.reading import (
     BYTE_ORDER_MARK,
     LARGEST_LINE,
@@ -36,6 +36,7 @@ __all__ = [
     "Fingerprint",
     "Sink",
     "atomic_file",
+    "cache_directory",
     "digest",
     "drop",
     "encode_lines",

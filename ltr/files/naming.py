@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def path_from(directory: AnyPath, name: AnyPath) -> str:
     """
     folder, last = os.path.split(os.path.join(os.getcwd(), name))  # noqa: PTH118, PTH109
     return Path(os.path.relpath(os.path.join(os.path.realpath(folder), last), os.path.realpath(directory))).as_posix()  # noqa: PTH118
+
+
+def cache_directory() -> Path:
+    """LTR_CACHE_DIR, else where this platform keeps what can be made again."""
+    if own := os.environ.get("LTR_CACHE_DIR"):
+        return Path(own)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "ltr", "Cache")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ltr"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ltr")
 
 
 def inside(root: AnyPath, name: str) -> Path:

@@ -8,16 +8,29 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError
-from ltr.listwise import Trainable, row_deviations, slope, trainable
-from ltr.model import Fitted, Model, Training
+from ltr.listwise import Trainable, slope, trainable
+from ltr.model import Fitted, Model, Training, Watched
 from ltr.registry import Registry
-from ltr.train.config import Epoch, OnEpoch, TrainConfig, Trainer, ignore
+from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore
 from ltr.train.descent import fit_descent
-from ltr.train.geometry import Geometry
+from ltr.train.diagnosis import Diagnosis, diagnose
+from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import fit_newton
 from ltr.train.optimum import gap_bound
+from ltr.train.validation import Validation, Watcher
 
-__all__ = ["TRAINERS", "Epoch", "TrainConfig", "Trainer", "fit"]
+__all__ = [
+    "LOSS",
+    "TRAINERS",
+    "Diagnosis",
+    "Epoch",
+    "Progress",
+    "TrainConfig",
+    "Trainer",
+    "Validation",
+    "diagnose",
+    "fit",
+]
 
 TRAINERS: Registry[Trainer] = Registry("trainer")
 TRAINERS.add("descent", fit_descent)
@@ -31,9 +44,14 @@ def fit(
     config: TrainConfig | None = None,
     *,
     weights: npt.ArrayLike | None = None,
+    valid: Validation | None = None,
     on_epoch: OnEpoch = ignore,
+    progress: Progress | None = None,
 ) -> Model:
     """The model that the configured trainer learns: w, and what is known about its distance to the optimum.
+
+    With `valid` descent stops once its metric has not improved for `patience` epochs, and the best w is returned.
+    `progress` is that of an epoch of the same training: it goes on from there.
 
     >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
     >>> model = fit(phi, [1, 0, 1, 0, 1, 0], [0, 2, 4, 6], TrainConfig(trainer="newton", l2=0.0))
@@ -44,16 +62,35 @@ def fit(
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = TRAINERS[config.trainer]
-    groups = trainable(phi, labels, offsets, weights=weights)
-    if not config.standardize:
-        geometry = Geometry.of(groups)
-        fitted = trainer(groups, geometry, config, on_epoch)
-        return Model(fitted.w, _training(groups, geometry, config, fitted))
-    units = row_deviations(groups)
-    groups = replace(groups, phi=groups.phi / units)
+    groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups, units = in_units(groups, standardize=config.standardize)
     geometry = Geometry.of(groups)
-    fitted = trainer(groups, geometry, config, lambda epoch: on_epoch(replace(epoch, w=epoch.w / units)))
-    return in_raw_scale(Model(fitted.w, _training(groups, geometry, config, fitted)), units)
+    shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
+    going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
+    if valid is None or trainer is fit_newton:  # whose every w but the last is only on the way
+        fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
+    else:
+        fitted, watched = watched_fit(trainer, groups, geometry, config, Watcher(valid, config, units, shown), progress)
+    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched))
+    return model if units is None else in_raw_scale(model, units)
+
+
+def watched_fit(
+    trainer: Trainer,
+    groups: Trainable,
+    geometry: Geometry,
+    config: TrainConfig,
+    watcher: Watcher,
+    progress: Progress | None,
+) -> tuple[Fitted, Watched]:
+    """What the trainer returns with the w of its best epoch, and what was seen on the way."""
+    watcher = watcher.resumed(progress)
+    if progress is not None and watcher.is_over:
+        config = replace(config, epochs=len(progress.history))  # it was stopped there
+    fitted = trainer(groups, geometry, config, watcher, *(() if progress is None else (progress,)))
+    if watcher.best is None:
+        raise RunError(f"{config.trainer} told of no epoch: nothing could be watched")
+    return replace(fitted, w=watcher.best, at_end=None), watcher.record()
 
 
 def in_raw_scale(model: Model, units: FloatArray) -> Model:
@@ -73,12 +110,14 @@ def _largest_one(direction: FloatArray) -> FloatArray:
     return direction / np.abs(direction).max()
 
 
-def _training(groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted) -> Training:
+def _training(
+    groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted, watched: Watched | None
+) -> Training:
     """What is known of the w that was fitted."""
     with np.errstate(over="ignore", invalid="ignore"):  # of a w too large, which is refused here
-        at_end = slope(groups, fitted.w, geometry.scale)
-        objective = at_end.loss + config.l2 * float(fitted.w @ fitted.w)
-        by_deviation = at_end.gradient + 2 * config.l2 * fitted.w / geometry.scale
+        at_end = fitted.at_end or slope(groups, fitted.w, geometry.scale)
+        objective = at_end.loss + config.penalty * float(fitted.w @ fitted.w)
+        by_deviation = at_end.gradient + 2 * config.penalty * fitted.w / geometry.scale
     if not math.isfinite(objective):
         raise RunError(f"{config.trainer} diverged: its objective is {objective}; lower learning_rate or l2")
     return Training(
@@ -88,9 +127,10 @@ def _training(groups: Trainable, geometry: Geometry, config: TrainConfig, fitted
         epochs=fitted.epochs,
         history=fitted.history,
         objective=objective,
-        gradient_norm=math.hypot(*(by_deviation if config.l2 else geometry.identified_part(by_deviation))),
-        gap_bound=gap_bound(by_deviation * geometry.scale, config.l2),
+        gradient_norm=math.hypot(*(by_deviation if config.penalty else geometry.identified_part(by_deviation))),
+        gap_bound=gap_bound(by_deviation * geometry.scale, config.penalty),
         optimum=fitted.optimum,
         escape=fitted.escape,
         not_identified=geometry.not_identified(),
+        watched=watched,
     )

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Literal
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import UsageError
-from ltr.listwise import Trainable
+from ltr.listwise import TARGETS
 from ltr.model import Fitted
-from ltr.train.geometry import Geometry
 
 MOST_EPOCHS = 10**9
+LOSS = "loss"  # the mean cross-entropy, as a metric: the only one of which less is better
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,20 +21,63 @@ class TrainConfig:
     trainer: str = "descent"
     learning_rate: float = 0.01
     epochs: int = 100
-    l2: float = 0.001
+    l2: float | tuple[float, ...] = 0.001  # several: one is chosen on folds or validation data
+    l2_rule: Literal["best", "one_se"] = "best"  # one_se: the largest within a standard error of the best
+    init: float = 1.0  # where every weight starts in descent
+    targets: Literal["onehot", "label", "gain"] = "label"  # what the positives of a group share: 1, label, 2^label - 1
     standardize: bool = False  # columns over their deviation: start, penalty and gap bound hold in that scale
+    patience: int = 10  # epochs of descent without a better value on validation data
+    metric: str = LOSS  # what is watched on validation data, and l2 is chosen by
+    folds: int | None = None  # of cross-validation
 
     def __post_init__(self) -> None:
         if not isinstance(self.trainer, str):
             raise UsageError(f"trainer is {self.trainer!r}; a name is needed")
         if not _is_number(self.learning_rate) or not 0 < self.learning_rate <= LARGEST:
             raise UsageError(f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}")
-        if not _is_number(self.epochs) or not isinstance(self.epochs, Integral) or not 1 <= self.epochs <= MOST_EPOCHS:
-            raise UsageError(f"epochs is {self.epochs!r}; it must be at least 1, a whole number up to {MOST_EPOCHS:,}")
+        _refuse_other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
         if not isinstance(self.standardize, bool):
             raise UsageError(f"standardize is {self.standardize!r}; true or false is needed")
-        if not _is_number(self.l2) or not 0 <= self.l2 <= LARGEST:
-            raise UsageError(f"l2 is {self.l2!r}; it must be 0 or more, at most {LARGEST:g}")
+        if not _is_number(self.init) or not -LARGEST <= self.init <= LARGEST:
+            raise UsageError(f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}")
+        self._refuse_other_l2()
+        self._refuse_other_validation()
+
+    def _refuse_other_l2(self) -> None:
+        values = self.l2 if isinstance(self.l2, tuple) else (self.l2,)
+        for value in values:
+            if not _is_number(value) or not 0 <= value <= LARGEST:
+                raise UsageError(f"l2 is {value!r}; it must be 0 or more, at most {LARGEST:g}")
+        if not values or len(set(values)) < len(values):
+            raise UsageError(f"l2 is {self.l2!r}; different numbers are needed, at least one")
+        if self.l2_rule not in ("best", "one_se"):
+            raise UsageError(f"l2_rule is {self.l2_rule!r}; best or one_se is needed")
+
+    def _refuse_other_validation(self) -> None:
+        if self.targets not in TARGETS:
+            raise UsageError(f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}")
+        _refuse_other_whole("patience", self.patience, 1, MOST_EPOCHS)
+        if not isinstance(self.metric, str):
+            raise UsageError(f"metric is {self.metric!r}; a name is needed")
+        if self.folds is not None:
+            _refuse_other_whole("folds", self.folds, 2, MOST_EPOCHS)
+
+    @property
+    def penalty(self) -> float:
+        """The one l2 of a fit."""
+        if isinstance(self.l2, tuple):
+            if len(self.l2) > 1:
+                raise UsageError(
+                    f"l2 names {len(self.l2)} values; a fit has one: choose it on folds or validation data"
+                )
+            return self.l2[0]
+        return self.l2
+
+
+def _refuse_other_whole(name: str, value: object, least: int, most: int) -> None:
+    is_whole = _is_number(value) and isinstance(value, Integral)
+    if not is_whole or not least <= value <= most:  # type: ignore[operator]
+        raise UsageError(f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}")
 
 
 def _is_number(value: object) -> bool:
@@ -47,10 +91,21 @@ class Epoch:
     number: int
     loss: float
     w: FloatArray
+    progress: "Callable[[], Progress] | None" = None  # all it takes to go on from here, of trainers that can
 
 
-OnEpoch = Callable[[Epoch], None]
-Trainer = Callable[[Trainable, Geometry, TrainConfig, OnEpoch], Fitted]
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a training stands, in the scale it is done in: what is fitted from here ends in the same bytes."""
+
+    w: FloatArray
+    history: tuple[float, ...]  # a loss an epoch
+    watched: tuple[float, ...] = ()  # a value of the validation data an epoch
+    best: FloatArray | None = None  # the w of the best of them
+
+
+OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
+Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch); then the progress, of those that tell any
 
 
 def ignore(epoch: Epoch) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
-from ltr.listwise import Derivatives, Trainable, derivatives, deviations
+from ltr.listwise import Derivatives, Trainable, derivatives, deviations, row_deviations
 
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
 CLEARED = 1e-9  # what elimination leaves of a number it has cleared
@@ -109,3 +109,11 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
         return w
     orthonormal = np.linalg.qr(free.T)[0]
     return w - orthonormal @ (orthonormal.T @ w)
+
+
+def in_units(groups: Trainable, *, standardize: bool) -> tuple[Trainable, FloatArray | None]:
+    """The groups as they are trained on, and what their columns were divided by; None for the raw scale."""
+    if not standardize:
+        return groups, None
+    units = row_deviations(groups)
+    return replace(groups, phi=groups.phi / units), units

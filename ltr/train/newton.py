@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.model import Fitted, Optimum
-from ltr.train.config import Epoch, OnEpoch, TrainConfig
+from ltr.train.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
 from ltr.train.geometry import Geometry, smallest
 from ltr.train.optimum import escape, gap_bound, reach
 
@@ -26,6 +26,7 @@ class Point:
     objective: float
     gradient: FloatArray
     hessian: FloatArray
+    data: Derivatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Problem:
             data.loss + self.l2 * float(w @ w),
             data.gradient * ratio + 2 * self.l2 * w / self.scale,
             data.hessian * np.outer(ratio, ratio) + np.diag((np.sqrt(2 * self.l2) / self.scale) ** 2),
+            data,
         )
 
     def at(self, w: FloatArray) -> Point:
@@ -79,13 +81,27 @@ class Problem:
         return reach(self.groups, self.scale, _whitener(point, self.basis), point.gradient) <= REACH
 
 
-def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch) -> Fitted:
-    """w at the minimum of the objective: Newton steps with line search from w = 0.
+def fit_newton(
+    groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
+) -> Fitted:
+    """w at the minimum of the objective, from w = 0: a few steps, always from the first."""
+    return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
+
+
+def solve(
+    groups: Trainable,
+    geometry: Geometry,
+    l2: float,
+    *,
+    start: FloatArray | None = None,
+    on_epoch: OnEpoch = ignore,
+) -> Fitted:
+    """w at the minimum of the objective: Newton steps with line search from the start, w = 0 without one.
 
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
-    problem = Problem.of(groups, geometry, config.l2)
-    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero)
+    problem = Problem.of(groups, geometry, l2)
+    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero) if start is None else problem.at(start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
         if problem.is_found(point):
@@ -101,8 +117,10 @@ def fit_newton(groups: Trainable, geometry: Geometry, config: TrainConfig, on_ep
             break  # rounding: nothing lower is to be had
         point = moved
         history.append(point.objective)
-        on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy()))
-    return Fitted(_smallest(problem, point), np.array(history), len(history) - 1, optimum, away)
+        if on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy())):
+            break
+    w = _smallest(problem, point)
+    return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
 
 
 def _smallest(problem: Problem, point: Point) -> FloatArray:

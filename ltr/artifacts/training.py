@@ -1,0 +1,82 @@
+"""What model.json says of a training: where w stands, how sure each weight is, what each feature is worth."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ltr.model import Model, direction_text
+from ltr.train import Diagnosis
+
+LEVEL = 0.95
+
+
+def training_document(
+    model: Model, diagnosis: Diagnosis, names: Sequence[str], best_feature: dict[str, Any]
+) -> dict[str, Any]:
+    """The training in plain JSON, columns by name."""
+    known = model.training
+    return {
+        "groups": known.groups,
+        "groups_one_candidate": known.skipped.one_candidate,
+        "groups_no_positive": known.skipped.no_positive,
+        "effective_groups": diagnosis.effective_groups,
+        "epochs": known.epochs,
+        "objective": known.objective,
+        "objective_at_zero": diagnosis.at_zero,
+        "gap": diagnosis.gap,
+        "gap_bound": known.gap_bound,
+        "gradient_norm": known.gradient_norm,
+        "optimum": known.optimum.value,
+        "deviations": None if known.deviations is None else known.deviations.tolist(),
+        "escape": None if known.escape is None else direction_text(known.escape, names),
+        "not_identified": [direction_text(direction, names) for direction in known.not_identified],
+        "condition_number": diagnosis.condition_number,
+        "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
+        "weights": weights_document(model, diagnosis, names),
+        "errors": errors_document(diagnosis),
+        "watched": watched_document(model),
+        "warnings": list(diagnosis.warnings(model, names)),
+        "best_feature": best_feature,
+    }
+
+
+def watched_document(model: Model) -> dict[str, Any] | None:
+    """What validation data said of the epoch whose w is kept."""
+    watched = model.training.watched
+    if watched is None:
+        return None
+    best = float(watched.values[watched.best_epoch - 1])
+    return {"metric": watched.metric, "best_epoch": watched.best_epoch, "best": best, "last": float(watched.values[-1])}
+
+
+def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """How standard errors came about, or why there are none."""
+    if diagnosis.errors is None:
+        return {"form": None, "reason": diagnosis.no_errors}
+    return {"form": diagnosis.errors.form, "clusters": diagnosis.errors.clusters, "level": LEVEL}
+
+
+def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    """Of each feature its weight, the unpenalised one with its standard error, and what the feature is worth.
+
+    Shrinkage: the share of the unpenalised weight that the penalty, or stopping early, took away.
+    """
+    columns: dict[str, Any] = {"weight": model.w}
+    if diagnosis.errors is not None:
+        free, (low, high) = diagnosis.errors.w, diagnosis.errors.interval
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shrinkage = 1 - model.w / free
+        columns |= {"unpenalised": free, "standard_error": diagnosis.errors.standard, "z": diagnosis.errors.z}
+        columns |= {"low": low, "high": high, "shrinkage": shrinkage}
+    if diagnosis.worth is not None:
+        columns["worth"] = diagnosis.worth
+    return {
+        name: {key: finite(float(column[place])) for key, column in columns.items()} for place, name in enumerate(names)
+    }
+
+
+def finite(value: float) -> float | None:
+    """The value; None where it is no finite number."""
+    return value if math.isfinite(value) else None

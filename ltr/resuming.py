@@ -1,0 +1,91 @@
+"""Trainings that were killed go on where they stood, if they are still the same."""
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ltr import __version__
+from ltr.artifacts import (
+    drop_checkpoints,
+    inputs,
+    read_progress,
+    read_task,
+    recorded_task,
+    refuse_other_task,
+    write_checkpoint,
+)
+from ltr.columns import SourceFile
+from ltr.config import RunConfig, relocated
+from ltr.configtext.rendering import plain
+from ltr.files import STDIN, digest
+from ltr.pipeline import Loaded
+from ltr.train import Epoch, Progress
+from ltr.train.config import OnEpoch
+
+EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
+DECIDING = ("numpy", "numba")  # packages whose version may move the last bits
+
+Clock = Callable[[], float]
+
+
+class Keeper:
+    """Watches a training for its run: tells where to start, keeps where it stands."""
+
+    def __init__(self, home: Path, config: RunConfig, on_epoch: OnEpoch, clock: Clock, *, resume: bool) -> None:
+        self.home, self.config, self.on_epoch, self.clock, self.resume = home, config, on_epoch, clock, resume
+        self.kept_at = clock()
+        self.has_kept = False
+        self.task: dict[str, Any] = {}
+
+    def begin(self, loaded: Loaded) -> Progress | None:
+        """Where to go on from, once it is sure that neither data nor config are others."""
+        self.task = task_of(self.config, loaded, self.home)
+        before = read_task(self.home) if self.resume else None
+        for known in (before, recorded_task(self.home) if self.resume else None):
+            if known is not None:
+                refuse_other_task(self.home, known, self.task)
+        return None if before is None else read_progress(self.home)
+
+    def __call__(self, epoch: Epoch) -> bool | None:
+        """Keep the epoch if the last one kept is old enough, and pass it on."""
+        if epoch.progress is not None and self.clock() - self.kept_at >= EVERY:
+            self._keep(epoch)
+        return self.on_epoch(epoch)
+
+    def finish(self) -> None:
+        """Leave no checkpoint beside a complete run: what lies there does not depend on the time it took."""
+        drop_checkpoints(self.home)
+
+    def _keep(self, epoch: Epoch) -> None:
+        if epoch.progress is not None:
+            write_checkpoint(self.home, self.task, epoch.progress())
+            self.has_kept, self.kept_at = True, self.clock()
+
+
+def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
+    """What decides every byte of a run: its config, its inputs, the packages that compute."""
+    files = [
+        file for groups in (loaded.train[0], loaded.valid, loaded.test) if groups for file in groups.candidates.files
+    ]
+    found = inputs([*files, *catalogues(config)], home)
+    return {
+        "config": plain(relocated(config, home)),
+        "inputs": {each["path"]: each["sha256"] for each in found},
+        "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
+    }
+
+
+def catalogues(config: RunConfig) -> Iterator[SourceFile]:
+    """The catalogues that are read; featurised columns need none."""
+    for path in (config.data.tools, config.data.graphs):
+        if path is not None and path != STDIN and not str(config.data.train).endswith(".npz"):
+            content = digest(path)
+            yield SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

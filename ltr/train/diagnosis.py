@@ -1,0 +1,205 @@
+"""How far a trained w can be trusted: its distance to the optimum, standard errors, what each column is worth."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.errors import UsageError
+from ltr.listwise import Trainable, cluster_slopes, derivatives, trainable
+from ltr.model import Fitted, Model, Optimum, direction_text
+from ltr.train.config import TrainConfig
+from ltr.train.geometry import Geometry, in_units
+from ltr.train.newton import solve
+
+NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
+COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
+ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
+FEW_CLUSTERS = 40  # sandwich errors of fewer are too small
+GROUPS_PER_FEATURE = 10
+SHORT_OF = 0.01  # of what w = 0 leaves to gain: a trainer that leaves more says so
+NARROW = 64  # columns up to which each is left out in turn
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Standard errors at the optimum of the unpenalised likelihood, conditional on phi; raw scale."""
+
+    form: str  # hessian: its inverse; by_trace or by_group: the sandwich, clustered
+    clusters: int
+    w: FloatArray  # (features,): the unpenalised optimum
+    standard: FloatArray  # (features,); NaN where the column's weight is not identified
+
+    @property
+    def z(self) -> FloatArray:
+        """w over its standard error."""
+        return self.w / self.standard
+
+    @property
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """The 95 % interval of each weight."""
+        return self.w - NORMAL_95 * self.standard, self.w + NORMAL_95 * self.standard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What is known of a w beside its training. Objectives are in the scale of the training."""
+
+    gap: float | None  # objective - the exact optimum's; None without an optimum
+    at_zero: float  # the objective of w = 0
+    effective_groups: float  # (sum of weights)^2 / sum of their squares
+    condition_number: float  # of the columns inside the groups, unit deviation, identified directions
+    collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
+    worth: FloatArray | None  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
+    errors: Errors | None
+    no_errors: str  # why there are none; empty where there are
+
+    def warnings(self, model: Model, names: Sequence[str]) -> Iterator[str]:
+        """What makes a weight, or the whole of w, less than it seems."""
+        possible = self.at_zero - model.training.objective + (self.gap or 0.0)
+        if self.gap is not None and self.gap > SHORT_OF * possible > 0:
+            yield (
+                f"{model.training.trainer} ended {self.gap:.3g} above the optimum, {self.gap / possible:.0%} of all "
+                "there is to gain over w = 0: trainer newton reaches it, more epochs or standardize come nearer"
+            )
+        if self.effective_groups < GROUPS_PER_FEATURE * len(names):
+            yield f"{self.effective_groups:.0f} groups for {len(names)} features: another sample gives other weights"
+        for first, second, correlation in self.collinear:
+            both = f"{names[first]} and {names[second]} say nearly the same"
+            yield f"{both} (correlation {correlation:+.3f}): read their weights together"
+        if self.condition_number > ILL_CONDITIONED:
+            yield f"condition number {self.condition_number:.0f}: some weights hang on each other"
+        if self.errors is not None:
+            yield from self._doubts(model, self.errors, names)
+
+    def _doubts(self, model: Model, errors: Errors, names: Sequence[str]) -> Iterator[str]:
+        if errors.form == "by_trace" and errors.clusters < FEW_CLUSTERS:
+            yield f"{errors.clusters} traces: standard errors of so few are too small"
+        unsure = [name for name, z in zip(names, np.abs(errors.z), strict=True) if z < NORMAL_95]
+        if unsure:
+            yield f"not told from 0 by these data: the weight of {', '.join(unsure)}"
+        turned = [name for name, w, free in zip(names, model.w, errors.w, strict=True) if w * free < 0]
+        if turned:
+            yield f"the penalty turns the sign of {', '.join(turned)}: do not read it"
+
+
+def diagnose(
+    phi: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    config: TrainConfig,
+    model: Model,
+    *,
+    weights: npt.ArrayLike | None = None,
+    clusters: npt.ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """What can be said of a model that `fit` gave for the same arrays; clusters: the trace of each group.
+
+    >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
+    >>> config = TrainConfig(trainer="newton", l2=0.0)
+    >>> from ltr.train import fit
+    >>> known = diagnose(phi, [1, 0] * 3, [0, 2, 4, 6], config, fit(phi, [1, 0] * 3, [0, 2, 4, 6], config))
+    >>> known.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
+    array([1.224745])
+    """
+    groups, units = in_units(
+        trainable(phi, labels, offsets, weights=weights, targets_are=config.targets), standardize=config.standardize
+    )
+    geometry = Geometry.of(groups)
+    scaled = model.w if units is None else model.w * units
+    is_exact = model.training.optimum is Optimum.FOUND and config.trainer == "newton"
+    best = None if is_exact else solve(groups, geometry, config.penalty, start=scaled if config.penalty else None)
+    has_best = best is None or best.optimum is Optimum.FOUND
+    lowest = model.training.objective if best is None else float(best.history[-1])
+    free = solve(groups, geometry, 0.0, start=(scaled if best is None else best.w) if config.penalty else None)
+    errors, no_errors = None, _no_errors(free, np.ones(len(scaled)) if units is None else units, names)
+    if not no_errors:
+        errors = _errors(groups, geometry, free.w, _clusters(groups, clusters))
+        no_errors = "" if errors else "all groups are of one trace"
+    if errors is not None and units is not None:
+        errors = replace(errors, w=errors.w / units, standard=errors.standard / units)
+    curvature = geometry.spectrum.curvature
+    return Diagnosis(
+        gap=max(model.training.objective - lowest, 0.0) if has_best else None,
+        at_zero=geometry.at_zero.loss,
+        effective_groups=1.0 / float(groups.weights @ groups.weights),
+        condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
+        collinear=tuple(_collinear(geometry)),
+        worth=_worth(groups, config.penalty, scaled if best is None else best.w, lowest) if has_best else None,
+        errors=errors,
+        no_errors=no_errors,
+    )
+
+
+def _clusters(groups: Trainable, clusters: npt.ArrayLike | None) -> IntArray | None:
+    """The cluster of each group that trains, counted from 0; None where every group is one by itself."""
+    if clusters is None:
+        return None
+    given = np.asarray(clusters)
+    if given.shape != groups.trains.shape:
+        raise UsageError(f"clusters: one a group is needed {groups.trains.shape}, found shape {given.shape}")
+    codes = np.unique(given[groups.trains], return_inverse=True)[1]
+    return codes if codes.max() + 1 < groups.groups else None
+
+
+def _errors(groups: Trainable, geometry: Geometry, best: FloatArray, clusters: IntArray | None) -> Errors | None:
+    """Standard errors at the unpenalised optimum, in the scale of the groups; None for a single cluster.
+
+    With H the Hessian of the mean loss at its own optimum and s_c the part of cluster c in the gradient:
+    H^-1 / groups, or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other or differ in weight.
+    """
+    at_best = derivatives(groups, best, geometry.scale)
+    basis = geometry.spectrum.identified
+    inverse = basis @ np.linalg.pinv(basis.T @ at_best.hessian @ basis, hermitian=True) @ basis.T
+    form, count, covariance = "hessian", groups.groups, inverse / groups.groups
+    if clusters is not None or np.ptp(groups.weights) > 0:
+        form = "by_group" if clusters is None else "by_trace"
+        codes = np.arange(groups.groups) if clusters is None else clusters
+        slopes = cluster_slopes(groups, best, geometry.scale, codes)
+        count = len(slopes)
+        if count < 2:
+            return None
+        covariance = inverse @ (slopes.T @ slopes) @ inverse * (count / (count - 1))
+    standard = np.sqrt(np.maximum(np.diag(covariance), 0.0)) / geometry.scale
+    hidden = (geometry.not_identified() != 0).any(axis=0)
+    return Errors(form, count, best, np.where(hidden | (standard == 0), np.nan, standard))
+
+
+def _no_errors(free: Fitted, units: FloatArray, names: Sequence[str] | None) -> str:
+    """Why the unpenalised likelihood gives no standard errors; empty where it does."""
+    if free.escape is not None:
+        return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
+    return "" if free.optimum is Optimum.FOUND else "the optimum without a penalty could not be proved"
+
+
+def _collinear(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
+    """Pairs of columns that move together inside the groups, by the covariance that w = 0 gives."""
+    covariance = geometry.at_zero.hessian
+    spread = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    correlations = covariance / np.outer(spread, spread)
+    for first, second in zip(*np.nonzero(np.triu(np.abs(correlations) > COLLINEAR, k=1)), strict=True):
+        yield int(first), int(second), float(correlations[first, second])
+
+
+def _worth(groups: Trainable, l2: float, best: FloatArray, lowest: float) -> FloatArray | None:
+    """How far the optimum rises when a column is left out, each refitted exactly."""
+    features = groups.phi.shape[1]
+    if features > NARROW:
+        return None
+    if features == 1:
+        return np.array([_loss_of_nothing(groups) - lowest])
+    rises = np.empty(features)
+    for place in range(features):
+        others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, place, axis=1)))
+        refit = solve(others, Geometry.of(others), l2, start=np.delete(best, place) if l2 else None)
+        rises[place] = max(float(refit.history[-1]) - lowest, 0.0)
+    return rises
+
+
+def _loss_of_nothing(groups: Trainable) -> float:
+    """The mean loss of equal probabilities: the mean of ln(candidates)."""
+    return float(groups.weights @ np.log(np.diff(groups.offsets)))

@@ -1,0 +1,93 @@
+"""Validation data: what a w is worth on groups it did not learn from, and when to stop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray
+from ltr.errors import DataError
+from ltr.listwise import scores, slope, trainable
+from ltr.metrics import evaluate, named
+from ltr.model import Watched
+from ltr.ranking import rank
+from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Groups a training is watched on, columns in the raw scale."""
+
+    phi: npt.ArrayLike
+    labels: npt.ArrayLike
+    offsets: npt.ArrayLike
+    keys: npt.ArrayLike | None = None  # order of the ids, for ties
+    rel_threshold: float = 1.0
+    ties: str = "expected"
+
+    def value(self, w: FloatArray, config: TrainConfig) -> float:
+        """The metric of w on these groups, greater is better: of `loss`, the loss below 0.
+
+        >>> held = Validation(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
+        >>> round(held.value(np.zeros(1), TrainConfig()), 6)  # ln 2
+        -0.693147
+        """
+        if config.metric == LOSS:
+            groups = trainable(self.phi, self.labels, self.offsets, targets_are=config.targets)
+            return -slope(groups, w, np.ones(len(w))).loss
+        ranking = rank(scores(np.asarray(self.phi, dtype=float), w), self.offsets, keys=self.keys)
+        options = {"ties": self.ties, "rel_threshold": self.rel_threshold}
+        mean = evaluate(ranking, self.labels, [config.metric], **options).means[named(config.metric).name]  # type: ignore[arg-type]
+        if mean is None:
+            raise DataError("no query of the validation data has a right candidate")
+        return mean
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Keeps the w of the best epoch; tells the trainer to stop once none has been better for `patience` epochs."""
+
+    validation: Validation
+    config: TrainConfig
+    units: FloatArray | None
+    on_epoch: OnEpoch
+    values: list[float] = field(default_factory=list)
+    best: FloatArray | None = None
+
+    def __call__(self, epoch: Epoch) -> bool | None:
+        """Measure the epoch's w, and pass it on."""
+        raw = epoch.w if self.units is None else epoch.w / self.units
+        value = self.validation.value(raw, self.config)
+        if self.best is None or value > max(self.values):
+            self.best = epoch.w.copy()
+        self.values.append(value)
+        if epoch.progress is not None:
+            epoch = replace(epoch, progress=partial(self.progress, epoch.progress))
+        return bool(self.on_epoch(epoch)) or self.is_over
+
+    def progress(self, trainer: Callable[[], Progress]) -> Progress:
+        """The trainer's progress, with what was seen so far."""
+        return replace(trainer(), watched=tuple(self.values), best=self.best)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience has run out."""
+        return bool(self.values) and len(self.values) - self.best_epoch >= self.config.patience
+
+    @property
+    def best_epoch(self) -> int:
+        """The first epoch with the greatest value, counted from 1."""
+        return int(np.argmax(self.values)) + 1
+
+    def resumed(self, progress: Progress | None) -> "Watcher":
+        """The watcher as it was when that progress was kept."""
+        if progress is not None:
+            self.values, self.best = list(progress.watched), progress.best
+        return self
+
+    def record(self) -> Watched:
+        """What was seen."""
+        sign = -1 if self.config.metric == LOSS else 1
+        return Watched(self.config.metric, sign * np.array(self.values), self.best_epoch)

@@ -1,0 +1,114 @@
+"""The compiled passes against numpy's, and when they are loaded at all."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ltr import compiled
+from ltr.listwise import derivatives, deviations, trainable
+from ltr.train import TrainConfig, fit
+from tests.oracles import naive_descent, random_groups
+
+FAST = "from ltr.compiled import is_loaded; from tests.oracles import random_groups; import ltr, numpy as np;"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    cache = tmp_path_factory.mktemp("cache")
+    before = os.environ.get("LTR_CACHE_DIR")
+    os.environ["LTR_CACHE_DIR"] = str(cache)
+    from ltr.compiled.kernels import made
+
+    kernels = made(3)
+    yield kernels
+    assert list((cache / "numba").rglob("*.nbi")), "nothing was kept for the next process"
+    os.environ.pop("LTR_CACHE_DIR") if before is None else os.environ.update(LTR_CACHE_DIR=before)
+
+
+def groups_of(seed, **options):
+    phi, labels, offsets = random_groups(np.random.default_rng(seed), 300, features=3, sizes=(1, 30), **options)
+    weights = np.random.default_rng(seed).uniform(0.1, 3, 300)
+    return trainable(phi, labels, offsets, weights=weights)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("size", [0.0, 1.0, 50.0, 1e6, 1e290])
+def test_compiled_derivatives_are_those_of_numpy(made, seed, size):
+    groups = groups_of(seed, grades=3)
+    w, scale = np.random.default_rng(seed).normal(size=3) * size, np.array([1.0, 0.3, 7.0])
+    ours = made.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale)
+    theirs = derivatives(groups, w, scale)
+    for found, expected in zip(ours, (theirs.loss, theirs.gradient, theirs.hessian), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_compiled_deviations_are_those_of_numpy(made, scale):
+    groups = groups_of(7)
+    groups = trainable(groups.phi * scale, np.ones(len(groups.phi)), groups.offsets)
+    steps = made.steps(groups.phi, groups.offsets)
+    units = np.ldexp(1.0, np.frexp(steps)[1])
+    found = units * np.sqrt(made.squares(groups.phi, groups.offsets, units) / len(groups.phi))
+    np.testing.assert_allclose(found, deviations(groups), rtol=1e-13)
+
+
+def test_the_input_of_a_compiled_pass_may_be_read_only_and_is_left_alone(made):
+    groups = groups_of(1)
+    w = np.ones(3)
+    for array in (w, groups.phi, groups.offsets, groups.weights, groups.shares):
+        array.setflags(write=False)
+    loss, after = made.epoch(w, groups.phi, groups.offsets, groups.weights, groups.shares, 0.01, 0.001)
+    assert np.isfinite(loss)
+    assert (w == 1).all()
+    assert (after != 1).any()
+
+
+def test_compiled_descent_gives_the_w_of_the_naive_loop():
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    phi, labels, offsets = random_groups(np.random.default_rng(3), 2000, features=4, sizes=(1, 12))
+    assert compiled.STEPS <= 50 * 2000  # some groups do not train: 60 epochs
+    model = fit(phi, labels, offsets, TrainConfig(epochs=90))
+    assert compiled.is_loaded()
+    w, history = naive_descent(phi, labels, offsets, learning_rate=0.01, epochs=90, l2=0.001)
+    np.testing.assert_allclose(model.w, w, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.training.history, history, rtol=0, atol=1e-10)
+
+
+def output(code):
+    """What a Python of its own prints."""
+    return subprocess.run([sys.executable, "-c", FAST + code], capture_output=True, text=True, check=True).stdout
+
+
+def test_small_work_does_not_load_numba():
+    code = "data = random_groups(np.random.default_rng(0), 500); ltr.fit(*data); print(is_loaded())"
+    assert output(code) == "False\n"
+
+
+def test_newton_of_millions_of_numbers_finds_the_same_w_with_numba_and_without():
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    code = (
+        "data = random_groups(np.random.default_rng(0), 140_000, features=10, sizes=(2, 8));"
+        "model = ltr.fit(*data, ltr.TrainConfig(trainer='newton'));"
+        "print(is_loaded(), model.training.optimum, *model.w.tolist())"
+    )
+    (fast, *ours), (slow, *theirs) = (
+        output(code).split(),
+        output("import sys; sys.modules['numba'] = None;" + code).split(),
+    )
+    assert (fast, slow, ours[0], theirs[0]) == ("True", "False", "found", "found")
+    np.testing.assert_allclose([float(x) for x in ours[1:]], [float(x) for x in theirs[1:]], rtol=0, atol=1e-12)
+
+
+def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    shared = tmp_path / "numba"
+    shared.mkdir()
+    shared.chmod(0o777)
+    code = "from ltr.compiled.kernels import private; from pathlib import Path; import sys;"
+    code += "print(private(Path(sys.argv[1])))"
+    found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
+    assert found == "None\n"

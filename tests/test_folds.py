@@ -1,0 +1,138 @@
+"""Cross-validation and splits: what is left out teaches nothing, and every group is left out once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.errors import DataError, UsageError
+from ltr.features import SPECIFICATION, FeatureConfig, fit_features
+from ltr.groups import key_order, read_groups, select
+from ltr.metrics import evaluate
+from ltr.pipeline import run
+from ltr.ranking import rank
+from ltr.records import metrics
+from ltr.splits import dealt, taken_out
+from ltr.train import TrainConfig, fit
+from tests.builders import tool_lines, write_lines
+
+L2S = (0.0001, 0.01, 1.0)
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """24 traces whose time falls with their number."""
+    lines = [line | {"time": 1e9 - int(line["trace_id"][1:])} for line in tool_lines(seed=3, traces=24)]
+    return write_lines(tmp_path_factory.mktemp("data") / "train.jsonl", lines)
+
+
+@pytest.fixture
+def config(samples):
+    train = TrainConfig(trainer="newton", folds=4, l2=L2S)
+    return RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=train, evaluate=EvaluateConfig())
+
+
+@pytest.mark.parametrize("metric", ["loss", "mrr"])
+def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(config, metric):
+    config = replace(config, train=replace(config.train, metric=metric))
+    groups = read_groups(config.data.train)
+    names = [FeatureConfig(name) for name in SPECIFICATION["tool"]]
+    values, ranks = np.empty((3, 4)), []
+    for fold, (inside, outside) in enumerate(dealt(groups, 4, seed=0, by="trace")):
+        learned, held = select(groups, inside), select(groups, outside)
+        features, phi = fit_features(names, learned, "hash")
+        held_phi, each = features(held.candidates), []
+        for place, l2 in enumerate(L2S):
+            w = fit(phi, learned.labels, learned.offsets, TrainConfig(trainer="newton", l2=l2)).w
+            result = evaluate(rank(held_phi @ w, held.offsets, keys=key_order(held.candidates)), held.labels)
+            s = held_phi @ w
+            total = np.log(np.add.reduceat(np.exp(s), held.offsets[:-1]))
+            values[place, fold] = (s[held.labels > 0] - total).mean() if metric == "loss" else result.means["mrr"]
+            each.append(result.values["mrr"])
+        ranks.append(each)
+    result = run(config)
+    best = int(np.argmax(values.mean(axis=1)))
+    np.testing.assert_allclose(result.measured.folds.values, values, atol=1e-7)
+    assert result.measured.folds.l2 == L2S[best]
+    assert result.measured.folds.pooled.means["mrr"] == pytest.approx(np.mean(np.concatenate([r[best] for r in ranks])))
+    assert result.router.trainer["l2"] == L2S[best]
+    single = run(replace(config, train=TrainConfig(trainer="newton", l2=L2S[best])))
+    np.testing.assert_array_equal(single.router.w, result.router.w)
+
+
+def test_metrics_tell_the_folds_and_model_json_the_path(config):
+    result = run(config)
+    flat = metrics(result.measured)
+    assert flat["folds.mrr"] == result.measured.folds.pooled.means["mrr"]
+    assert [flat[f"folds.{n}.mrr"] for n in (1, 2, 3, 4)] == [fold.means["mrr"] for fold in result.measured.folds.folds]
+    said = result.router.training["folds"]
+    assert (said["folds"], said["metric"], [each["l2"] for each in said["path"]]) == (4, "loss", list(L2S))
+    np.testing.assert_allclose([each["mean"] for each in said["path"]], -result.measured.folds.values.mean(axis=1))
+
+
+def test_descent_is_cross_validated_too(config):
+    result = run(replace(config, train=TrainConfig(epochs=2, folds=3)))
+    assert len(result.measured.folds.folds) == 3
+
+
+def test_every_trace_is_left_out_once_and_never_on_both_sides(samples):
+    groups = read_groups(samples)
+    traces, seen = groups.candidates.traces, []
+    for inside, outside in dealt(groups, 5, seed=1, by="trace"):
+        assert not set(traces[inside]) & set(traces[outside])
+        assert sorted([*inside, *outside]) == list(range(len(traces)))
+        seen += outside.tolist()
+    assert sorted(seen) == list(range(len(traces)))
+
+
+def test_folds_by_time_learn_from_what_came_before(samples):
+    groups = read_groups(samples)
+    for inside, outside in dealt(groups, 3, seed=1, by="time"):
+        assert groups.times[inside].max() < groups.times[outside].min()
+
+
+def test_a_share_by_time_is_the_latest_traces(samples):
+    groups = read_groups(samples)
+    stay, out = taken_out(groups, 0.25, "test", seed=0, by="time", of=24)
+    assert len(out.candidates.trace_ids) == 6
+    assert stay.times.max() < out.times.min()
+
+
+def test_a_split_by_time_needs_times(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", tool_lines(traces=4))
+    with pytest.raises(DataError, match=r"a.jsonl:1: time: missing; data.split is time, and every group needs one"):
+        taken_out(read_groups(path), 0.5, "test", seed=0, by="time", of=4)
+
+
+def test_test_and_validation_shares_leave_each_other_alone(config):
+    shares = replace(config.data, test=0.25, valid=0.25)
+    result = run(replace(config, data=shares, train=TrainConfig(trainer="newton", l2=L2S)))
+    assert len(result.measured.groups.candidates.trace_ids) == 6
+    assert len(result.train.candidates.trace_ids) == 12
+    assert not set(result.measured.groups.candidates.trace_ids) & set(result.train.candidates.trace_ids)
+    assert result.router.trainer["l2"] in L2S
+
+
+def test_validation_data_stop_descent(config):
+    train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr")
+    result = run(replace(config, data=replace(config.data, valid=0.25), train=train))
+    watched = result.router.training["watched"]
+    assert watched["metric"] == "mrr"
+    assert result.router.training["epochs"] == watched["best_epoch"] + 2 < 200
+
+
+def test_several_l2_need_something_to_choose_by(config):
+    with pytest.raises(UsageError, match=r"train.l2 names several values: set train.folds or data.valid"):
+        run(replace(config, train=TrainConfig(trainer="newton", l2=L2S)))
+
+
+def test_more_folds_than_traces_are_refused(config):
+    with pytest.raises(UsageError, match="folds is 30; 24 traces are too few for them"):
+        run(replace(config, train=TrainConfig(trainer="newton", folds=30)))
+
+
+def test_the_command_line_takes_folds_and_validation(cli, samples):
+    said = cli.good("train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human")
+    assert "3 folds by trace: top-1" in said
+    assert "the best on validation data: loss" in said

@@ -1,0 +1,161 @@
+"""Trainings killed by the system go on where they stood, and end in the same bytes."""
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ltr.batch import run_all, run_and_save
+from ltr.config import DataConfig, RunConfig, render
+from ltr.errors import FileError, ResumeError, UsageError
+from ltr.train import TrainConfig
+from tests.builders import tool_lines, write_lines
+from tests.made import ENVIRONMENT, tool_rows, written
+
+KILLED_AT = """
+import itertools, os, signal, sys
+from ltr.batch import run_and_save
+from ltr.config import load_config
+
+def on_epoch(epoch):
+    if epoch.number == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+ticks = itertools.count()
+run_and_save(load_config(sys.argv[1]), sys.argv[2], on_epoch=on_epoch, clock=lambda: float(next(ticks)))
+"""
+UNLIKE = ("run.json", "log.jsonl")  # they tell the time
+
+
+def ticking():
+    """A clock that moves a second each time it is read."""
+    ticks = itertools.count()
+    return lambda: float(next(ticks))
+
+
+@pytest.fixture
+def config(tmp_path):
+    data = DataConfig(train=str(write_lines(tmp_path / "train.jsonl", tool_lines(seed=3, traces=12))), valid=0.25)
+    train = TrainConfig(epochs=40, learning_rate=0.05, patience=12, standardize=True)
+    return RunConfig(name="killed", data=data, encoder="hash", train=train)
+
+
+def kept(home):
+    """Every file of a run that does not tell the time, and its bytes."""
+    files = (path for path in sorted(home.rglob("*")) if path.is_file() and path.name not in UNLIKE)
+    return {str(path.relative_to(home)): path.read_bytes() for path in files}
+
+
+def killed(config, home, epoch):
+    """The run, killed by the system in that epoch."""
+    path = home.parent / "ltr.yaml"
+    path.write_text(render(config))
+    command = [sys.executable, "-c", KILLED_AT, str(path), str(home), str(epoch)]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize("epoch", [1, 7, 23])
+def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(config, tmp_path, epoch):
+    killed(config, tmp_path / "a", epoch)
+    assert not (tmp_path / "a" / "run.json").exists()
+    run_and_save(config, tmp_path / "a", resume=True, clock=ticking())
+    run_and_save(config, tmp_path / "b", clock=ticking())
+    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+
+
+def test_a_resumed_run_does_not_repeat_its_epochs(config, tmp_path):
+    killed(config, tmp_path / "a", 9)
+    seen = []
+    run_and_save(config, tmp_path / "a", resume=True, on_epoch=lambda epoch: seen.append(epoch.number))
+    assert seen[0] == 10
+
+
+def test_a_complete_run_that_is_resumed_stays_as_it_is(config, tmp_path):
+    for clock in (ticking(), lambda: 0.0):
+        run_and_save(config, tmp_path / "a", overwrite=True, clock=clock)
+        before = kept(tmp_path / "a")
+        run_and_save(config, tmp_path / "a", resume=True, clock=clock)
+        assert kept(tmp_path / "a") == before
+
+
+def test_what_is_kept_does_not_depend_on_the_time_it_took(config, tmp_path):
+    run_and_save(config, tmp_path / "a", clock=lambda: 0.0)
+    run_and_save(config, tmp_path / "b", clock=ticking())
+    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+    assert not (tmp_path / "a" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("epoch", [None, 5])
+def test_another_config_is_not_resumed_and_each_difference_is_told(config, tmp_path, epoch):
+    if epoch:
+        killed(config, tmp_path / "a", epoch)
+    else:
+        run_and_save(config, tmp_path / "a")
+    changed = replace(config, seed=4, train=replace(config.train, epochs=50))
+    with pytest.raises(ResumeError) as told:
+        run_and_save(changed, tmp_path / "a", resume=True)
+    assert told.value.lines()[1:] == ["config.seed: 0 became 4", "config.train.epochs: 40 became 50"]
+
+
+def test_other_data_are_not_resumed(config, tmp_path):
+    killed(config, tmp_path / "a", 5)
+    write_lines(tmp_path / "train.jsonl", tool_lines(seed=4, traces=12))
+    with pytest.raises(ResumeError, match=r"inputs\.\.\./train\.jsonl: '\w+' became '\w+'"):
+        run_and_save(config, tmp_path / "a", resume=True)
+
+
+def test_a_run_that_was_broken_off_is_not_begun_anew_unasked(config, tmp_path):
+    killed(config, tmp_path / "a", 5)
+    with pytest.raises(UsageError, match="holds a training that was broken off; add --resume to go on, or --overwrite"):
+        run_and_save(config, tmp_path / "a")
+
+
+def test_what_lies_in_a_folder_of_that_name_and_is_not_ours_is_left_alone(config, tmp_path):
+    theirs = tmp_path / "a" / "checkpoints" / "weights.pt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    with pytest.raises(UsageError, match="holds other things, such as 'checkpoints'"):
+        run_and_save(config, tmp_path / "a", overwrite=True)
+    assert theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"format": "other", "w": [1], "history": [], "watched": [], "best": null}']
+)
+def test_a_checkpoint_that_is_none_is_refused(config, tmp_path, content):
+    killed(config, tmp_path / "a", 5)
+    (tmp_path / "a" / "checkpoints" / "progress.json").write_text(content)
+    with pytest.raises(FileError, match=r"progress.json: not a checkpoint"):
+        run_and_save(config, tmp_path / "a", resume=True)
+
+
+def test_runs_of_several_configs_are_resumed_where_they_were(config, tmp_path):
+    other = replace(config, name="other")
+    (tmp_path / "runs").mkdir()
+    killed(config, tmp_path / "runs" / "killed", 5)
+    finished = list(run_all([config, other], tmp_path / "runs", resume=True))
+    assert [each.directory.name for each in finished] == ["killed", "other"]
+
+
+def test_the_command_line_ends_with_5_and_a_line_for_each_difference(cli):
+    written("s.jsonl", tool_rows(range(8)))
+    cli.good("train", "s.jsonl", "-o", "r", "--encoder", "hash")
+    cli.good("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--resume")
+    assert cli.run("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--resume", "--l2", "0.5") == 5
+    lines = cli.err.splitlines()
+    assert lines[0].startswith("error: r: cannot go on, what was begun there is not what is asked for")
+    assert lines[1:] == ["error: config.train.l2: 0.001 became 0.5"]
+
+
+def test_the_record_of_a_run_tells_its_task(config, tmp_path):
+    run_and_save(config, tmp_path / "a")
+    task = json.loads(Path(tmp_path, "a", "run.json").read_text())["task"]
+    assert task["config"]["train"]["epochs"] == 40
+    assert list(task["inputs"]) == ["../train.jsonl"]
+    assert set(task["versions"]) == {"ltr", "numpy", "numba"}

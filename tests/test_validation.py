@@ -1,0 +1,137 @@
+"""Validation data, targets and the path of penalties, against what plain loops say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ltr.errors import UsageError
+from ltr.metrics import evaluate
+from ltr.ranking import rank
+from ltr.train import TrainConfig, Validation, fit
+from ltr.train.path import chosen_l2, exact_path
+from tests.oracles import naive_descent, naive_objective, random_groups
+
+seeds = st.integers(0, 10**6)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Training groups and others, labels of three grades."""
+    data = random_groups(np.random.default_rng(1), 120, sizes=(2, 6), grades=3)
+    return data, random_groups(np.random.default_rng(2), 60, sizes=(2, 6), grades=3)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("metric", ["loss", "mrr", "ndcg@3"])
+def test_descent_keeps_the_w_of_the_best_epoch_and_stops_after_patience(two, metric, standardize):
+    data, held = two
+    config = TrainConfig(epochs=60, learning_rate=0.1, patience=4, metric=metric, standardize=standardize)
+    seen = []
+    fit(*data, config, on_epoch=lambda epoch: seen.append(epoch.w))
+    if metric == "loss":
+        values = [-naive_objective(w, *held, 0.0) for w in seen]
+    else:
+        values = [evaluate(rank(held[0] @ w, held[2]), held[1], [metric]).means[metric] for w in seen]
+    stop = next((n for n in range(1, 61) if n - 1 - int(np.argmax(values[:n])) >= 4), 60)
+    best = int(np.argmax(values[:stop]))
+    model = fit(*data, config, valid=Validation(*held))
+    np.testing.assert_array_equal(model.w, seen[best])
+    assert (model.training.epochs, model.training.watched.best_epoch) == (stop, best + 1)
+    sign = -1 if metric == "loss" else 1
+    np.testing.assert_allclose(model.training.watched.values, sign * np.array(values[:stop]), atol=1e-12)
+
+
+def test_the_objective_told_is_that_of_the_w_that_is_kept(two):
+    data, held = two
+    model = fit(*data, TrainConfig(epochs=60, learning_rate=0.1, patience=2), valid=Validation(*held))
+    assert model.training.objective == pytest.approx(naive_objective(model.w, *data, 0.001))
+
+
+def test_the_exact_optimum_is_not_stopped(two):
+    data, held = two
+    config = TrainConfig(trainer="newton")
+    np.testing.assert_array_equal(fit(*data, config, valid=Validation(*held)).w, fit(*data, config).w)
+
+
+def test_a_watcher_can_stop_a_trainer(two):
+    for trainer in ("descent", "newton"):
+        model = fit(*two[0], TrainConfig(trainer=trainer), on_epoch=lambda epoch: epoch.number == 2)
+        assert model.training.epochs == 2
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_what_is_fitted_from_where_it_stood_ends_in_the_same_bytes(two, standardize):
+    data, held = two
+    config = TrainConfig(epochs=12, learning_rate=0.1, patience=3, standardize=standardize)
+    kept = []
+    for valid in (None, Validation(*held)):
+        kept.clear()
+        whole = fit(*data, config, valid=valid, on_epoch=lambda epoch: kept.append(epoch.progress()))
+        for progress in kept:
+            again = fit(*data, config, valid=valid, progress=progress)
+            assert again.w.tobytes() == whole.w.tobytes()
+            assert again.training.history.tobytes() == whole.training.history.tobytes()
+
+
+def test_descent_starts_at_init(two):
+    phi, labels, offsets = two[0]
+    model = fit(phi, labels, offsets, TrainConfig(epochs=1, learning_rate=1e-9, init=-2.5))
+    np.testing.assert_allclose(model.w, -2.5, atol=1e-5)
+
+
+@pytest.mark.parametrize("targets, gains", [("onehot", lambda y: y > 0), ("label", lambda y: y), ("gain", np.exp2)])
+def test_targets_are_what_positives_share_by(two, targets, gains):
+    phi, labels, offsets = two[0]
+    gained = np.asarray(gains(labels), dtype=float) - (targets == "gain")
+    ours = fit(phi, labels, offsets, TrainConfig(epochs=3, targets=targets))
+    w, history = naive_descent(phi, gained, offsets, learning_rate=0.01, epochs=3, l2=0.001)
+    np.testing.assert_allclose(ours.w, w, atol=1e-12)
+    np.testing.assert_allclose(ours.training.history, history, atol=1e-12)
+
+
+def test_gains_of_labels_beyond_the_range_of_floats_are_shared():
+    data = ([[1.0], [0.0], [0.5]], [5000, 4999, 1], [0, 3])
+    w = fit(*data, TrainConfig(trainer="newton", targets="gain")).w
+    shared = fit(data[0], [2 / 3, 1 / 3, 0], data[2], TrainConfig(trainer="newton")).w
+    np.testing.assert_allclose(w, shared, rtol=1e-9)
+
+
+@given(seeds)
+def test_the_path_finds_what_single_fits_find(seed):
+    phi, labels, offsets = random_groups(np.random.default_rng(seed), 40, sizes=(2, 6))
+    labels[offsets[:-1]] = 1
+    config = TrainConfig(trainer="newton", l2=(0.01, 1.0, 0.0, 0.1), standardize=bool(seed % 2))
+    for l2, w in zip(config.l2, exact_path(phi, labels, offsets, config), strict=True):
+        single = TrainConfig(trainer="newton", l2=l2, standardize=config.standardize)
+        np.testing.assert_allclose(w, fit(phi, labels, offsets, single).w, atol=1e-7)
+
+
+def test_one_standard_error_takes_the_largest_l2_as_good_as_the_best():
+    values = np.array([[0.5, 0.7, 0.9], [0.5, 0.6, 0.7], [0.1, 0.2, 0.3]])  # mean .7, error .2 / sqrt 3 = .115
+    assert chosen_l2((0.1, 1.0, 10.0), values, "best") == 0.1
+    assert chosen_l2((0.1, 1.0, 10.0), values, "one_se") == 1.0
+
+
+def test_a_fit_has_one_l2(two):
+    with pytest.raises(UsageError, match="l2 names 2 values; a fit has one"):
+        fit(*two[0], TrainConfig(l2=(0.1, 1.0)))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"l2": ()}, r"l2 is \(\); different numbers are needed"),
+        ({"l2": (1.0, 1.0)}, "different numbers are needed"),
+        ({"l2": (1.0, -1.0)}, "l2 is -1.0; it must be 0 or more"),
+        ({"l2_rule": "least"}, "l2_rule is 'least'; best or one_se is needed"),
+        ({"targets": "gains"}, "targets is 'gains'; it must be one of onehot, label, gain"),
+        ({"init": float("inf")}, "init is inf; it must be finite"),
+        ({"patience": 0}, "patience is 0; it must be at least 1"),
+        ({"folds": 1}, "folds is 1; it must be at least 2"),
+        ({"metric": 3}, "metric is 3; a name is needed"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        TrainConfig(**options)
