@@ -9,7 +9,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.encoders import Dense, Sparse, Vectors, vectors_from
 from ltr.features.matrices import all_dots
 from ltr.features.prototypes import refuse_other_revision
-from ltr.features.registry import Context, NotNegative, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.spoken import right_rows, row_queries, teams_in
 from ltr.features.tables import places
 from ltr.features.teams import edge_table, right_teams, table_edges
@@ -23,13 +23,12 @@ ROWS = 1 << 12  # graphs compared with their neighbours at once
 DIGITS = 9  # equal texts have equal products, whatever else was multiplied beside them
 
 
-def fit_neighbours(groups: Groups, context: Context, *, stored: NotNegative = STORED) -> dict[str, Any]:
+def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORED) -> dict[str, Any]:
     """The vectors of queries and the edges of their right graphs.
 
     Of more than `stored` right graphs those are kept whose queries have the lowest digests: a sample that neither
     the order of the file nor the ids of traces move.
     """
-    refuse_below("graph.near_edges: stored", stored, 1)
     candidates, teams = groups.candidates, right_teams(groups, context)
     queries = row_queries(candidates)[right_rows(groups)]
     digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in candidates.query_texts]

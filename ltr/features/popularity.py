@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.features.registry import Context, Positive, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.spoken import right_rows
 from ltr.features.tables import looked_up, table, table_texts
 from ltr.groups import Candidates, Groups
@@ -27,7 +27,6 @@ def lift(candidates: Candidates, state: State, context: Context, *, strength: Po
 
     5 is the option `strength`.
     """
-    refuse_below("tool.lift: strength", strength, 0)
     kept = state or {}
     known = table_texts(kept)
     wins, chance = (looked_up(known, kept[column], candidates.name_texts) for column in ("wins", "chance"))

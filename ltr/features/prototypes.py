@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Vectors, stacked, vectors_from
 from ltr.errors import DataError
-from ltr.features.registry import Context, NotNegative, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.spoken import Answers, parts_in, row_queries, teams_in, tools_in
 from ltr.features.tables import places, table, table_texts
 from ltr.groups import Candidates, Groups
@@ -80,7 +80,6 @@ def prototypes(
     own: float,
 ) -> Vectors:
     """The unit vector of each voice of a tool: own * e(its text) + the sum of what the tool answered."""
-    refuse_below("prototypes: own", own, 0)
     refuse_other_revision(state, context)
     said = context.encoder.encode(voices, "document")
     known = places(table_texts(state["tools"]), names)[tools]
@@ -104,9 +103,7 @@ def refuse_other_revision(state: dict[str, Any], context: Context) -> None:
 
 
 @feature("tool.proto", "rel", fit=fit_prototypes)
-def tool_prototype(
-    candidates: Candidates, state: State, context: Context, *, own: NotNegative = OWN_TEXT
-) -> FloatArray:
+def tool_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), 3 e(text) + sum of e(clauses the tool answered)).
 
     3 is the option `own`; a tool that was never right has its text alone.
@@ -125,9 +122,7 @@ def clause_relevance(candidates: Candidates, state: State, context: Context) -> 
 
 
 @feature("graph.proto", "rel", fit=fit_prototypes)
-def team_prototype(
-    candidates: Candidates, state: State, context: Context, *, own: NotNegative = OWN_TEXT
-) -> FloatArray:
+def team_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the nodes of tool.proto, where a tool answered the queries whose right graph has it; no nodes: 0."""
     teams = teams_in(candidates, context)
     vectors = prototypes(state or {}, teams.tools, teams.voices, teams.voice_tools, context, own)
@@ -141,9 +136,7 @@ def team_prototype(
 
 
 @feature("graph.clauses", "struct", fit=fit_prototypes)
-def served_clauses(
-    candidates: Candidates, state: State, context: Context, *, own: NotNegative = OWN_TEXT
-) -> FloatArray:
+def served_clauses(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the query's clauses of the largest tool.proto cosine of a node, at least 0: is each clause served?
 
     No nodes: 0.

@@ -148,9 +148,3 @@ def column(config: FeatureConfig, candidates: Candidates, state: State, context:
 
 def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
-
-
-def refuse_below(name: str, value: float, least: float) -> None:
-    """Raise unless an option of a feature is above 0, and at least so much."""
-    if not (value > 0 and value >= least):
-        raise UsageError(f"{name} is {value}; it must be {f'at least {least:g}' if least else 'above 0'}")

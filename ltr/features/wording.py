@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.encoders import Sparse
-from ltr.features.registry import Context, Positive, State, feature, refuse_below
+from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.spoken import Answers, parts_in, row_queries, tools_in
 from ltr.features.tables import places, table, table_texts
 from ltr.features.words import Lexicon, Ragged, sparse, widened
@@ -159,7 +159,6 @@ class Likeness:
     @classmethod
     def of(cls, kept: dict[str, Any], candidates: Candidates, context: Context, strength: float) -> "Likeness":
         """Those of a state."""
-        refuse_below("words: strength", strength, 0)
         tools, words, pairs = kept["tools"], kept["words"], kept["pairs"]
         codes = context.lexicon.codes(table_texts(words))
         gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
