@@ -1,6 +1,6 @@
 """Trainings that were killed go on where they stood, if they are still the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,8 @@ from ltr.artifacts import (
     refuse_other_task,
     write_checkpoint,
 )
-from ltr.columns import SourceFile
 from ltr.config import RunConfig, relocated
 from ltr.configtext.rendering import plain
-from ltr.files import STDIN, digest
 from ltr.pipeline import Loaded
 from ltr.train import Epoch, Progress
 from ltr.train.config import OnEpoch
@@ -65,23 +63,13 @@ class Keeper:
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
     """What decides every byte of a run: its config, its inputs, the packages that compute."""
-    files = [
-        file for groups in (loaded.train[0], loaded.valid, loaded.test) if groups for file in groups.candidates.files
-    ]
-    found = inputs([*files, *catalogues(config)], home)
+    read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test) if groups]
+    found = inputs([file for each in read for file in (*each.files, *each.catalogues)], home)
     return {
         "config": plain(relocated(config, home)),
         "inputs": {each["path"]: each["sha256"] for each in found},
         "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     }
-
-
-def catalogues(config: RunConfig) -> Iterator[SourceFile]:
-    """The catalogues that are read; featurised columns need none."""
-    for path in (config.data.tools, config.data.graphs):
-        if path is not None and path != STDIN and not str(config.data.train).endswith(".npz"):
-            content = digest(path)
-            yield SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 
 def _version(name: str) -> str | None:
