@@ -8,7 +8,6 @@ import typer
 
 from ltr.cli.evaluate import thresholds
 from ltr.cli.options import Seed, Shown, metric_names
-from ltr.cli.result import SHORT, short
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -109,6 +108,8 @@ def difference_labels(comparison: "Comparison") -> list[str]:
 
 def difference_column(found: "Difference") -> list[str]:
     """One metric, from top to bottom."""
+    from ltr.cli.result import SHORT, short
+
     return [
         SHORT.get(found.metric, found.metric),
         number(found.value),
@@ -125,6 +126,8 @@ def difference_column(found: "Difference") -> list[str]:
 
 def changed_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
     """The queries that changed most."""
+    from ltr.cli.result import SHORT
+
     metric = SHORT.get(comparison.changed_by, comparison.changed_by)
     if not compared.changed:
         return [f"no query changed its {metric}"]
