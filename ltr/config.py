@@ -15,7 +15,7 @@ from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
 from ltr.metrics import named
 from ltr.metrics.presets import PresetName
 from ltr.schema import Kind
-from ltr.train import LOSS, TRAINERS, TrainConfig
+from ltr.train import LOSS, TRAINERS, TrainConfig, watchable
 
 LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000
@@ -155,7 +155,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
     watched = train.get("metric") if isinstance(train, dict) else None
-    lookups.append((("train", "metric"), watched, lambda name: name == LOSS or named(name)))
+    lookups.append((("train", "metric"), watched, lambda name: name == LOSS or watchable(name)))
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
     lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
     features = _listed(value.get("features"))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.baselines import Rules, measure
 from ltr.config import RunConfig
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.groups import Candidates, Groups, key_order, select
 from ltr.listwise import scores
 from ltr.metrics import Evaluation
 from ltr.splits import dealt
-from ltr.train import LOSS, TrainConfig, Validation, fit
+from ltr.train import LOSS, TrainConfig, Validation, fit, sign
 from ltr.train.path import chosen_l2, exact_path, penalties, with_l2
 
 Featurise = Callable[[Groups], tuple[FloatArray, Callable[[Candidates], FloatArray]]]
@@ -32,26 +32,43 @@ class CrossValidation:
     pooled: Evaluation  # of every group that was left out once
 
 
-def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise) -> CrossValidation:
-    """Each fold's groups ranked by what was learned without them."""
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The groups left out, and what was learned without them says of them, for each l2."""
+
+    outside: IntArray  # the groups
+    held: Groups  # they
+    values: list[float]  # the metric, greater is better
+    scores: list[FloatArray]  # of each row
+
+
+def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
+    """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
         raise UsageError("folds is not set")
-    l2s, rules = penalties(config.train), rules_of(config)
-    parts, columns, values = [], [], []
-    for inside, outside in dealt(groups, config.train.folds, seed=config.seed, by=config.data.split):
-        learned, held = select(groups, inside), select(groups, outside)
-        phi, apply = featurise(learned)
-        phi_held = apply(held.candidates)
-        ws = path_weights(config.train, phi, learned)
-        watched = validation(config, held, phi_held)
-        values.append([watched.value(w, config.train) for w in ws])
-        columns.append([scores(phi_held, w) for w in ws])
-        parts.append((held, outside))
-    table = np.array(values).T
+    dealing = dealt(groups, config.train.folds, seed=config.seed, by=config.data.split)
+    folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
+    l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
-    chosen = [column[l2s.index(l2)] for column in columns]
-    measured = [_measured(held, column, rules) for (held, _), column in zip(parts, chosen, strict=True)]
-    return CrossValidation(l2s, table, l2, tuple(measured), _pooled(groups, parts, chosen, rules))
+    columns = [fold.scores[l2s.index(l2)] for fold in folds]
+    measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
+    every = select(groups, np.concatenate([fold.outside for fold in folds]))
+    pooled = _measured(every, np.concatenate(columns), rules)  # no score is compared with one of another fold
+    return CrossValidation(l2s, table, l2, tuple(measured), pooled)
+
+
+def _fold(
+    config: RunConfig, groups: Groups, sides: tuple[IntArray, IntArray], featurise: Featurise, number: int
+) -> Fold:
+    learned, held = (select(groups, side) for side in sides)
+    try:
+        phi, apply = featurise(learned)
+        ws = path_weights(config.train, phi, learned)
+    except DataError as error:
+        raise DataError(f"the groups that fold {number} learns from: {error}") from error
+    phi_held = apply(held.candidates)
+    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out")
+    return Fold(sides[1], held, [watched.value(w, config.train) for w in ws], [scores(phi_held, w) for w in ws])
 
 
 def path_weights(config: TrainConfig, phi: FloatArray, groups: Groups) -> list[FloatArray]:
@@ -79,34 +96,31 @@ def settled(
 
 def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:
     """What the folds said, in plain JSON: of each l2 the mean of the metric over the folds and its standard error."""
-    sign = -1 if metric == LOSS else 1
     means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.folds))
-    path = zip(folds.l2s, (sign * means).tolist(), errors.tolist(), strict=True)
+    path = zip(folds.l2s, (sign(metric) * means).tolist(), errors.tolist(), strict=True)
     said = [{"l2": l2, "mean": mean, "standard_error": error} for l2, mean, error in path]
     return {"folds": len(folds.folds), "metric": metric, "l2": folds.l2, "path": said}
 
 
 def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:
     """The groups as a training watches them, by the rules of the config."""
-    rules = config.evaluate
-    return Validation(phi, groups.labels, groups.offsets, key_order(groups.candidates), rules.rel_threshold, rules.ties)
-
-
-def rules_of(config: RunConfig) -> Rules:
-    """What is measured, by which rules."""
     asked = config.evaluate
-    watched = () if config.train.metric == LOSS else (config.train.metric,)
-    metrics = tuple(dict.fromkeys((*asked.metrics, *watched)))
-    return Rules(metrics, asked.ties, asked.rel_threshold, asked.no_relevant)
+    return Validation(
+        phi,
+        groups.labels,
+        groups.offsets,
+        key_order(groups.candidates),
+        rel_threshold=asked.rel_threshold,
+        ties=asked.ties,
+        threshold=asked.threshold,
+        max_grade=asked.max_grade,
+    )
+
+
+def judged_by(config: TrainConfig) -> tuple[str, ...]:
+    """The metric that folds choose by, to be told beside the others; none of the loss."""
+    return () if config.metric == LOSS else (config.metric,)
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
     return measure(column, groups.labels, groups.offsets, key_order(groups.candidates), rules)[1]
-
-
-def _pooled(
-    groups: Groups, parts: list[tuple[Groups, IntArray]], columns: list[FloatArray], rules: Rules
-) -> Evaluation:
-    """The metrics over the groups of all folds together; no score is compared with one of another fold."""
-    every = select(groups, np.concatenate([indices for _, indices in parts]))
-    return _measured(every, np.concatenate(columns), rules)

@@ -15,7 +15,7 @@ from ltr.artifacts import (
     state_of,
     training_document,
 )
-from ltr.baselines import BestFeature, baselines, best_feature
+from ltr.baselines import BestFeature, Rules, baselines, best_feature
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
 from ltr.config import DataConfig, RunConfig, feature_configs
@@ -24,7 +24,7 @@ from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import STDIN, digest, expand
-from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, settled, validation
+from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, judged_by, settled, validation
 from ltr.groups import Candidates, Groups, key_order, read_groups
 from ltr.measured import Measured, measured_groups, rules
 from ltr.metrics import all_named
@@ -111,8 +111,8 @@ def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda 
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
 
-def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise]:
-    """The training groups, and how each fold makes its columns: anew, of nothing but the fold."""
+def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise, Rules]:
+    """The training groups, how each fold makes its columns: anew, of nothing but the fold; and what is measured."""
     groups, state = loaded.train
     refuse_fitted(state, "folds are asked for")
 
@@ -120,7 +120,7 @@ def _foldable(config: RunConfig, loaded: Loaded) -> tuple[Groups, Featurise]:
         prepared = prepare(config, learned, state)
         return prepared.phi, prepared.applied
 
-    return groups, featurise
+    return groups, featurise, rules(config, groups, also=judged_by(config.train))
 
 
 def load(config: RunConfig) -> Loaded:

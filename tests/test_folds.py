@@ -71,6 +71,29 @@ def test_metrics_tell_the_folds_and_model_json_the_path(config):
     np.testing.assert_allclose([each["mean"] for each in said["path"]], -result.measured.folds.values.mean(axis=1))
 
 
+def test_folds_are_measured_as_the_test_data_are(config):
+    rules = EvaluateConfig(preset="ctr", metrics=(), threshold=0.9)
+    folds = run(replace(config, evaluate=rules)).measured.folds
+    assert folds.pooled.threshold == 0.9
+    assert "auc" in folds.pooled.means
+
+
+def test_folds_choose_the_least_of_what_is_better_the_less(config):
+    result = run(replace(config, train=replace(config.train, metric="logloss")))
+    path = result.router.training["folds"]["path"]
+    assert min(path, key=lambda each: each["mean"])["l2"] == result.router.trainer["l2"]
+    assert min(each["mean"] for each in path) > 0
+
+
+@pytest.mark.parametrize("metric", ["loss", "mrr"])
+def test_a_fold_that_nothing_can_be_measured_on_is_named(tmp_path, metric):
+    lines = [line | {"label": int(line["label"] and line["trace_id"] == "t1")} for line in tool_lines(traces=8)]
+    data = DataConfig(train=str(write_lines(tmp_path / "train.jsonl", lines)))
+    train = TrainConfig(trainer="newton", folds=4, metric=metric)
+    with pytest.raises(DataError, match=r"the groups that fold \d (leaves out|learns from): "):
+        run(RunConfig(data=data, encoder="hash", train=train))
+
+
 def test_descent_is_cross_validated_too(config):
     result = run(replace(config, train=TrainConfig(epochs=2, folds=3)))
     assert len(result.measured.folds.folds) == 3

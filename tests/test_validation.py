@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.metrics import evaluate
 from ltr.ranking import rank
 from ltr.train import TrainConfig, Validation, fit
@@ -23,7 +23,7 @@ def two():
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("metric", ["loss", "mrr", "ndcg@3"])
+@pytest.mark.parametrize("metric", ["loss", "mrr", "ndcg@3", "logloss"])
 def test_descent_keeps_the_w_of_the_best_epoch_and_stops_after_patience(two, metric, standardize):
     data, held = two
     config = TrainConfig(epochs=60, learning_rate=0.1, patience=4, metric=metric, standardize=standardize)
@@ -32,13 +32,14 @@ def test_descent_keeps_the_w_of_the_best_epoch_and_stops_after_patience(two, met
     if metric == "loss":
         values = [-naive_objective(w, *held, 0.0) for w in seen]
     else:
-        values = [evaluate(rank(held[0] @ w, held[2]), held[1], [metric]).means[metric] for w in seen]
+        less = -1 if metric == "logloss" else 1  # of it less is better
+        values = [less * evaluate(rank(held[0] @ w, held[2]), held[1], [metric]).means[metric] for w in seen]
     stop = next((n for n in range(1, 61) if n - 1 - int(np.argmax(values[:n])) >= 4), 60)
     best = int(np.argmax(values[:stop]))
     model = fit(*data, config, valid=Validation(*held))
     np.testing.assert_array_equal(model.w, seen[best])
     assert (model.training.epochs, model.training.watched.best_epoch) == (stop, best + 1)
-    sign = -1 if metric == "loss" else 1
+    sign = -1 if metric in ("loss", "logloss") else 1
     np.testing.assert_allclose(model.training.watched.values, sign * np.array(values[:stop]), atol=1e-12)
 
 
@@ -46,6 +47,19 @@ def test_the_objective_told_is_that_of_the_w_that_is_kept(two):
     data, held = two
     model = fit(*data, TrainConfig(epochs=60, learning_rate=0.1, patience=2), valid=Validation(*held))
     assert model.training.objective == pytest.approx(naive_objective(model.w, *data, 0.001))
+
+
+@pytest.mark.parametrize("metric", ["roc", "confusion"])
+def test_a_metric_that_is_no_number_cannot_be_watched(two, metric):
+    with pytest.raises(UsageError, match=f"{metric} is not one number"):
+        fit(*two[0], TrainConfig(metric=metric), valid=Validation(*two[1]))
+
+
+@pytest.mark.parametrize("metric, why", [("loss", "no group can train"), ("mrr", "mrr has no value")])
+def test_validation_data_without_a_positive_are_named(two, metric, why):
+    phi, labels, offsets = two[1]
+    with pytest.raises(DataError, match=f"validation data: {why}"):
+        fit(*two[0], TrainConfig(metric=metric), valid=Validation(phi, 0 * labels, offsets))
 
 
 def test_the_exact_optimum_is_not_stopped(two):

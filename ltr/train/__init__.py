@@ -17,7 +17,7 @@ from ltr.train.diagnosis import Diagnosis, diagnose
 from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import fit_newton
 from ltr.train.optimum import gap_bound
-from ltr.train.validation import Validation, Watcher
+from ltr.train.validation import Validation, Watcher, sign, watchable
 
 __all__ = [
     "LOSS",
@@ -30,6 +30,8 @@ __all__ = [
     "Validation",
     "diagnose",
     "fit",
+    "sign",
+    "watchable",
 ]
 
 TRAINERS: Registry[Trainer] = Registry("trainer")

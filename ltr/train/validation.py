@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.listwise import scores, slope, trainable
-from ltr.metrics import evaluate, named
+from ltr.metrics import Measure, evaluate, named
 from ltr.model import Watched
 from ltr.ranking import rank
 from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
@@ -26,23 +26,62 @@ class Validation:
     keys: npt.ArrayLike | None = None  # order of the ids, for ties
     rel_threshold: float = 1.0
     ties: str = "expected"
+    threshold: float = 0.5
+    max_grade: float | None = None
+    name: str = "validation data"  # what an error calls them
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
-        """The metric of w on these groups, greater is better: of `loss`, the loss below 0.
+        """The metric of w on these groups, greater is better: of `loss`, and where less is better, the value below 0.
 
         >>> held = Validation(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
         >>> round(held.value(np.zeros(1), TrainConfig()), 6)  # ln 2
         -0.693147
         """
-        if config.metric == LOSS:
-            groups = trainable(self.phi, self.labels, self.offsets, targets_are=config.targets)
-            return -slope(groups, w, np.ones(len(w))).loss
+        try:
+            found = self._loss(w, config) if config.metric == LOSS else self._mean(w, config.metric)
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from error
+        return sign(config.metric) * found
+
+    def _loss(self, w: FloatArray, config: TrainConfig) -> float:
+        groups = trainable(self.phi, self.labels, self.offsets, targets_are=config.targets)
+        return slope(groups, w, np.ones(len(w))).loss
+
+    def _mean(self, w: FloatArray, metric: str) -> float:
         ranking = rank(scores(np.asarray(self.phi, dtype=float), w), self.offsets, keys=self.keys)
-        options = {"ties": self.ties, "rel_threshold": self.rel_threshold}
-        mean = evaluate(ranking, self.labels, [config.metric], **options).means[named(config.metric).name]  # type: ignore[arg-type]
+        mean = evaluate(
+            ranking,
+            self.labels,
+            [metric],
+            ties=self.ties,
+            rel_threshold=self.rel_threshold,
+            threshold=self.threshold,
+            max_grade=self.max_grade,
+        ).means[watchable(metric).name]
         if mean is None:
-            raise DataError("no query of the validation data has a right candidate")
+            raise DataError(f"{metric} has no value: no query has a right candidate, or none has another")
         return mean
+
+
+def watchable(metric: str) -> Measure:
+    """The measure of that name, if one number says how good a ranking is.
+
+    >>> watchable("logloss").less_is_better
+    True
+    """
+    found = named(metric)
+    if not found.is_number:
+        raise UsageError(f"{metric} is not one number; name a metric that is, such as mrr")
+    return found
+
+
+def sign(metric: str) -> int:
+    """What makes greater values better: -1 where less of the metric is better, the loss among them.
+
+    >>> sign("loss"), sign("mrr")
+    (-1, 1)
+    """
+    return -1 if metric == LOSS or watchable(metric).less_is_better else 1
 
 
 @dataclass(slots=True)
@@ -89,5 +128,4 @@ class Watcher:
 
     def record(self) -> Watched:
         """What was seen."""
-        sign = -1 if self.config.metric == LOSS else 1
-        return Watched(self.config.metric, sign * np.array(self.values), self.best_epoch)
+        return Watched(self.config.metric, sign(self.config.metric) * np.array(self.values), self.best_epoch)
