@@ -18,6 +18,13 @@ class UsageError(LtrError, ValueError):
     """A request that contradicts itself or names something that does not exist."""
 
 
+class RangeError(UsageError):
+    """Options outside their range, one argument for each."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
+
+
 class DataError(LtrError):
     """Input that cannot be used as it stands."""
 

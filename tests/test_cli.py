@@ -79,8 +79,28 @@ def test_without_a_command_there_is_help_and_exit_two(cli):
 @pytest.mark.parametrize("arguments", [["trian"], ["train", "--epoch", "3"], ["train"], ["list", "features", "x"]])
 def test_a_mistyped_command_line_is_a_usage_error(cli, arguments):
     assert cli.run(*arguments) == 2
-    assert "Error: " in cli.err
+    assert cli.err.startswith("error: ")
+    assert cli.err.count("\n") == 1
     assert cli.out == ""
+
+
+def test_every_option_out_of_range_is_told_at_once(cli):
+    written("s.jsonl", tool_rows(range(3)))
+    sets = [word for key in ("epochs", "patience", "learning_rate") for word in ("--set", f"train.{key}=0")]
+    assert cli.run("train", "s.jsonl", "-o", "r", *sets) == 2
+    assert [line.split(": ")[1] for line in cli.err.splitlines()] == [
+        "--set train.epochs",
+        "--set train.learning_rate",
+        "--set train.patience",
+    ]
+
+
+@pytest.mark.parametrize("text", ['{"tools": {"a": {"description": "x"}}}', '[\n{"name": "a"}\n]', '{"name": "a"}\n'])
+def test_tools_given_for_graphs_are_named_as_what_they_are(cli, text):
+    written("s.jsonl", graph_rows(range(3)))
+    Path("tools.json").write_text(text)
+    assert cli.run("train", "s.jsonl", "-o", "r", "--graphs", "tools.json") == 3
+    assert cli.err == "error: tools.json: a catalogue of tools, which --tools takes; graphs are needed here\n"
 
 
 # ---- the flow

@@ -135,7 +135,8 @@ def test_a_fit_has_one_l2(two):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"l2": ()}, r"l2 is \(\); different numbers are needed"),
+        ({"l2": ()}, r"l2 is \[\]; different numbers are needed"),
+        ({"epochs": 0, "patience": 0}, "^epochs is 0; .*; patience is 0; "),
         ({"l2": (1.0, 1.0)}, "different numbers are needed"),
         ({"l2": (1.0, -1.0)}, "l2 is -1.0; it must be 0 or more"),
         ({"l2_rule": "least"}, "l2_rule is 'least'; best or one_se is needed"),

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ltr.encoders import Remembering
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.features import FEATURES, FeatureConfig, FittedFeatures
 from ltr.files.npz import Array
 from ltr.plugins import OURS
@@ -108,8 +108,11 @@ def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedF
         kind: Kind = "graph" if document["kind"] == "graph" else "tool"
         for config, state in zip(configs, states, strict=True):
             _refuse_other_state(config, state)
+    except UsageError as error:  # an encoder or an option that nobody knows here
+        raise DataError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
-        raise DataError(f"the description of the features does not hold together: {error!r}") from error
+        why = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise DataError(f"the description of the features does not hold together: {why}") from error
     if any(FEATURES[config.name].kind != kind for config in configs):
         raise DataError(f"not every feature is of the kind {kind!r}")
     return FittedFeatures(kind, configs, states, encoder)

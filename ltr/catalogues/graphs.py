@@ -7,9 +7,10 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
+from ltr.catalogues.tools import read_tools
 from ltr.columns import Codes, place
-from ltr.errors import FieldError, FileError, SampleError
-from ltr.files import AnyPath, read_lines, shown
+from ltr.errors import FieldError, FileError, LtrError, SampleError
+from ltr.files import STDIN, AnyPath, read_lines, shown
 from ltr.graphs import Graph, decode_graph
 from ltr.jsonlines import excerpt, records
 from ltr.samples import Samples
@@ -46,6 +47,22 @@ class _GraphLine(msgspec.Struct):
 
 def read_graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
     """The graphs of JSONL by (trace_id, node_id, candidate_id); a key that comes twice is an error."""
+    try:
+        return _graphs(path)
+    except SampleError as error:
+        if str(path) != STDIN and _holds_tools(path):
+            raise FileError(shown(path), "a catalogue of tools, which --tools takes; graphs are needed here") from error
+        raise
+
+
+def _holds_tools(path: AnyPath) -> bool:
+    try:
+        return bool(read_tools(path))
+    except LtrError:
+        return False
+
+
+def _graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
     graphs: dict[GraphKey, GraphEntry] = {}
     for number, line in records(path, read_lines(path), _GraphLine, NEEDED):
         key = str(line.trace_id), str(line.node_id), str(line.candidate_id)

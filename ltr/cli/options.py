@@ -1,11 +1,14 @@
 """The flags that several commands share, and how they become a config."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ltr.cli.terminal import Format
+from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
@@ -42,14 +45,42 @@ MaxGrade = Annotated[
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
 
 
+MISUSE: Any = typer.BadParameter.__base__  # every mistake in the arguments, to Typer; it gives it no public name
+
+
 class Commands(TyperGroup):
-    """Commands without options of their own ahead of a command: to find one absent Typer loads pydantic (50 ms)."""
+    """Commands without options of their own ahead of a command: to find one absent Typer loads pydantic (50 ms).
+
+    A mistake in the arguments is one line, as any other.
+    """
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """That of the command, once its name is known."""
+        with in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with in_one_line():
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What is left for the command."""
         if args and not args[0].startswith("-"):
             self.params, self.add_help_option = [], False
         return super().parse_args(ctx, args)
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What Typer says of the arguments in three lines, raised as ours; help that nobody asked for stays help."""
+    try:
+        yield
+    except MISUSE as error:
+        if type(error).show is not MISUSE.show:
+            raise
+        place = error.ctx.command_path if error.ctx else "ltr"
+        raise UsageError(f"{' '.join(error.format_message().split()).rstrip('.')}; see {place} -h") from error
 
 
 def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":

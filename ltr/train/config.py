@@ -1,12 +1,12 @@
 """What a trainer is asked to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal
 
 from ltr.arrays import LARGEST, FloatArray
-from ltr.errors import UsageError
+from ltr.errors import RangeError, UsageError
 from ltr.listwise import TARGETS
 from ltr.model import Fitted
 
@@ -31,36 +31,39 @@ class TrainConfig:
     folds: int | None = None  # of cross-validation
 
     def __post_init__(self) -> None:
+        wrong = [*self._wrong_steps(), *self._wrong_l2(), *self._wrong_validation()]
+        if wrong:
+            raise RangeError(*wrong)
+
+    def _wrong_steps(self) -> Iterator[str]:
         if not isinstance(self.trainer, str):
-            raise UsageError(f"trainer is {self.trainer!r}; a name is needed")
+            yield f"trainer is {self.trainer!r}; a name is needed"
         if not _is_number(self.learning_rate) or not 0 < self.learning_rate <= LARGEST:
-            raise UsageError(f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}")
-        _refuse_other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
+            yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
+        yield from _other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
         if not isinstance(self.standardize, bool):
-            raise UsageError(f"standardize is {self.standardize!r}; true or false is needed")
+            yield f"standardize is {self.standardize!r}; true or false is needed"
         if not _is_number(self.init) or not -LARGEST <= self.init <= LARGEST:
-            raise UsageError(f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}")
-        self._refuse_other_l2()
-        self._refuse_other_validation()
+            yield f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}"
 
-    def _refuse_other_l2(self) -> None:
+    def _wrong_l2(self) -> Iterator[str]:
         values = self.l2 if isinstance(self.l2, tuple) else (self.l2,)
-        for value in values:
-            if not _is_number(value) or not 0 <= value <= LARGEST:
-                raise UsageError(f"l2 is {value!r}; it must be 0 or more, at most {LARGEST:g}")
-        if not values or len(set(values)) < len(values):
-            raise UsageError(f"l2 is {self.l2!r}; different numbers are needed, at least one")
+        wrong = [value for value in values if not _is_number(value) or not 0 <= value <= LARGEST]
+        for value in wrong[:1]:
+            yield f"l2 is {value!r}; it must be 0 or more, at most {LARGEST:g}"
+        if not wrong and len({*values}) < max(len(values), 1):
+            yield f"l2 is {list(values)!r}; different numbers are needed, at least one"
         if self.l2_rule not in ("best", "one_se"):
-            raise UsageError(f"l2_rule is {self.l2_rule!r}; best or one_se is needed")
+            yield f"l2_rule is {self.l2_rule!r}; best or one_se is needed"
 
-    def _refuse_other_validation(self) -> None:
+    def _wrong_validation(self) -> Iterator[str]:
         if self.targets not in TARGETS:
-            raise UsageError(f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}")
-        _refuse_other_whole("patience", self.patience, 1, MOST_EPOCHS)
+            yield f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}"
+        yield from _other_whole("patience", self.patience, 1, MOST_EPOCHS)
         if not isinstance(self.metric, str):
-            raise UsageError(f"metric is {self.metric!r}; a name is needed")
+            yield f"metric is {self.metric!r}; a name is needed"
         if self.folds is not None:
-            _refuse_other_whole("folds", self.folds, 2, MOST_EPOCHS)
+            yield from _other_whole("folds", self.folds, 2, MOST_EPOCHS)
 
     @property
     def penalty(self) -> float:
@@ -74,10 +77,10 @@ class TrainConfig:
         return self.l2
 
 
-def _refuse_other_whole(name: str, value: object, least: int, most: int) -> None:
+def _other_whole(name: str, value: object, least: int, most: int) -> Iterator[str]:
     is_whole = _is_number(value) and isinstance(value, Integral)
     if not is_whole or not least <= value <= most:  # type: ignore[operator]
-        raise UsageError(f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}")
+        yield f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}"
 
 
 def _is_number(value: object) -> bool:
