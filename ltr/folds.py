@@ -79,19 +79,39 @@ def path_weights(config: TrainConfig, phi: FloatArray, groups: Groups) -> list[F
     return [fit(*given, with_l2(config, l2), weights=groups.weights).w for l2 in penalties(config)]
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The settings of the one fit that is kept, and what is to be told of how they were chosen, in plain JSON."""
+
+    train: TrainConfig
+    told: dict[str, Any]
+
+
 def settled(
     config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None
-) -> TrainConfig:
-    """The settings of the one fit that is kept: of several l2 the one that folds chose, or else validation data."""
-    l2s = penalties(config.train)
-    if len(l2s) == 1:
-        return with_l2(config.train, l2s[0])
-    if folds is not None:
-        return with_l2(config.train, folds.l2)
+) -> Settled:
+    """Of several l2 the one that folds chose, or else validation data."""
+    train, l2s = config.train, penalties(config.train)
+    told = {} if folds is None else {"folds": folds_document(folds, train.metric)}
+    if len(l2s) == 1 or folds is not None:
+        return Settled(with_l2(train, l2s[0] if folds is None else folds.l2), told)
     if held is None:
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
-    values = np.array([[held.value(w, config.train)] for w in path_weights(config.train, phi, groups)])
-    return with_l2(config.train, chosen_l2(l2s, values, "best"))
+    if train.l2_rule == "one_se":
+        raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
+    values = np.array([held.value(w, train) for w in path_weights(train, phi, groups)])
+    l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
+    said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
+    return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
+
+
+def idle(config: RunConfig) -> tuple[str, ...]:
+    """What is to be said of validation data that decide nothing."""
+    is_chosen = len(penalties(config.train)) > 1 and config.train.folds is None
+    if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
+        return ()
+    instead = "folds choose l2" if config.train.folds else "l2 has one value"
+    return (f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out",)
 
 
 def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:

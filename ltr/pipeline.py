@@ -24,13 +24,13 @@ from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import STDIN, digest, expand
-from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, judged_by, settled, validation
+from ltr.folds import Featurise, Settled, cross_validate, idle, judged_by, settled, validation
 from ltr.groups import Candidates, Groups, key_order, read_groups
 from ltr.measured import Measured, measured_groups, rules
 from ltr.metrics import all_named
 from ltr.model import Model
 from ltr.splits import taken_out
-from ltr.train import Diagnosis, Progress, TrainConfig, diagnose, fit
+from ltr.train import Diagnosis, Progress, diagnose, fit
 from ltr.train.config import OnEpoch, ignore
 from ltr.validate import quick_findings
 
@@ -98,15 +98,15 @@ def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda 
     held = None if loaded.valid is None else validation(config, loaded.valid, prepared.applied(loaded.valid.candidates))
     groups = prepared.groups
     settings = settled(config, prepared.phi, groups, folds, held)
-    given = (prepared.phi, groups.labels, groups.offsets, settings)
+    given = (prepared.phi, groups.labels, groups.offsets, settings.train)
     model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
     traces = groups.candidates.traces
     diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
-    router = new_router(settings, prepared, model, diagnosis, folds)
+    router = new_router(settings, prepared, model, diagnosis)
     test = loaded.test
     measured = evaluate_router(router, test or groups, config, phi=None if test else prepared.phi)
     measured = replace(measured, split="test" if test else "train", folds=folds)
-    known = (*loaded.warnings, *prepared.warnings, *doubts(router, (test or loaded.train[0]).candidates))
+    known = (*loaded.warnings, *idle(config), *prepared.warnings, *doubts(router, (test or loaded.train[0]).candidates))
     told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
@@ -219,17 +219,13 @@ def encoder_name(config: RunConfig) -> str:
     return best_installed() if config.encoder == AUTO else config.encoder
 
 
-def new_router(
-    settings: TrainConfig, prepared: Prepared, model: Model, diagnosis: Diagnosis, folds: CrossValidation | None
-) -> Router:
+def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
     """What is kept of a training: weights, features, and what is known about them."""
     names, groups = prepared.names, prepared.groups
     best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
     training = training_document(model, diagnosis, names, best)
-    training["traces"] = marks(groups.candidates)[:MOST_MARKS]
-    if folds is not None:
-        training["folds"] = folds_document(folds, settings.metric)
-    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings), training)
+    training |= {"traces": marks(groups.candidates)[:MOST_MARKS], **settings.told}
+    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings.train), training)
 
 
 def evaluate_router(

@@ -13,13 +13,20 @@ TRACE, TIME = "trace", "time"
 
 
 def taken_out(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
-    """The groups that stay, and those of a share of `of` traces: drawn by the seed, or the latest."""
-    order, traces = _in_order(groups, seed, by), len(groups.candidates.trace_ids)
+    """The groups that stay, and those of a share of `of` traces: drawn by the seed, or the latest.
+
+    By time no instant stands on both sides: the border moves to the nearest change of time.
+    """
+    order, times = _in_order(groups, seed, by)
     count = round(share * of)
-    if not 0 < count < traces:
+    if not 0 < count < len(order):
         raise UsageError(f"{name} {share}: a share of {of} traces leaves one side empty")
-    is_out = np.zeros(traces, dtype=bool)
-    is_out[order[:count] if by == TRACE else order[-count:]] = True
+    borders = _borders(times[order], [count if by == TRACE else len(order) - count])
+    if not borders:
+        raise UsageError(f"{name} {share}: all {len(order)} traces end at the same time; drop data.split: time")
+    parts = np.split(order, borders)
+    is_out = np.zeros(len(order), dtype=bool)
+    is_out[parts[0] if by == TRACE else parts[1]] = True
     out = is_out[groups.candidates.traces]
     return select(groups, np.flatnonzero(~out)), select(groups, np.flatnonzero(out))
 
@@ -28,13 +35,17 @@ def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[I
     """Of each fold the groups to learn from and the groups to measure on.
 
     By trace: each fold is measured on once, and learned from in all the others. By time: of folds + 1 blocks, each
-    but the first is measured on, and what was learned comes from the earlier ones.
+    but the first is measured on, and what was learned comes from the earlier ones; no instant stands in two blocks.
     """
-    order, blocks = _in_order(groups, seed, by), folds if by == TRACE else folds + 1
+    order, times = _in_order(groups, seed, by)
+    blocks = folds if by == TRACE else folds + 1
     if len(order) < blocks:
-        raise UsageError(f"folds is {folds}; {len(order)} traces are too few for them")
+        raise UsageError(f"folds is {folds}; {_traces(len(order))} too few for them")
+    borders = _borders(times[order], [-(-block * len(order) // blocks) for block in range(1, blocks)])
+    if len(borders) < blocks - 1:
+        raise UsageError(f"folds is {folds}; {_traces(len(order))} at too few different times for them")
     block_of_trace = np.empty(len(order), dtype=np.int64)
-    block_of_trace[order] = np.arange(len(order)) * blocks // len(order)
+    block_of_trace[order] = np.searchsorted(borders, np.arange(len(order)), side="right")
     block = block_of_trace[groups.candidates.traces]
     for fold in range(folds):
         if by == TRACE:
@@ -43,12 +54,29 @@ def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[I
             yield np.flatnonzero(block <= fold), np.flatnonzero(block == fold + 1)
 
 
-def _in_order(groups: Groups, seed: int, by: str) -> IntArray:
-    """The traces in the order they are dealt: by a hash of their id with the seed, or by their latest time."""
+def _traces(count: int) -> str:
+    return "1 trace is" if count == 1 else f"{count} traces are"
+
+
+def _borders(times: FloatArray, wanted: list[int]) -> list[int]:
+    """The wanted borders, each moved to the nearest change of time, the earlier of two; what falls together is one.
+
+    >>> _borders(np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0]), [3])
+    [2]
+    """
+    if np.isnan(times).any():  # not by time
+        return wanted
+    changes = np.flatnonzero(np.diff(times)) + 1
+    return sorted({int(changes[np.argmin(np.abs(changes - border))]) for border in wanted}) if len(changes) else []
+
+
+def _in_order(groups: Groups, seed: int, by: str) -> tuple[IntArray, FloatArray]:
+    """The traces as they are dealt, by a hash of their id with the seed or by their latest time; NaN: not by time."""
     trace_ids = groups.candidates.trace_ids
     marks = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
-    latest = _latest(groups).tolist() if by == TIME else [0.0] * len(marks)
-    return np.array(sorted(range(len(marks)), key=lambda trace: (latest[trace], marks[trace])), dtype=np.int64)
+    times = _latest(groups) if by == TIME else np.full(len(marks), np.nan)
+    keys = times.tolist() if by == TIME else [0.0] * len(marks)
+    return np.array(sorted(range(len(marks)), key=lambda trace: (keys[trace], marks[trace])), dtype=np.int64), times
 
 
 def _latest(groups: Groups) -> FloatArray:

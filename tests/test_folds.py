@@ -122,6 +122,23 @@ def test_a_share_by_time_is_the_latest_traces(samples):
     assert stay.times.max() < out.times.min()
 
 
+@pytest.mark.parametrize("times, share, out", [([1, 1, 1, 1, 2, 2, 2, 2], 0.25, 4), ([1, 1, 1, 2, 2, 3, 3, 3], 0.5, 5)])
+def test_no_instant_stands_on_both_sides_of_a_split_by_time(tmp_path, times, share, out):
+    lines = [line | {"time": times[int(line["trace_id"][1:])]} for line in tool_lines(traces=8)]
+    groups = read_groups(write_lines(tmp_path / "a.jsonl", lines))
+    stay, later = taken_out(groups, share, "test", seed=0, by="time", of=8)
+    assert len(later.candidates.trace_ids) == out
+    assert stay.times.max() < later.times.min()
+    with pytest.raises(UsageError, match="folds is 3; 8 traces are at too few different times for them"):
+        list(dealt(groups, 3, seed=0, by="time"))
+
+
+def test_traces_of_one_time_cannot_be_split_by_it(tmp_path):
+    groups = read_groups(write_lines(tmp_path / "a.jsonl", [line | {"time": 5} for line in tool_lines(traces=8)]))
+    with pytest.raises(UsageError, match="test 0.5: all 8 traces end at the same time; drop data.split: time"):
+        taken_out(groups, 0.5, "test", seed=0, by="time", of=8)
+
+
 def test_a_split_by_time_needs_times(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", tool_lines(traces=4))
     with pytest.raises(DataError, match=r"a.jsonl:1: time: missing; data.split is time, and every group needs one"):
@@ -135,6 +152,26 @@ def test_test_and_validation_shares_leave_each_other_alone(config):
     assert len(result.train.candidates.trace_ids) == 12
     assert not set(result.measured.groups.candidates.trace_ids) & set(result.train.candidates.trace_ids)
     assert result.router.trainer["l2"] in L2S
+
+
+def test_the_l2_that_validation_data_chose_is_told_with_the_others(config):
+    result = run(replace(config, data=replace(config.data, valid=0.25), train=TrainConfig(trainer="newton", l2=L2S)))
+    said = result.router.training["validated"]
+    assert [each["l2"] for each in said["path"]] == list(L2S)
+    assert said["l2"] == min(said["path"], key=lambda each: each["value"])["l2"] == result.router.trainer["l2"]
+
+
+def test_one_standard_error_of_validation_data_is_refused(config):
+    train = TrainConfig(trainer="newton", l2=L2S, l2_rule="one_se")
+    with pytest.raises(UsageError, match=r"train.l2_rule one_se needs train.folds"):
+        run(replace(config, data=replace(config.data, valid=0.25), train=train))
+
+
+@pytest.mark.parametrize("l2, folds, idle", [(0.001, None, True), (L2S, 3, True), (L2S, None, False)])
+def test_validation_data_that_decide_nothing_are_told(config, l2, folds, idle):
+    train = TrainConfig(trainer="newton", l2=l2, folds=folds)
+    told = run(replace(config, data=replace(config.data, valid=0.25), train=train)).warnings
+    assert any(each.startswith("validation data decide nothing: newton") for each in told) == idle
 
 
 def test_validation_data_stop_descent(config):

@@ -168,7 +168,7 @@ def trust_lines(result: "RunResult") -> list[str]:
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]
-    lines += [*watched_lines(known), *fold_lines(result.measured)]
+    lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
     skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
     if skipped:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
@@ -182,15 +182,22 @@ def trust_lines(result: "RunResult") -> list[str]:
 
 
 def watched_lines(known: dict[str, Any]) -> list[str]:
-    """Which epoch validation data chose."""
-    watched = known["watched"]
-    if watched is None:
-        return []
-    best, metric = f"{watched['best']:.4f}", SHORT.get(watched["metric"], watched["metric"])
-    return [f"kept epoch {watched['best_epoch']:,}, the best on validation data: {metric} {best}"]
+    """Which l2 and which epoch validation data chose."""
+    watched, chosen = known["watched"], known.get("validated")
+    lines = []
+    if chosen is not None:
+        best = next(each["value"] for each in chosen["path"] if each["l2"] == chosen["l2"])
+        lines.append(f"l2 {chosen['l2']:g} of {len(chosen['path'])}, {_best(chosen['metric'], best)}")
+    if watched is not None:
+        lines.append(f"kept epoch {watched['best_epoch']:,}, {_best(watched['metric'], watched['best'])}")
+    return lines
 
 
-def fold_lines(measured: "Measured") -> list[str]:
+def _best(metric: str, value: float) -> str:
+    return f"the best on validation data: {SHORT.get(metric, metric)} {value:.4f}"
+
+
+def fold_lines(measured: "Measured", split: str) -> list[str]:
     """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
     if measured.folds is None:
         return []
@@ -200,7 +207,7 @@ def fold_lines(measured: "Measured") -> list[str]:
         spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
         said.append(f"{SHORT.get(name, name)} {number(mean)}{spread}")
     chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
-    return [f"{len(measured.folds.folds)} folds by trace{chosen}: {', '.join(said)}"]
+    return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(said)}"]
 
 
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
