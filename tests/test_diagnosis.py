@@ -74,6 +74,29 @@ def test_groups_of_different_weight_take_the_sandwich(choices):
     assert diagnosis.effective_groups == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
+def test_groups_that_share_their_target_take_the_sandwich_which_holds_what_it_says():
+    """Two draws a group, each from the softmax: as much as is known of w, the inverse Hessian would count half."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(150):
+        phi = rng.normal(size=(300, 4, 1))
+        utility = phi[:, None, :, 0] + rng.gumbel(size=(300, 2, 4))
+        labels = (utility == utility.max(axis=2, keepdims=True)).sum(axis=1).astype(float)
+        data = (phi.reshape(-1, 1), labels.reshape(-1), np.arange(0, 1201, 4))
+        errors = known(data, FREE)[1].errors
+        held.append(abs(errors.z[0] - 1 / errors.standard[0]) < 1.959963984540054)
+    assert errors.form == "by_group"
+    assert 0.90 < np.mean(held) < 0.985
+
+
+def test_a_sign_that_stopping_short_turned_is_not_laid_to_the_penalty(choices):
+    phi, labels, offsets = choices
+    model, diagnosis = known((-phi, labels, offsets), TrainConfig(epochs=1, learning_rate=1e-6))
+    assert any(
+        each.startswith("stopping short, or the penalty, turns the sign of a")
+        for each in diagnosis.warnings(model, NAMES)
+    )
+
+
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_the_gap_is_how_far_the_objective_is_above_the_optimum(choices, l2):
     model, diagnosis = known(choices, TrainConfig(epochs=1, l2=l2))

@@ -66,7 +66,8 @@ class Diagnosis:
                 "there is to gain over w = 0: trainer newton reaches it, more epochs or standardize come nearer"
             )
         if self.effective_groups < GROUPS_PER_FEATURE * len(names):
-            yield f"{self.effective_groups:.0f} groups for {len(names)} features: another sample gives other weights"
+            counted = f"{_count(round(self.effective_groups), 'group')} for {_count(len(names), 'feature')}"
+            yield f"{counted}: another sample gives other weights"
         for first, second, correlation in self.collinear:
             both = f"{names[first]} and {names[second]} say nearly the same"
             yield f"{both} (correlation {correlation:+.3f}): read their weights together"
@@ -83,7 +84,16 @@ class Diagnosis:
             yield f"not told from 0 by these data: the weight of {', '.join(unsure)}"
         turned = [name for name, w, free in zip(names, model.w, errors.w, strict=True) if w * free < 0]
         if turned:
-            yield f"the penalty turns the sign of {', '.join(turned)}: do not read it"
+            what = (
+                "the penalty turns"
+                if model.training.optimum is Optimum.FOUND
+                else "stopping short, or the penalty, turns"
+            )
+            yield f"{what} the sign of {', '.join(turned)}: do not read it"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def diagnose(
@@ -106,33 +116,46 @@ def diagnose(
     >>> known.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])
     """
-    groups, units = in_units(
-        trainable(phi, labels, offsets, weights=weights, targets_are=config.targets), standardize=config.standardize
-    )
-    geometry = Geometry.of(groups)
-    scaled = model.w if units is None else model.w * units
-    is_exact = model.training.optimum is Optimum.FOUND and config.trainer == "newton"
-    best = None if is_exact else solve(groups, geometry, config.penalty, start=scaled if config.penalty else None)
-    has_best = best is None or best.optimum is Optimum.FOUND
-    lowest = model.training.objective if best is None else float(best.history[-1])
-    free = solve(groups, geometry, 0.0, start=(scaled if best is None else best.w) if config.penalty else None)
-    errors, no_errors = None, _no_errors(free, np.ones(len(scaled)) if units is None else units, names)
+    groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups, units = in_units(groups, standardize=config.standardize)
+    geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
+    optima = _optima(groups, geometry, config, model, model.w * scale)
+    errors, no_errors = None, _no_errors(optima.free, scale, names)
     if not no_errors:
-        errors = _errors(groups, geometry, free.w, _clusters(groups, clusters))
+        errors = _errors(groups, geometry, optima.free.w, _clusters(groups, clusters))
         no_errors = "" if errors else "all groups are of one trace"
-    if errors is not None and units is not None:
-        errors = replace(errors, w=errors.w / units, standard=errors.standard / units)
+    if errors is not None:
+        errors = replace(errors, w=errors.w / scale, standard=errors.standard / scale)
     curvature = geometry.spectrum.curvature
     return Diagnosis(
-        gap=max(model.training.objective - lowest, 0.0) if has_best else None,
+        gap=max(model.training.objective - optima.lowest, 0.0) if optima.is_found else None,
         at_zero=geometry.at_zero.loss,
         effective_groups=1.0 / float(groups.weights @ groups.weights),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
         collinear=tuple(_collinear(geometry)),
-        worth=_worth(groups, config.penalty, scaled if best is None else best.w, lowest) if has_best else None,
+        worth=_worth(groups, config.penalty, optima.w, optima.lowest) if optima.is_found else None,
         errors=errors,
         no_errors=no_errors,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Optima:
+    """Of the objective as it was asked for, and without its penalty; in the scale of the training."""
+
+    w: FloatArray
+    lowest: float
+    is_found: bool
+    free: Fitted
+
+
+def _optima(groups: Trainable, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray) -> _Optima:
+    """Each starts from what is known: the model's w, and then the optimum with the penalty."""
+    lowest, is_found = model.training.objective, True
+    if model.training.optimum is not Optimum.FOUND or config.trainer != "newton":
+        best = solve(groups, geometry, config.penalty, start=w if config.penalty else None)
+        w, lowest, is_found = best.w, float(best.history[-1]), best.optimum is Optimum.FOUND
+    return _Optima(w, lowest, is_found, solve(groups, geometry, 0.0, start=w if config.penalty else None))
 
 
 def _clusters(groups: Trainable, clusters: npt.ArrayLike | None) -> IntArray | None:
@@ -150,13 +173,15 @@ def _errors(groups: Trainable, geometry: Geometry, best: FloatArray, clusters: I
     """Standard errors at the unpenalised optimum, in the scale of the groups; None for a single cluster.
 
     With H the Hessian of the mean loss at its own optimum and s_c the part of cluster c in the gradient:
-    H^-1 / groups, or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other or differ in weight.
+    H^-1 / groups, or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other, differ in weight, or
+    share their target among several positives, which is no draw of one from the softmax.
     """
     at_best = derivatives(groups, best, geometry.scale)
     basis = geometry.spectrum.identified
     inverse = basis @ np.linalg.pinv(basis.T @ at_best.hessian @ basis, hermitian=True) @ basis.T
     form, count, covariance = "hessian", groups.groups, inverse / groups.groups
-    if clusters is not None or np.ptp(groups.weights) > 0:
+    is_drawn = np.count_nonzero(groups.shares) == groups.groups
+    if clusters is not None or np.ptp(groups.weights) > 0 or not is_drawn:
         form = "by_group" if clusters is None else "by_trace"
         codes = np.arange(groups.groups) if clusters is None else clusters
         slopes = cluster_slopes(groups, best, geometry.scale, codes)
