@@ -69,6 +69,38 @@ def test_weights_are_those_of_queries(data):
     np.testing.assert_allclose(ranker.coef_, model.w, atol=1e-9)
 
 
+def test_a_query_of_weight_0_is_not_learned_from_and_not_scored(data):
+    x, y, qid, _, _ = data
+    weights, rest = (qid > 4).astype(float), qid > 4
+    ranker = ListwiseRanker().fit(x, y, qid=qid, sample_weight=weights)
+    np.testing.assert_allclose(ranker.coef_, ListwiseRanker().fit(x[rest], y[rest], qid=qid[rest]).coef_, atol=1e-12)
+    scored = ranker.score(x[rest], y[rest], qid=qid[rest])
+    assert ranker.score(x, y, qid=qid, sample_weight=weights) == pytest.approx(scored)
+    with pytest.raises(DataError, match="sample_weight is zero everywhere"):
+        ranker.score(x, y, qid=qid, sample_weight=0 * weights)
+
+
+@pytest.mark.parametrize("metric", ["auc", "logloss", "roc", "confusion"])
+def test_a_metric_without_a_value_a_query_that_grows_is_no_score(data, metric):
+    x, y, qid, _, _ = data
+    with pytest.raises(UsageError, match=f"metric is '{metric}'; one with a value a query, of which more is better"):
+        ListwiseRanker(metric=metric).fit(x, y, qid=qid).score(x, y, qid=qid)
+
+
+def test_a_score_beyond_floats_is_named(data):
+    x, y, qid, _, _ = data
+    ranker = ListwiseRanker().fit(x, y, qid=qid)
+    ranker.coef_ = np.ones_like(ranker.coef_)
+    with pytest.raises(DataError, match=r"X\[0\]: its score is beyond the range of floats"):
+        ranker.predict(np.full((1, x.shape[1]), 1.7e308))
+
+
+def test_ids_of_any_kind_name_the_queries(data):
+    x, y, qid, _, _ = data
+    ranker = ListwiseRanker().fit(x, y, qid=[f"query {each}" for each in qid])
+    np.testing.assert_array_equal(ranker.coef_, ListwiseRanker().fit(x, y, qid=qid).coef_)
+
+
 def test_without_a_fit_there_is_no_answer():
     for ask in ("predict", "predict_proba", "rank"):
         with pytest.raises((NotFittedError, ValueError), match="not fitted yet"):
@@ -92,6 +124,10 @@ def test_parameters_are_read_and_set_by_name():
         ({"y": [1.0, -1.0]}, "y holds grades of 0 or more"),
         ({"y": [0.0, 0.0]}, "no group can train"),
         ({"qid": [1]}, r"qid: one a row is needed \(2,\)"),
+        ({"qid": [1.0, np.nan]}, r"qid\[1\]: nan is no id"),
+        ({"qid": [None, "a"]}, r"qid\[0\]: None is no id"),
+        ({"qid": [[1], [1, 2]]}, r"qid: row 1 has 2 numbers, row 0 has 1"),
+        ({"sample_weight": [1, -1]}, r"sample_weight\[1\]: found a weight below 0"),
         ({"sample_weight": [0, 0]}, "sample_weight is zero everywhere"),
     ],
 )
@@ -127,3 +163,17 @@ def test_scikit_learn_searches_its_parameters(data):
     for inside, outside in folds:
         ranker = clone(ListwiseRanker()).fit(x[inside], y[inside], qid=qid[inside])
         assert 0 < ranker.score(x[outside], y[outside], qid=qid[outside]) <= 1
+
+
+@pytest.mark.heavy
+def test_scikit_learn_hands_on_qid_where_routing_is_on(data):
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+
+    x, y, qid, _, _ = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(ListwiseRanker(), {"l2": [0.001, 100.0]}, cv=GroupKFold(3))
+        assert search.fit(x, y, groups=qid, qid=qid).best_params_["l2"] in (0.001, 100.0)
+    splits = GroupKFold(3).split(x, y, qid)
+    by_hand = [ListwiseRanker().fit(x[i], y[i], qid=qid[i]).score(x[o], y[o], qid=qid[o]) for i, o in splits]
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(by_hand))
