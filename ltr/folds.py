@@ -15,6 +15,7 @@ from ltr.groups import Candidates, Groups, key_order, select
 from ltr.listwise import scores
 from ltr.metrics import Evaluation
 from ltr.splits import dealt
+from ltr.telling import timed
 from ltr.train import LOSS, TrainConfig, Validation, fit, sign
 from ltr.train.path import chosen_l2, exact_path, penalties, with_l2
 
@@ -42,6 +43,7 @@ class Fold:
     scores: list[FloatArray]  # of each row
 
 
+@timed("cross-validation")
 def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:

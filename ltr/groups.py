@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ltr.graphs import Graph
 from ltr.jsonlines import excerpt
 from ltr.samples import Samples, read_samples
 from ltr.schema import Kind
+from ltr.telling import tell, timed
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
@@ -66,6 +67,7 @@ class Groups:
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; as above
 
 
+@timed("reading")
 def read_groups(
     paths: AnyPath | Iterable[AnyPath],
     *,
@@ -79,7 +81,13 @@ def read_groups(
     """
     samples = read_samples(expand(paths), labels_required=labels_required)
     refuse_duplicates(samples)
-    return group_samples(samples, tools=tools or {}, graphs=graphs or {})
+    for file in samples.files:
+        tell(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+    found = group_samples(samples, tools=tools or {}, graphs=graphs or {})
+    tell(
+        f"found {len(found.labels):,} candidates, {len(found.offsets) - 1:,} groups, {len(samples.trace_ids):,} traces"
+    )
+    return found
 
 
 def refuse_duplicates(samples: Samples) -> None:
@@ -117,8 +125,6 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
     is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
     rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
     features = None if samples.features is None else samples.features[rows]
-    texts, tool_texts = tool_columns(samples, tools)
-    types, type_texts, trees, distinct_graphs = graph_columns(samples, graphs)
     candidates = Candidates(
         kind=samples.kind,
         offsets=offsets,
@@ -129,18 +135,22 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
         query_texts=samples.query_texts,
         names=samples.names[rows],
         name_texts=samples.name_texts,
-        texts=_taken(texts, rows),
-        tool_texts=tool_texts,
-        types=_taken(types, rows),
-        type_texts=type_texts,
-        graphs=_taken(trees, rows),
-        distinct_graphs=distinct_graphs,
+        **_described(samples, rows, tools=tools, graphs=graphs),
         features=features,
         feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
         lines=samples.lines[rows],
         files=samples.files,
     )
     return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
+
+
+def _described(samples: Samples, rows: Rows, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> dict[str, Any]:
+    """What the rows' names stand for: texts of tools, types and trees of graphs."""
+    texts, tool_texts = tool_columns(samples, tools)
+    types, type_texts, trees, distinct_graphs = graph_columns(samples, graphs)
+    columns = {"texts": texts, "types": types, "graphs": trees}
+    tables = {"tool_texts": tool_texts, "type_texts": type_texts, "distinct_graphs": distinct_graphs}
+    return {name: _taken(codes, rows) for name, codes in columns.items()} | tables
 
 
 def _taken(codes: IntArray, rows: Rows) -> IntArray:

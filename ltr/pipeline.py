@@ -30,6 +30,7 @@ from ltr.measured import Measured, measured_groups, rules
 from ltr.metrics import all_named
 from ltr.model import Model
 from ltr.splits import taken_out
+from ltr.telling import stage, timed
 from ltr.train import Diagnosis, Progress, diagnose, fit
 from ltr.train.config import OnEpoch, ignore
 from ltr.validate import quick_findings
@@ -99,9 +100,11 @@ def run(config: RunConfig, *, on_epoch: OnEpoch = ignore, begin: Begin = lambda 
     groups = prepared.groups
     settings = settled(config, prepared.phi, groups, folds, held)
     given = (prepared.phi, groups.labels, groups.offsets, settings.train)
-    model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
     traces = groups.candidates.traces
-    diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
+    with stage("training"):
+        model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
+    with stage("diagnosis"):
+        diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
     router = new_router(settings, prepared, model, diagnosis)
     test = loaded.test
     measured = evaluate_router(router, test or groups, config, phi=None if test else prepared.phi)
@@ -228,6 +231,7 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings.train), training)
 
 
+@timed("measuring")
 def evaluate_router(
     router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
 ) -> Measured:

@@ -103,6 +103,23 @@ def test_tools_given_for_graphs_are_named_as_what_they_are(cli, text):
     assert cli.err == "error: tools.json: a catalogue of tools, which --tools takes; graphs are needed here\n"
 
 
+def test_verbose_tells_files_encoder_and_stages_on_stderr_and_only_then(cli):
+    written("s.jsonl", tool_rows(range(12)))
+    words = ("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--folds", 2, "--overwrite", "--format", "tsv")
+    silent = cli.good(*words)
+    told = cli.err
+    assert cli.good(*words, "-v") == silent
+    added = [line for line in cli.err.splitlines() if line not in told.splitlines()]
+    size = Path("s.jsonl").stat().st_size
+    assert added[:2] == [f"read s.jsonl: 120 lines, {size:,} bytes", "found 120 candidates, 24 groups, 12 traces"]
+    assert added[3].startswith("encoder hash, revision ")
+    stages = [line.split(" took ")[0] for line in added if " took " in line]
+    last = ["featurising"] * 2 + ["cross-validation", "training", "diagnosis", "measuring"]
+    assert stages == ["reading", "featurising", *last]
+    cli.good(*words)
+    assert cli.err == told
+
+
 # ---- the flow
 
 

@@ -40,7 +40,7 @@ LAYERS = [
         "listwise",
         "compiled",
     ],
-    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
+    ["engine", "registry", "plugins", "configtext", "files", "telling", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {

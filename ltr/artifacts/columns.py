@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,12 +18,14 @@ from ltr.features import FittedFeatures
 from ltr.files import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown, write_bytes, write_lines
 from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
 from ltr.groups import Candidates, Groups
+from ltr.telling import stage, tell
 
 FORMAT = "ltr-features/1"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
 NOTHING = np.empty(0, dtype=np.int64)
+NO_GRAPHS: dict[str, Any] = {"types": NOTHING, "type_texts": (), "graphs": NOTHING, "distinct_graphs": ()}
 UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
@@ -46,7 +49,8 @@ def save_columns(
 
 def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
     """Groups that bear their phi, and the features that made it."""
-    arrays = read_arrays(path, limit=LARGEST_COLUMNS)
+    with stage("reading"):
+        arrays = read_arrays(path, limit=LARGEST_COLUMNS)
     try:
         if arrays["state"].nbytes > LARGEST_DOCUMENT:
             raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
@@ -54,6 +58,7 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
         features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
         groups = _groups(str(path), arrays, features)
         fit, is_applied = fit_digest(features), document["is_applied"] is True
+        tell(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
         return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
@@ -73,7 +78,9 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
 def _candidates(
     path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
 ) -> Candidates:
-    tables = {name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)}
+    tables: dict[str, Any] = {
+        name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)
+    }
     tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
     groups, rows, content = len(offsets) - 1, len(phi), digest(path)
     if len(tables["node_ids"]) != groups:
@@ -87,17 +94,11 @@ def _candidates(
         **tables,
         texts=_codes(arrays["texts"], rows, tool_texts) if tool_texts else NOTHING,
         tool_texts=tool_texts,
-        types=NOTHING,
-        type_texts=(),
-        graphs=NOTHING,
-        distinct_graphs=(),
+        **NO_GRAPHS,
         features=phi,
         feature_names=features.names,
         lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
-        fit="",
-        are_applied=False,
-        catalogues=(),
     )
 
 

@@ -22,6 +22,7 @@ from ltr.cli.options import (
     Threshold,
     Ties,
     Tools,
+    Verbose,
     configured,
     fetch_own_encoder,
     metric_names,
@@ -70,6 +71,7 @@ def evaluate(
     overwrite: Overwrite = False,
     shown: Shown = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.artifacts import EVALUATION, refuse_taken

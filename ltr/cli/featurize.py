@@ -16,6 +16,7 @@ from ltr.cli.options import (
     Samples,
     Sets,
     Tools,
+    Verbose,
     configured,
     fetch_encoder,
     run_code,
@@ -38,6 +39,7 @@ def featurize(
     code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Turn SAMPLES into phi, the matrix of features.
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ltr.cli.terminal import Format
+from ltr.cli.terminal import Format, note, visible
 from ltr.errors import UsageError
+from ltr.telling import told_to
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router
@@ -32,6 +33,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", callback=lambda ctx, on: listen(ctx, on=on), help="Tell on stderr what is done."),
+]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
 NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zero or error.")]
@@ -83,6 +88,13 @@ def in_one_line() -> Iterator[None]:
         raise UsageError(f"{' '.join(error.format_message().split()).rstrip('.')}; see {place} -h") from error
 
 
+def listen(ctx: typer.Context, *, on: bool) -> bool:
+    """Write what is told while the command works to stderr, if that is on."""
+    if on:
+        ctx.with_resource(told_to(lambda text: note(visible(text))))
+    return on
+
+
 def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
     """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
     from ltr.config import checked, read_document
@@ -96,6 +108,15 @@ def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "Run
             key = path.replace("__", ".")
             document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
     return checked(document, config)
+
+
+def under(section: str, **flags: Any) -> dict[str, Any]:
+    """The flags of keys in that section of the config.
+
+    >>> under("train", l2=0.1)
+    {'train__l2': 0.1}
+    """
+    return {f"{section}__{key}": value for key, value in flags.items()}
 
 
 def fetch_encoder(name: str, *, allowed: bool) -> None:

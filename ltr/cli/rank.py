@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, configured, fetch_own_encoder, run_code
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder, run_code
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -45,6 +45,7 @@ def rank(
     allow_download: AllowDownload = False,
     code: Code = None,
     shown: Shown = None,
+    verbose: Verbose = False,
 ) -> None:
     """Rank tools or graphs for a QUERY, or of samples."""
     if (query is None) == (samples is None):

@@ -24,11 +24,13 @@ from ltr.cli.options import (
     Shown,
     Ties,
     Tools,
+    Verbose,
     configured,
     fetch_encoder,
     metric_names,
     run_code,
     samples_or_share,
+    under,
 )
 from ltr.cli.progress import watched
 from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
@@ -67,30 +69,23 @@ def train(
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Learn weights from SAMPLES; keep the run in OUT."""
     run_code(code)
+    data = under("data", train=samples, valid=samples_or_share(valid), test=samples_or_share(test))
     wanted = configured(
         config,
         sets,
         name=out.name or None,
-        data__train=samples,
-        data__valid=samples_or_share(valid),
-        data__test=samples_or_share(test),
-        data__tools=tools,
-        data__graphs=graphs,
         kind=kind,
         encoder=encoder,
         seed=seed,
-        train__trainer=trainer,
-        train__epochs=epochs,
-        train__folds=folds,
-        train__l2=l2,
-        train__learning_rate=learning_rate,
-        evaluate__metrics=metric_names(metrics),
-        evaluate__ties=ties,
-        evaluate__no_relevant=no_relevant,
-        evaluate__rel_threshold=rel_threshold,
+        **data,
+        **under("data", tools=tools, graphs=graphs),
+        **under("train", trainer=trainer, epochs=epochs, folds=folds, l2=l2, learning_rate=learning_rate),
+        **under("evaluate", metrics=metric_names(metrics), ties=ties),
+        **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
     )
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite or resume)

@@ -14,6 +14,7 @@ from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
 from ltr.files import cache_directory
+from ltr.telling import tell
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # held; beyond, those that nobody asked for in the last CALLS calls are forgotten
@@ -83,6 +84,7 @@ class Remembering:
             return self.encoder().encode(texts, role)
         keys = [key_of(identity, text) for text in texts]
         found = self._cache.get(keys)
+        tell(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
         missing = [(key, text) for key, text in zip(keys, texts, strict=True) if key not in found]
         for first in range(0, len(missing), TEXTS_AT_ONCE):
             part = missing[first : first + TEXTS_AT_ONCE]

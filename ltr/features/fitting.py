@@ -14,6 +14,7 @@ from ltr.features.tools import tool_text
 from ltr.graphs import graph_text
 from ltr.groups import Candidates, Groups, select
 from ltr.schema import Kind
+from ltr.telling import tell, timed
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
@@ -46,6 +47,7 @@ class FittedFeatures:
         return np.column_stack([column(config, candidates, state, context) for config, state in each])
 
 
+@timed("featurising")
 def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
@@ -57,6 +59,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
     context = Context(Remembering.fitted(encoder, texts(candidates)))
+    tell(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
     states = tuple(fit_state(config, groups, context) for config in configs)
     fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)
     phi = np.empty((len(groups.labels), len(configs)))
