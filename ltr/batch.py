@@ -33,7 +33,7 @@ from ltr.artifacts import (
 from ltr.config import RunConfig, relocated, render
 from ltr.errors import UsageError
 from ltr.features import FittedFeatures
-from ltr.files import AnyPath, inside, write_lines, write_text
+from ltr.files import AnyPath, held, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
 from ltr.pipeline import RunResult, prepare, read, run
@@ -65,20 +65,21 @@ def run_and_save(
     """Run the config and keep all of it in the directory; run.json is written last.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
-    write it again.
+    write it again. While another process writes there, this one is refused.
     """
     start = clock()
     refuse_taken(directory, overwrite=overwrite or resume)
     keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
-    result = run(config, on_epoch=keeper, begin=keeper.begin)
-    known = record(result, Path(directory))  # before anything of an older run is removed
-    home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
-    computed = clock() - start
-    save(result, home)
-    timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
-    write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-    write_record(home, {**known, "timings": timings, "task": keeper.task})
-    keeper.finish()
+    with held(directory):
+        result = run(config, on_epoch=keeper, begin=keeper.begin)
+        known = record(result, Path(directory))  # before anything of an older run is removed
+        home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
+        computed = clock() - start
+        save(result, home)
+        timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
+        write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
+        write_record(home, {**known, "timings": timings, "task": keeper.task})
+        keeper.finish()
     return Finished(home, result, clock() - start)
 
 

@@ -135,6 +135,30 @@ def test_a_checkpoint_that_is_none_is_refused(config, tmp_path, content):
         run_and_save(config, tmp_path / "a", resume=True)
 
 
+def test_a_checkpoint_with_another_number_in_it_is_refused(config, tmp_path):
+    killed(config, tmp_path / "a", 5)
+    path = tmp_path / "a" / "checkpoints" / "progress.json"
+    progress = json.loads(path.read_text())
+    path.write_text(json.dumps(progress | {"w": [1.0, *progress["w"][1:]]}))
+    with pytest.raises(FileError, match=r"progress.json: its checksum does not fit its numbers: damaged"):
+        run_and_save(config, tmp_path / "a", resume=True)
+
+
+def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
+    def on_epoch(epoch):
+        with pytest.raises(UsageError, match=r"a: another process is writing there; wait, or name another directory"):
+            run_and_save(config, tmp_path / "a", overwrite=True)
+
+    run_and_save(config, tmp_path / "a", on_epoch=on_epoch, clock=lambda: 0.0)
+    run_and_save(config, tmp_path / "a", overwrite=True)
+
+
+def test_a_training_that_fails_leaves_no_directories(config, tmp_path):
+    with pytest.raises(UsageError, match="a share of 12 traces leaves one side empty"):
+        run_and_save(replace(config, data=replace(config.data, valid=0.01)), tmp_path / "deep" / "a")
+    assert not (tmp_path / "deep").exists()
+
+
 def test_runs_of_several_configs_are_resumed_where_they_were(config, tmp_path):
     other = replace(config, name="other")
     (tmp_path / "runs").mkdir()

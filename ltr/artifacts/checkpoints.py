@@ -1,5 +1,6 @@
 """What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ class _Progress(msgspec.Struct):
     history: list[float]
     watched: list[float]
     best: list[float] | None
+    checksum: str  # of the numbers
 
 
 def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Progress) -> None:
@@ -35,7 +37,11 @@ def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Prog
         write_bytes(home / TASK, msgspec.json.encode(task))
     best = None if progress.best is None else progress.best.tolist()
     numbers = (progress.w.tolist(), list(progress.history), list(progress.watched), best)
-    write_bytes(home / PROGRESS, msgspec.json.encode(_Progress(FORMAT, *numbers)))
+    write_bytes(home / PROGRESS, msgspec.json.encode(_Progress(FORMAT, *numbers, _checksum(*numbers))))
+
+
+def _checksum(*numbers: list[float] | None) -> str:
+    return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
 
 
 def read_task(directory: AnyPath) -> dict[str, Any] | None:
@@ -51,8 +57,10 @@ def read_progress(directory: AnyPath) -> Progress | None:
         return None
     found = _decoded(path, _Progress)
     best = None if found.best is None else np.array(found.best)
-    if found.format != FORMAT or not found.w or (best is not None and len(best) != len(found.w)):
+    if found.format != FORMAT:
         raise FileError(str(path), f"not a checkpoint of the format {FORMAT}")
+    if found.checksum != _checksum(found.w, found.history, found.watched, found.best):
+        raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
     return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best)
 
 

@@ -1,5 +1,6 @@
 """The only place that opens files: lines in, whole files out, names that are safe to become paths."""
 
+from ltr.files.holding import held
 from ltr.files.naming import cache_directory, inside, path_from, safe_name
 from ltr.files.reading import (
     BYTE_ORDER_MARK,
@@ -41,6 +42,7 @@ __all__ = [
     "drop",
     "encode_lines",
     "expand",
+    "held",
     "inside",
     "make_directory",
     "path_from",
