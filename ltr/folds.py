@@ -73,12 +73,14 @@ def _fold(
     return Fold(sides[1], held, [watched.value(w, config.train) for w in ws], [scores(phi_held, w) for w in ws])
 
 
-def path_weights(config: TrainConfig, phi: FloatArray, groups: Groups) -> list[FloatArray]:
-    """The w of each l2: newton follows the path, any other trainer starts anew."""
+def path_weights(
+    config: TrainConfig, phi: FloatArray, groups: Groups, *, held: Validation | None = None
+) -> list[FloatArray]:
+    """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
     given = (phi, groups.labels, groups.offsets)
     if config.trainer == "newton":
         return exact_path(*given, config, weights=groups.weights)
-    return [fit(*given, with_l2(config, l2), weights=groups.weights).w for l2 in penalties(config)]
+    return [fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w for l2 in penalties(config)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def settled(
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
         raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
-    values = np.array([held.value(w, train) for w in path_weights(train, phi, groups)])
+    values = np.array([held.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
     return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})

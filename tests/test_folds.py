@@ -161,6 +161,13 @@ def test_the_l2_that_validation_data_chose_is_told_with_the_others(config):
     assert said["l2"] == min(said["path"], key=lambda each: each["value"])["l2"] == result.router.trainer["l2"]
 
 
+def test_descent_is_stopped_by_validation_data_while_they_choose_its_l2(config):
+    train = TrainConfig(epochs=80, learning_rate=0.5, patience=2, l2=L2S)
+    result = run(replace(config, data=replace(config.data, valid=0.25), train=train))
+    said, watched = result.router.training["validated"], result.router.training["watched"]
+    assert min(each["value"] for each in said["path"]) == pytest.approx(watched["best"])
+
+
 def test_one_standard_error_of_validation_data_is_refused(config):
     train = TrainConfig(trainer="newton", l2=L2S, l2_rule="one_se")
     with pytest.raises(UsageError, match=r"train.l2_rule one_se needs train.folds"):

@@ -144,6 +144,17 @@ def test_a_checkpoint_with_another_number_in_it_is_refused(config, tmp_path):
         run_and_save(config, tmp_path / "a", resume=True)
 
 
+@pytest.mark.parametrize("name", ["task.json", "progress.json"])
+def test_a_damaged_checkpoint_is_overwritten_on_demand(config, tmp_path, name):
+    killed(config, tmp_path / "a", 5)
+    (tmp_path / "a" / "checkpoints" / name).write_text("{")
+    with pytest.raises(FileError, match=f"{name}: not a checkpoint"):
+        run_and_save(config, tmp_path / "a", resume=True, clock=ticking())
+    run_and_save(config, tmp_path / "a", overwrite=True, clock=ticking())
+    run_and_save(config, tmp_path / "b", clock=ticking())
+    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+
+
 def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
     def on_epoch(epoch):
         with pytest.raises(UsageError, match=r"a: another process is writing there; wait, or name another directory"):

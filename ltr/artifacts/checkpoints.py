@@ -32,12 +32,20 @@ def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Prog
     """The progress, after the task it belongs to."""
     home = make_directory(Path(directory, CHECKPOINTS))
     sweep(home)
-    if not (home / TASK).exists() or read_task(directory) != task:
+    if not _is_of(directory, task):
         remove(home / PROGRESS)  # of another task
         write_bytes(home / TASK, msgspec.json.encode(task))
     best = None if progress.best is None else progress.best.tolist()
     numbers = (progress.w.tolist(), list(progress.history), list(progress.watched), best)
     write_bytes(home / PROGRESS, msgspec.json.encode(_Progress(FORMAT, *numbers, _checksum(*numbers))))
+
+
+def _is_of(directory: AnyPath, task: Mapping[str, Any]) -> bool:
+    """Whether what is kept there belongs to the task; what cannot be read belongs to none."""
+    try:
+        return read_task(directory) == task
+    except FileError:
+        return False
 
 
 def _checksum(*numbers: list[float] | None) -> str:
