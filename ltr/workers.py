@@ -22,7 +22,6 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 Start = Callable[[], Callable[[Shard], Result]]
 
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # of what numpy multiplies with
 PATIENCE = 5.0  # seconds for a process to tidy up
 
 
@@ -106,26 +105,23 @@ def _hired(start: Start[Any, Any]) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs), daemon=True)
-    with _inherited():
+    with _no_interrupt():
         process.start()
     theirs.close()
     return _Worker(process, ours)
 
 
 @contextmanager
-def _inherited() -> Iterator[None]:
-    """What a process is to have from its first moment: no Ctrl-C, one thread for sums."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+def _no_interrupt() -> Iterator[None]:
+    """What is started here never hears a Ctrl-C, from its first moment on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-        if is_main:
-            signal.signal(signal.SIGINT, handler or signal.default_int_handler)
+        signal.signal(signal.SIGINT, handler or signal.default_int_handler)
 
 
 def _serve(start: Start[Any, Any], pipe: Any) -> None:

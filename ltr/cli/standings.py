@@ -37,13 +37,10 @@ def standings(board: "Leaderboard") -> list[str]:
 def _run_cells(row: "Row", names: Sequence[str]) -> list[str]:
     name = shortened(row.run, LONGEST_NAME)
     if row.error is not None:
-        return [name, "failed", *("-" for _ in names), "-"]
-    return [
-        name,
-        f"{row.num_queries:,} {row.split}",
-        *(number(row.metrics.get(metric)) for metric in names),
-        _lead(row),
-    ]
+        return [name, "failed", *("-" for _ in names), "-", "-"]
+    values = [number(row.metrics.get(metric)) for metric in names]
+    interval = "-" if row.low is None or row.high is None else f"{short(row.low)}-{short(row.high)}"
+    return [name, f"{row.num_queries:,} {row.split}", *values, interval, _lead(row)]
 
 
 def _baselines(row: "Row", names: Sequence[str]) -> list[tuple[str, list[str]]]:
