@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
     from ltr.batch import Finished, featurize_and_save, run_all, run_and_save
+    from ltr.bench import load_bench, run_bench
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
     from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
+    from ltr.rerankers import reranker
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.significance import holm, paired_t_p, permutation_p
     from ltr.starter import write_starter
@@ -54,6 +56,10 @@ _HOMES = {
         "featurize_and_save",
         "run_all",
         "run_and_save",
+    ),
+    "ltr.bench": (
+        "load_bench",
+        "run_bench",
     ),
     "ltr.catalogues": (
         "read_graphs",
@@ -124,6 +130,7 @@ _HOMES = {
         "order",
         "rank",
     ),
+    "ltr.rerankers": ("reranker",),
     "ltr.routing": (
         "Answer",
         "Choice",
@@ -214,6 +221,7 @@ __all__ = [
     "import_samples",
     "intervals",
     "load",
+    "load_bench",
     "load_config",
     "load_router",
     "measure",
@@ -226,9 +234,11 @@ __all__ = [
     "read_graphs",
     "read_groups",
     "read_tools",
+    "reranker",
     "run",
     "run_all",
     "run_and_save",
+    "run_bench",
     "stop_probabilities",
     "validate_run",
     "validate_samples",

@@ -242,6 +242,16 @@ def test_a_directory_of_others_is_never_emptied(samples, tmp_path):
     assert (home / "config.yaml").read_text() == "mine: true\n"
 
 
+@pytest.mark.parametrize("name", ["mine.txt", "measured/mine.txt"])
+def test_a_bench_with_something_of_others_in_it_is_left_alone(name, samples, tmp_path):
+    home = tmp_path / "out"
+    run_bench(config(samples, "random"), home)
+    (home / name).write_text("mine")
+    with pytest.raises(UsageError, match=r"holds other things, such as 'mine\.txt'"):
+        run_bench(config(samples, "random"), home, overwrite=True)
+    assert (home / name).read_text() == "mine"
+
+
 def test_a_damaged_measurement_is_named(samples, tmp_path):
     home = tmp_path / "out"
     run_bench(config(samples, "random"), home)
@@ -259,6 +269,16 @@ def test_the_kept_config_gives_the_same_bench_from_elsewhere(samples, tmp_path):
     assert [each.quality for each in again.rows] == [each.quality for each in first.rows]
     assert [each.name for each in again.rows] == ["random", "model:run"]
     assert str(tmp_path) not in (tmp_path / "out" / "bench.json").read_text()
+
+
+def test_a_path_of_a_flag_is_relative_to_where_the_command_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    path = tmp_path / "deep" / "b.yaml"
+    path.write_text("data: {samples: s.jsonl, tools: t.json}\nrerankers: ['model:run', bm25]\n")
+    found = load_bench(path, ["data.tools=u.json", "rerankers[1]=model:own"])
+    assert found.data == BenchData(samples=(str(tmp_path / "deep" / "s.jsonl"),), tools="u.json")
+    assert [each.name for each in found.entries] == [f"model:{tmp_path / 'deep' / 'run'}", "model:own"]
 
 
 def test_a_program_takes_part_when_allowed_and_its_arguments_are_told(samples, tmp_path):
