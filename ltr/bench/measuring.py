@@ -50,7 +50,7 @@ def measured(task: Task) -> Measurement:
 def measure(task: Task, asked: Sequence[Offer], clock: Clock = time.perf_counter) -> Measurement:
     """Cold start, warm-up, then the timed queries one after the other, each as often as repeats says.
 
-    The warm-up asks the first queries, which are asked again later: a reranker that remembers answers shows itself.
+    The warm-up asks the first queries, which may be timed later: no reranker of ours remembers a query.
     """
     name, start = task.choice.name, clock()
     reranker = task.choice.opened(task.setting)

@@ -16,7 +16,7 @@ from ltr.bench.processes import apart, cause
 from ltr.bench.verdict import Bench, Missing, verdict
 from ltr.bench.writing import write_bench
 from ltr.catalogues import read_graphs, read_tools
-from ltr.errors import DataError
+from ltr.errors import DataError, DiskError
 from ltr.files import AnyPath
 from ltr.groups import Candidates, Groups, read_groups, select
 from ltr.plugins import OURS
@@ -148,6 +148,8 @@ def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
         if choice.name == "command":
             stand.tell(Event(entry.called, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
         return _measurement(stand, entry, choice)
+    except DiskError:  # the others could not be kept either
+        raise
     except Exception as error:  # a library or a plug-in may raise anything, and must not end the others' bench
         return _missed(stand, Missing(entry.called, cause(error), is_failure=True))
 
