@@ -1,7 +1,8 @@
 """Plug-ins from outside: modules that installed packages announce as entry points, and files named by `--code`.
 
 Importing such a module registers what it defines. The entry points of the groups ltr.features, ltr.encoders,
-ltr.metrics and ltr.trainers name modules; a group is imported when the registry it belongs to is first used.
+ltr.metrics, ltr.trainers and ltr.rerankers name modules; a group is imported when the registry it belongs to is first
+used.
 """
 
 import os
