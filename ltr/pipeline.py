@@ -1,6 +1,6 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -25,8 +25,8 @@ from ltr.errors import DataError, UsageError
 from ltr.features import FittedFeatures, fit_features
 from ltr.files import STDIN, digest, expand
 from ltr.folds import CrossValidation, Featurise, cross_validate, folds_document, settled, validation
-from ltr.groups import Candidates, Groups, key_order, read_groups
-from ltr.measured import Measured, measured_groups, rules
+from ltr.groups import Candidates, Groups, read_groups
+from ltr.measured import Measured, measured_groups, rules, truth_of
 from ltr.metrics import all_named
 from ltr.model import Model
 from ltr.splits import taken_out
@@ -139,15 +139,18 @@ def load(config: RunConfig) -> Loaded:
             train, held[name] = taken_out(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
-    warnings = _warnings(train, held.get("test"), held.get("valid"))
+    warnings = _warnings(train, held, data)
     return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
 
 
-def _warnings(train: Groups, test: Groups | None, valid: Groups | None) -> tuple[str, ...]:
+def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
-    shared = [] if valid is None else [each for each in quick_findings(train, valid) if each.code.startswith("overlap")]
-    found += [f"{each.code}: validation data: {each.message}" for each in shared]
+    found = [
+        f"{each.code}: {each.message}"
+        for each in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
+    ]
+    shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
+    found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
     if train.candidates.features is not None and not train.candidates.fit:
         found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
@@ -240,9 +243,9 @@ def evaluate_router(
     measured = measured_groups(groups, phi, router.scores(phi), config, also=also)
     if not config.evaluate.baselines:
         return measured
-    best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
+    best = BestFeature(**router.training["best_feature"])
     asked = rules(config, groups, also=also)
-    beside = baselines(phi, groups.labels, groups.offsets, keys, asked, best, router.names)
+    beside = baselines(phi, truth_of(groups), asked, best=best, names=router.names)
     return replace(measured, baselines=beside, best=best)
 
 
