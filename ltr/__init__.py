@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
-    from ltr.batch import Finished, featurize_and_save, run_all, run_and_save
+    from ltr.batch import Featurized, Finished, featurize_and_save, run_all, run_and_save
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
     from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
@@ -50,6 +50,7 @@ _HOMES = {
         "load_router",
     ),
     "ltr.batch": (
+        "Featurized",
         "Finished",
         "featurize_and_save",
         "run_all",
@@ -172,6 +173,7 @@ __all__ = [
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
+    "Featurized",
     "FileError",
     "Finding",
     "Finished",
