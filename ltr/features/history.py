@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, distinct
 from ltr.groups import Groups
 
 
@@ -14,16 +14,10 @@ def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> dict[s
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = group * max(len(names), 1) + codes  # a type may stand several times in a group, and counts once
     seen, wins = (
-        np.bincount(_distinct(each) % max(len(names), 1), minlength=len(names))
+        np.bincount(distinct(each) % max(len(names), 1), minlength=len(names))
         for each in (keys, keys[groups.labels > 0])
     )
     return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
-
-
-def _distinct(keys: IntArray) -> IntArray:
-    """Each key once, rising; the keys come nearly sorted, which makes sorting many times faster than hashing."""
-    ordered = np.sort(keys)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def success_rates(state: dict[str, Any] | None, names: Sequence[str], prior: float, strength: float) -> FloatArray:
