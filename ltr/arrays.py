@@ -128,16 +128,6 @@ def refuse_outside(argument: str, values: FloatArray, offsets: IntArray, *, leas
     raise ArrayError(argument, place, f"{values[index]}; it must be finite, from {least:g} to {LARGEST:g}")
 
 
-def distinct(codes: IntArray) -> IntArray:
-    """Each code once, rising. Sorted: codes that nearly rise already take numpy's hashing twenty times as long.
-
-    >>> distinct(np.array([3, 1, 3]))
-    array([1, 3])
-    """
-    ordered = np.sort(codes)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))]
-
-
 def groups_of(rows: IntArray, offsets: IntArray) -> IntArray:
     """The group each row belongs to.
 

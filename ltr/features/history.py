@@ -14,7 +14,7 @@ def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> dict[s
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = group * max(len(names), 1) + codes  # a type may stand several times in a group, and counts once
     seen, wins = (
-        np.bincount(distinct(each) % max(len(names), 1), minlength=len(names))
+        np.bincount(each[distinct(each)[0]] % max(len(names), 1), minlength=len(names))
         for each in (keys, keys[groups.labels > 0])
     )
     return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
