@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.featurizing import featurize_and_save
+    from ltr.featurizing import Featurized, featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
     from ltr.intervals import intervals
@@ -124,7 +124,10 @@ _HOMES = {
         "Model",
         "Training",
     ),
-    "ltr.featurizing": ("featurize_and_save",),
+    "ltr.featurizing": (
+        "Featurized",
+        "featurize_and_save",
+    ),
     "ltr.leaderboard": (
         "Leaderboard",
         "Row",
@@ -200,6 +203,7 @@ __all__ = [
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
+    "Featurized",
     "FileError",
     "Finding",
     "Finished",

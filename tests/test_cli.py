@@ -232,6 +232,14 @@ def test_featurising_is_told_on_stderr(cli):
     )
 
 
+def test_featurising_few_traces_says_that_fewer_features_are_used(cli):
+    written("few.jsonl", tool_rows(range(4)))
+    cli.good("featurize", "few.jsonl", "-o", "x.npz", "-q", "--set", "features=[recommended]")
+    assert cli.err == (
+        "warning: only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on\n"
+    )
+
+
 def test_a_ranking_has_a_line_a_candidate_and_probabilities(tools, cli):
     lines = [line.split("\t") for line in cli.good("rank", "run", "the weather?", "-k", "3").splitlines()]
     assert lines[0] == ["trace_id", "node_id", "query", "rank", "candidate", "probability", "score"]
