@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.baselines import Rules, measure
+from ltr.baselines import Rules, Truth, measure
 from ltr.config import RunConfig
 from ltr.errors import DataError, UsageError
-from ltr.groups import Candidates, Groups, key_order, select
+from ltr.groups import Groups, key_order, select
 from ltr.listwise import scores
 from ltr.metrics import Evaluation
 from ltr.splits import dealt
@@ -19,7 +19,7 @@ from ltr.telling import timed
 from ltr.train import LOSS, TrainConfig, Validation, fit, sign
 from ltr.train.path import chosen_l2, exact_path, penalties, with_l2
 
-Featurise = Callable[[Groups], tuple[FloatArray, Callable[[Candidates], FloatArray]]]
+Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,10 @@ def _fold(
 ) -> Fold:
     learned, held = (select(groups, side) for side in sides)
     try:
-        phi, apply = featurise(learned)
+        phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
         ws = path_weights(config.train, phi, learned)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
-    phi_held = apply(held.candidates)
     watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out")
     return Fold(sides[1], held, [watched.value(w, config.train) for w in ws], [scores(phi_held, w) for w in ws])
 
@@ -147,4 +146,4 @@ def judged_by(config: TrainConfig) -> tuple[str, ...]:
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
-    return measure(column, groups.labels, groups.offsets, key_order(groups.candidates), rules)[1]
+    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]

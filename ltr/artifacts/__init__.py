@@ -5,10 +5,11 @@ from ltr.artifacts.checkpoints import (
     read_progress,
     read_task,
     refuse_other_task,
+    sweep,
     write_checkpoint,
 )
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, state_of, write_featurized
-from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, save_router
+from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, router_digest, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
@@ -16,6 +17,7 @@ from ltr.artifacts.run import (
     TOOLS,
     claim,
     inputs,
+    is_whole,
     machine,
     recorded_task,
     refuse_changed,
@@ -39,6 +41,7 @@ __all__ = [
     "drop_checkpoints",
     "fit_digest",
     "inputs",
+    "is_whole",
     "load_columns",
     "load_features",
     "load_router",
@@ -52,10 +55,12 @@ __all__ = [
     "refuse_other_task",
     "refuse_taken",
     "refuse_unwritable",
+    "router_digest",
     "save_columns",
     "save_router",
     "sidecar",
     "state_of",
+    "sweep",
     "training_document",
     "write_checkpoint",
     "write_featurized",
