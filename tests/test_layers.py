@@ -37,6 +37,7 @@ LAYERS = [
         "statistics",
         "model",
         "ranking",
+        "spread",
         "listwise",
         "compiled",
     ],
@@ -53,6 +54,7 @@ NUMBER_SIDE = {
     "statistics",
     "model",
     "ranking",
+    "spread",
     "listwise",
     "compiled",
 }

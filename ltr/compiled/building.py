@@ -51,7 +51,7 @@ def private(directory: Path) -> Path | None:
 
 
 @numba.njit(error_model="numpy", fastmath=FUSED)
-def exponential(value: float) -> float:
+def exponential(value):  # type: ignore[no-untyped-def]
     """exp of a value below 300, without a branch so that lanes can share it: 2^k (bits of a float) times a series."""
     value = LEAST if value < LEAST else value
     shifted = value * LOG2_E + TO_INTEGER

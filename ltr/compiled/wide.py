@@ -8,11 +8,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from ltr.arrays import FloatArray
 from ltr.compiled.building import BLOCK, FUSED, LANES, SUMS, Pass, compiled, exponential
 
 fused = numba.njit(error_model="numpy", fastmath=FUSED)
-summing = numba.njit(error_model="numpy", fastmath=SUMS)
 
 
 def epoch(features: int) -> Pass:
@@ -46,14 +44,14 @@ def _types() -> tuple[Any, tuple[Any, ...]]:
 
 
 @fused
-def _exponentials(values: FloatArray, size: int) -> None:
+def _exponentials(values, size):  # type: ignore[no-untyped-def]
     """values <- exp(values) for values up to 0, in whole lanes; what is beyond the size is left over."""
     for row in range((size + LANES - 1) // LANES * LANES):
         values[row] = exponential(values[row])
 
 
 @fused
-def _largest(offsets: Any) -> int:
+def _largest(offsets):  # type: ignore[no-untyped-def]
     largest = 0
     for group in range(len(offsets) - 1):
         largest = max(largest, offsets[group + 1] - offsets[group])
