@@ -23,9 +23,8 @@ from ltr.arrays import (
 )
 from ltr.compiled import for_passes
 from ltr.errors import DataError
+from ltr.targets import shares
 
-TARGETS = ("onehot", "label", "gain")
-LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
 SAFE = 300.0  # scores up to here need no shift by the largest of their group
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
@@ -60,29 +59,6 @@ def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
     array([0.25, 0.75])
     """
     return np.exp(log_softmax(scores, offsets))
-
-
-def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> FloatArray:
-    """Each group's labels shared out to sum 1: t_i = g(y_i) / sum_j g(y_j); every group needs a positive.
-
-    g(y) is y for `label`, 1 where y > 0 for `onehot`, 2^y - 1 for `gain`.
-
-    >>> targets(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0, 3, 4]))
-    array([0. , 0.5, 0.5, 1. ])
-    >>> targets(np.array([0.0, 1.0, 2.0]), np.array([0, 3]), of="gain")
-    array([0.  , 0.25, 0.75])
-    """
-    largest = np.repeat(np.maximum.reduceat(labels, offsets[:-1]), np.diff(offsets))
-    if of == "onehot":
-        shares = (labels > 0).astype(np.float64)
-    elif of == "gain":
-        least = np.maximum(largest, 1.0)  # 2^y over 2^largest: neither overflows nor loses small labels
-        shares = (
-            np.expm1(labels * np.log(2)) if largest.max() < LARGEST_POWER else np.exp2(labels - least) - np.exp2(-least)
-        )
-    else:
-        shares = labels / largest  # a sum of labels near the largest float would overflow
-    return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +114,7 @@ def trainable(
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses, targets_are), skipped, trains)
+    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), skipped, trains)
 
 
 def every(groups: Trainable, step: int) -> Trainable:
@@ -154,15 +130,6 @@ def every(groups: Trainable, step: int) -> Trainable:
     offsets = np.concatenate(([0], np.cumsum(sizes[kept])))
     weights, shares = groups.weights[kept] / total, groups.shares[rows] / total
     return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, kept)
-
-
-def _shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, of: str) -> FloatArray:
-    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
-    shares = np.empty(len(labels))
-    for first, last in runs(offsets, RUN_NUMBERS):
-        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
-        np.multiply(targets(labels[rows], own, of=of), np.repeat(masses[first:last], np.diff(own)), out=shares[rows])
-    return shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,17 @@ def deviations(groups: Trainable, units: FloatArray) -> FloatArray:
     >>> deviations(groups, largest_steps(groups))
     array([1., 0.])
     """
-    if kernels := for_passes(len(units), len(groups.phi)):
-        return units * np.sqrt(kernels.squares(groups.phi, groups.offsets, units) / len(groups.phi))
-    squares = np.zeros(len(units))
+    rows, zero = len(groups.phi), np.zeros(len(units))
+    if kernels := for_passes(len(units), rows):  # w = 0 and a group's size for its weight: sums of squares
+        sizes = np.diff(groups.offsets).astype(np.float64)
+        _, _, bend = kernels.derivatives(zero, groups.phi, groups.offsets, sizes, groups.shares, units)
+        return units * np.sqrt(np.maximum(np.diag(bend), 0.0) / rows)
+    squares = zero
     for run in passes(groups):
         x = centred_columns(groups, run, units)
         x -= np.repeat(np.add.reduceat(x, run.starts, axis=1) / run.sizes, run.sizes, axis=1)
         squares += (x * x).sum(axis=1)
-    return units * np.sqrt(squares / len(groups.phi))
+    return units * np.sqrt(squares / rows)
 
 
 def row_deviations(groups: Trainable) -> FloatArray:

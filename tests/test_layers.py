@@ -39,6 +39,7 @@ LAYERS = [
         "ranking",
         "spread",
         "listwise",
+        "targets",
         "compiled",
     ],
     ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
@@ -56,6 +57,7 @@ NUMBER_SIDE = {
     "ranking",
     "spread",
     "listwise",
+    "targets",
     "compiled",
 }
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}

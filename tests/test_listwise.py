@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError
-from ltr.listwise import derivatives, log_softmax, scores, softmax, targets, trainable
+from ltr.listwise import derivatives, log_softmax, scores, softmax, trainable
 from ltr.spread import deviations, largest_steps
+from ltr.targets import targets
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)

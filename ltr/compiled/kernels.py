@@ -14,10 +14,9 @@ class Kernels:
     epoch: Pass  # (w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)
     derivatives: Pass  # (w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)
     steps: Pass  # (phi, offsets) -> the largest step inside a group, by column
-    squares: Pass  # (phi, offsets, units) -> the sum of (phi / unit - its group's mean)^2, by column
 
 
 def made(features: int) -> Kernels:
     """The passes for that many features, from the user's cache if they were compiled before."""
     form = narrow if features <= WIDEST else wide
-    return Kernels(form.epoch(features), form.derivatives(features), wide.steps(features), wide.squares(features))
+    return Kernels(form.epoch(features), form.derivatives(features), wide.steps(features))

@@ -11,6 +11,7 @@ import numpy as np
 from ltr.compiled.building import BLOCK, FUSED, LANES, SUMS, Pass, compiled, exponential
 
 fused = numba.njit(error_model="numpy", fastmath=FUSED)
+summing = numba.njit(error_model="numpy", fastmath=SUMS)
 
 
 def epoch(features: int) -> Pass:
@@ -30,12 +31,6 @@ def steps(features: int) -> Pass:
     return compiled(_steps(features), FUSED, _types()[1][:2])
 
 
-def squares(features: int) -> Pass:
-    """(phi, offsets, units) -> the sum of (phi / unit - its group's mean)^2, by column."""
-    column, groups = _types()
-    return compiled(_squares(features), SUMS, (*groups[:2], column))
-
-
 def _types() -> tuple[Any, tuple[Any, ...]]:
     """Of a column, and of the columns of groups."""
     column = numba.types.Array(numba.float64, 1, "C", readonly=True)
@@ -44,56 +39,50 @@ def _types() -> tuple[Any, tuple[Any, ...]]:
 
 
 @fused
-def _exponentials(values, size):  # type: ignore[no-untyped-def]
-    """values <- exp(values) for values up to 0, in whole lanes; what is beyond the size is left over."""
-    for row in range((size + LANES - 1) // LANES * LANES):
-        values[row] = exponential(values[row])
-
-
-@fused
-def _largest(offsets):  # type: ignore[no-untyped-def]
+def _room(offsets):  # type: ignore[no-untyped-def]
+    """Numbers for the largest group and the rest of its last lanes."""
     largest = 0
     for group in range(len(offsets) - 1):
         largest = max(largest, offsets[group + 1] - offsets[group])
-    return largest
+    return largest + LANES
+
+
+@fused
+def _probable(scores, shares, first, size):  # type: ignore[no-untyped-def]
+    """scores <- exp(score - m), m their largest; their sum z and sum t (score - m), t the shares."""
+    highest, z, fit = -np.inf, 0.0, 0.0
+    for row in range(size):
+        highest = max(highest, scores[row])
+    for row in range(size):
+        scores[row] -= highest
+        fit += shares[first + row] * scores[row]
+    for row in range((size + LANES - 1) // LANES * LANES):  # beyond the size: what a larger group left there
+        scores[row] = exponential(scores[row])
+    for row in range(size):
+        z += scores[row]
+    return z, fit
 
 
 def _epoch(features: int) -> Pass:
     def descent_epoch(w, phi, offsets, weights, shares, learning_rate, l2):  # type: ignore[no-untyped-def]
-        values = np.zeros(_largest(offsets) + LANES)
-        w, push = w.copy(), np.zeros(features)
-        groups = len(offsets) - 1
-        total, part = 0.0, 0.0
-        shrink = 1.0 - 2.0 * learning_rate * l2
+        values, w, push = np.zeros(_room(offsets)), w.copy(), np.zeros(features)
+        groups, total, part = len(offsets) - 1, 0.0, 0.0
+        shrink, pull = 1.0 - 2.0 * learning_rate * l2, learning_rate * groups
         for group in range(groups):
             first, size, weight = offsets[group], offsets[group + 1] - offsets[group], weights[group]
-            highest = -np.inf
             for row in range(size):
-                score = 0.0
+                values[row] = 0.0
                 for f in range(features):
-                    score += w[f] * phi[first + row, f]
-                values[row] = score
-                highest = max(highest, score)
-            fit = 0.0
-            for row in range(size):
-                values[row] -= highest
-                fit += shares[first + row] * values[row]
-            _exponentials(values, size)
-            z = 0.0
-            for row in range(size):
-                z += values[row]
-            rate = learning_rate * weight * groups
-            scale, pull = rate / z, learning_rate * groups
+                    values[row] += w[f] * phi[first + row, f]
+            z, fit = _probable(values, shares, first, size)
             push[:] = 0.0
             for row in range(size):
-                amount = values[row] * scale - shares[first + row] * pull
+                amount = values[row] * (pull * weight / z) - shares[first + row] * pull
                 for f in range(features):
                     push[f] += amount * phi[first + row, f]
-            square = 0.0
+            part += weight * (np.log(z) + l2 * _square(w)) - fit
             for f in range(features):
-                square += w[f] * w[f]
                 w[f] = w[f] * shrink - push[f]
-            part += weight * (np.log(z) + l2 * square) - fit
             if (group + 1) % BLOCK == 0:
                 total, part = total + part, 0.0
         return total + part, w
@@ -101,53 +90,60 @@ def _epoch(features: int) -> Pass:
     return descent_epoch
 
 
+@fused
+def _square(w):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for number in w:
+        total += number * number
+    return total
+
+
+@summing
+def _bend(values, x, size, weight_over_z, mean, hessian):  # type: ignore[no-untyped-def]
+    """hessian += weight * (sum_i p_i x_i x_i' - mean mean'), below the diagonal; values / z are the p."""
+    for f in range(len(mean)):
+        for other in range(f + 1):
+            outer = 0.0
+            for row in range(size):
+                outer += values[row] * x[f, row] * x[other, row]
+            hessian[f, other] += weight_over_z * outer - mean[f] * mean[other]
+
+
+@summing
+def _pulls(values, shares, column, first, size):  # type: ignore[no-untyped-def]
+    """sum_i e_i x_i, and sum_i t_i x_i."""
+    pushed, pulled = 0.0, 0.0
+    for row in range(size):
+        pushed += values[row] * column[row]
+        pulled += shares[first + row] * column[row]
+    return pushed, pulled
+
+
 def _derivatives(features: int) -> Pass:
     def derivatives(w, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
-        values = np.zeros(_largest(offsets) + LANES)
+        values, mean = np.zeros(_room(offsets)), np.zeros(features)
+        x, scaled, over = np.zeros((features, len(values))), w * scale, 1.0 / scale
         loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
-        part_gradient, part_hessian, part = np.zeros(features), np.zeros((features, features)), 0.0
-        x, mean = np.zeros((features, len(values))), np.zeros(features)
-        scaled, over = w * scale, 1.0 / scale
+        part, slope, bend = 0.0, np.zeros(features), np.zeros((features, features))
         groups = len(offsets) - 1
         for group in range(groups):
             first, size, weight = offsets[group], offsets[group + 1] - offsets[group], weights[group]
-            highest = -np.inf
             for row in range(size):
-                score = 0.0
+                values[row] = 0.0
                 for f in range(features):
                     x[f, row] = (phi[first + row, f] - phi[first, f]) * over[f]
-                    score += scaled[f] * x[f, row]
-                values[row] = score
-                highest = max(highest, score)
-            for row in range(size):
-                values[row] -= highest
-                part -= shares[first + row] * values[row]
-            _exponentials(values, size)
-            z = 0.0
-            for row in range(size):
-                z += values[row]
-            part += weight * np.log(z)
+                    values[row] += scaled[f] * x[f, row]
+            z, fit = _probable(values, shares, first, size)
+            part += weight * np.log(z) - fit
             for f in range(features):
-                pushed, pulled = 0.0, 0.0
-                for row in range(size):
-                    pushed += values[row] * x[f, row]
-                    pulled += shares[first + row] * x[f, row]
-                mean[f] = pushed / z
-                part_gradient[f] += weight * mean[f] - pulled
-                for other in range(f + 1):
-                    outer = 0.0
-                    for row in range(size):
-                        outer += values[row] * x[f, row] * x[other, row]
-                    part_hessian[f, other] += weight * (outer / z - mean[f] * mean[other])
+                pushed, pulled = _pulls(values, shares, x[f], first, size)
+                mean[f] = np.sqrt(weight) * pushed / z
+                slope[f] += weight * pushed / z - pulled
+            _bend(values, x, size, weight / z, mean, bend)
             if (group + 1) % BLOCK == 0 or group + 1 == groups:
-                loss, part = loss + part, 0.0
-                gradient += part_gradient
-                hessian += part_hessian
-                part_gradient[:], part_hessian[:, :] = 0.0, 0.0
-        for f in range(features):
-            for other in range(f):
-                hessian[other, f] = hessian[f, other]
-        return loss, gradient, hessian
+                loss, gradient, hessian = loss + part, gradient + slope, hessian + bend
+                part, slope[:], bend[:, :] = 0.0, 0.0, 0.0
+        return loss, gradient, hessian + np.tril(hessian, -1).T
 
     return derivatives
 
@@ -163,27 +159,3 @@ def _steps(features: int) -> Pass:
         return largest
 
     return largest_steps
-
-
-def _squares(features: int) -> Pass:
-    def sum_of_squares(phi, offsets, units):  # type: ignore[no-untyped-def]
-        total, part, mean = np.zeros(features), np.zeros(features), np.zeros(features)
-        groups = len(offsets) - 1
-        for group in range(groups):
-            first, last = offsets[group], offsets[group + 1]
-            mean[:] = 0.0
-            for row in range(first, last):
-                for f in range(features):
-                    mean[f] += (phi[row, f] - phi[first, f]) / units[f]
-            for f in range(features):
-                mean[f] /= last - first
-            for row in range(first, last):
-                for f in range(features):
-                    step = (phi[row, f] - phi[first, f]) / units[f] - mean[f]
-                    part[f] += step * step
-            if (group + 1) % BLOCK == 0 or group + 1 == groups:
-                total += part
-                part[:] = 0.0
-        return total
-
-    return sum_of_squares

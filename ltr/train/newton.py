@@ -90,7 +90,7 @@ class Problem:
 def fit_newton(
     groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
-    """w at the minimum of the objective, from w = 0: a few steps, always from the first."""
+    """w at the minimum of the objective: a few steps, always from the first."""
     return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
 
 
@@ -104,6 +104,7 @@ def solve(
 ) -> Fitted:
     """w at the minimum of the objective: Newton steps with line search from the start, w = 0 without one.
 
+    Of many groups a part takes the first steps, and bends the others by what a step leaves of its own gradient.
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
     problem = Problem.of(groups, geometry, l2)
@@ -183,8 +184,11 @@ def _newton_step(point: Point, basis: FloatArray, gradient: FloatArray) -> Float
 
 def _bent(sample: Problem, point: Point, step: FloatArray) -> FloatArray:
     """The step less what it leaves of the gradient, by the sample; the step itself where that would fall less."""
-    before, after = sample.at(point.w), sample.at(point.w + step / sample.scale)
-    left = after.gradient - before.gradient - before.hessian @ step
+    with np.errstate(over="ignore", invalid="ignore"):
+        before, after = sample.at(point.w), sample.at(point.w + step / sample.scale)
+        left = after.gradient - before.gradient - before.hessian @ step
+    if not np.isfinite(left).all():
+        return step
     bent = step + _newton_step(point, sample.basis, left)
     return bent if point.gradient @ bent < 0.5 * (point.gradient @ step) else step
 
