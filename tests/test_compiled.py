@@ -141,3 +141,16 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     code += "print(private(Path(sys.argv[1])))"
     found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
     assert found == "None\n"
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage"])
+def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    code = "from ltr.compiled import wide; wide.steps(2); print('compiled')"
+    given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
+    subprocess.run([sys.executable, "-c", code], check=True, **given)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        path.write_bytes(damage)
+    assert subprocess.run([sys.executable, "-c", code], check=True, **given).stdout == "compiled\n"

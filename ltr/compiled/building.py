@@ -33,7 +33,7 @@ def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> P
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
     try:
         return numba.njit(signature, cache=True, **options)(function)
-    except (OSError, EOFError, RuntimeError):  # what lies there is damaged, or there is no room
+    except Exception:  # a damaged cache raises whatever its bytes say; a fault of the pass itself is raised again here
         return numba.njit(signature, **options)(function)
     finally:
         config.CACHE_DIR = before
