@@ -23,9 +23,9 @@ from ltr.arrays import (
 )
 from ltr.compiled import for_passes
 from ltr.errors import DataError
+from ltr.targets import shares
 
-TARGETS = ("onehot", "label", "gain")
-LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
+SAFE = 300.0  # scores up to here need no shift by the largest of their group
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
 
@@ -59,29 +59,6 @@ def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
     array([0.25, 0.75])
     """
     return np.exp(log_softmax(scores, offsets))
-
-
-def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> FloatArray:
-    """Each group's labels shared out to sum 1: t_i = g(y_i) / sum_j g(y_j); every group needs a positive.
-
-    g(y) is y for `label`, 1 where y > 0 for `onehot`, 2^y - 1 for `gain`.
-
-    >>> targets(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0, 3, 4]))
-    array([0. , 0.5, 0.5, 1. ])
-    >>> targets(np.array([0.0, 1.0, 2.0]), np.array([0, 3]), of="gain")
-    array([0.  , 0.25, 0.75])
-    """
-    largest = np.repeat(np.maximum.reduceat(labels, offsets[:-1]), np.diff(offsets))
-    if of == "onehot":
-        shares = (labels > 0).astype(np.float64)
-    elif of == "gain":
-        least = np.maximum(largest, 1.0)  # 2^y over 2^largest: neither overflows nor loses small labels
-        shares = (
-            np.expm1(labels * np.log(2)) if largest.max() < LARGEST_POWER else np.exp2(labels - least) - np.exp2(-least)
-        )
-    else:
-        shares = labels / largest  # a sum of labels near the largest float would overflow
-    return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +114,22 @@ def trainable(
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, _shares(labels, offsets, masses, targets_are), skipped, trains)
+    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), skipped, trains)
 
 
-def _shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, of: str) -> FloatArray:
-    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
-    shares = np.empty(len(labels))
-    for first, last in runs(offsets, RUN_NUMBERS):
-        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
-        np.multiply(targets(labels[rows], own, of=of), np.repeat(masses[first:last], np.diff(own)), out=shares[rows])
-    return shares
+def every(groups: Trainable, step: int) -> Trainable:
+    """Each step-th group, with the weights they have among themselves.
+
+    >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
+    >>> every(pairs, 2).phi.ravel(), every(pairs, 2).weights
+    (array([0., 1., 4., 5.]), array([0.5, 0.5]))
+    """
+    sizes = np.diff(groups.offsets)
+    kept = np.arange(groups.groups) % step == 0
+    rows, total = np.repeat(kept, sizes), groups.weights[kept].sum()
+    offsets = np.concatenate(([0], np.cumsum(sizes[kept])))
+    weights, shares = groups.weights[kept] / total, groups.shares[rows] / total
+    return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +233,8 @@ def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: Float
     shares, weights = groups.shares[run.rows], groups.weights[run.groups]
     x = centred_columns(groups, run, scale)
     shifted = scaled_w @ x
-    shifted -= np.repeat(np.maximum.reduceat(shifted, run.starts), run.sizes)
+    if max(shifted.max(), -shifted.min()) > SAFE:  # else nothing overflows: the first row of each group scores 0
+        shifted -= np.repeat(np.maximum.reduceat(shifted, run.starts), run.sizes)
     p = np.exp(shifted)
     z = np.add.reduceat(p, run.starts)
     p *= np.repeat(weights / z, run.sizes)  # weighted: the sum of a group is its weight
@@ -263,46 +247,3 @@ def centred_columns(groups: Trainable, run: Run, scale: FloatArray, *, origins: 
     columns -= np.repeat(columns[:, run.starts if origins is None else origins], run.sizes, axis=1)
     columns /= scale[:, np.newaxis]
     return columns
-
-
-def deviations(groups: Trainable) -> FloatArray:
-    """Deviation of each column inside the groups: sqrt(mean over rows of (phi - its group's mean)^2); 0 if constant.
-
-    >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 9.0], [7.0, 9.0]])
-    >>> deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4])))
-    array([1., 0.])
-    """
-    units = _units(groups)
-    if kernels := for_passes(len(units), len(groups.phi)):
-        return units * np.sqrt(kernels.squares(groups.phi, groups.offsets, units) / len(groups.phi))
-    squares = np.zeros(len(units))
-    for run in passes(groups):
-        x = centred_columns(groups, run, units)
-        x -= np.repeat(np.add.reduceat(x, run.starts, axis=1) / run.sizes, run.sizes, axis=1)
-        squares += (x * x).sum(axis=1)
-    return units * np.sqrt(squares / len(groups.phi))
-
-
-def row_deviations(groups: Trainable) -> FloatArray:
-    """Deviation of each column over all rows, whatever their group; 1 where a column is constant.
-
-    >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
-    >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
-    array([2.236068, 1.      ])
-    """
-    found = np.empty(groups.phi.shape[1])
-    for place, column in enumerate(groups.phi.T):
-        unit = np.ldexp(1.0, np.frexp(np.abs(column).max())[1])  # over it, exactly, squares stay in range
-        found[place] = unit * np.std(column / unit - column[0] / unit)  # exactly 0 where constant
-    return np.where(found > 0, found, 1.0)
-
-
-def _units(groups: Trainable) -> FloatArray:
-    """A power of two above each column's largest step inside a group: over it, exactly, squares stay in range."""
-    largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])
-    if kernels := for_passes(len(largest), len(groups.phi)):
-        largest = np.maximum(largest, kernels.steps(groups.phi, groups.offsets))
-    else:
-        for run in passes(groups):
-            largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
-    return np.ldexp(1.0, np.frexp(largest)[1])

@@ -8,38 +8,51 @@ import numpy as np
 import pytest
 
 from ltr import compiled
-from ltr.listwise import derivatives, deviations, trainable
+from ltr.listwise import derivatives, trainable
+from ltr.spread import deviations, largest_steps
 from ltr.train import TrainConfig, fit
 from tests.oracles import naive_descent, random_groups
 
 FAST = "from ltr.compiled import is_loaded; from tests.oracles import random_groups; import ltr, numpy as np;"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
+class Passes:
+    """The compiled passes, and the number of features they are for."""
+
+    def __init__(self, kernels, features):
+        self.epoch, self.derivatives, self.steps = kernels.epoch, kernels.derivatives, kernels.steps
+        self.features = features
+
+
+WEIGHTS = np.array([1.0, -0.4, 2.0, 0.7, -1.1, 0.3])
+
+
+@pytest.fixture(scope="module", params=[3, 6], ids=["few features", "many features"])
+def made(request, tmp_path_factory):
     pytest.importorskip("numba", reason="the extra fast is not installed")
     cache = tmp_path_factory.mktemp("cache")
     before = os.environ.get("LTR_CACHE_DIR")
     os.environ["LTR_CACHE_DIR"] = str(cache)
     from ltr.compiled.kernels import made
 
-    kernels = made(3)
-    yield kernels
+    yield Passes(made(request.param), request.param)
     assert list((cache / "numba").rglob("*.nbi")), "nothing was kept for the next process"
     os.environ.pop("LTR_CACHE_DIR") if before is None else os.environ.update(LTR_CACHE_DIR=before)
 
 
-def groups_of(seed, **options):
-    phi, labels, offsets = random_groups(np.random.default_rng(seed), 300, features=3, sizes=(1, 30), **options)
-    weights = np.random.default_rng(seed).uniform(0.1, 3, 300)
+def groups_of(seed, features, *, groups=300, **options):
+    drawn = np.random.default_rng(seed)
+    phi, labels, offsets = random_groups(drawn, groups, features=features, sizes=(2, 30), **options)
+    labels[offsets[:-1]] = 1
+    weights = np.random.default_rng(seed).uniform(0.1, 3, groups)
     return trainable(phi, labels, offsets, weights=weights)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("size", [0.0, 1.0, 50.0, 1e6, 1e290])
 def test_compiled_derivatives_are_those_of_numpy(made, seed, size):
-    groups = groups_of(seed, grades=3)
-    w, scale = np.random.default_rng(seed).normal(size=3) * size, np.array([1.0, 0.3, 7.0])
+    groups = groups_of(seed, made.features, grades=3, groups=1 if seed == 0 else 300)
+    w, scale = WEIGHTS[: made.features] * size, np.array([1.0, 0.3, 7.0] * 2)[: made.features]
     ours = made.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale)
     theirs = derivatives(groups, w, scale)
     for found, expected in zip(ours, (theirs.loss, theirs.gradient, theirs.hessian), strict=True):
@@ -48,23 +61,39 @@ def test_compiled_derivatives_are_those_of_numpy(made, seed, size):
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
 def test_compiled_deviations_are_those_of_numpy(made, scale):
-    groups = groups_of(7)
+    groups = groups_of(7, made.features)
     groups = trainable(groups.phi * scale, np.ones(len(groups.phi)), groups.offsets)
-    steps = made.steps(groups.phi, groups.offsets)
-    units = np.ldexp(1.0, np.frexp(steps)[1])
-    found = units * np.sqrt(made.squares(groups.phi, groups.offsets, units) / len(groups.phi))
-    np.testing.assert_allclose(found, deviations(groups), rtol=1e-13)
+    units = np.ldexp(1.0, np.frexp(made.steps(groups.phi, groups.offsets))[1])
+    sizes = np.diff(groups.offsets).astype(float)
+    squares = np.diag(
+        made.derivatives(np.zeros(made.features), groups.phi, groups.offsets, sizes, groups.shares, units)[2]
+    )
+    found = units * np.sqrt(squares / len(groups.phi))
+    np.testing.assert_allclose(found, deviations(groups, largest_steps(groups)), rtol=1e-13)
 
 
 def test_the_input_of_a_compiled_pass_may_be_read_only_and_is_left_alone(made):
-    groups = groups_of(1)
-    w = np.ones(3)
+    groups = groups_of(1, made.features)
+    w = np.ones(made.features)
     for array in (w, groups.phi, groups.offsets, groups.weights, groups.shares):
         array.setflags(write=False)
     loss, after = made.epoch(w, groups.phi, groups.offsets, groups.weights, groups.shares, 0.01, 0.001)
     assert np.isfinite(loss)
     assert (w == 1).all()
     assert (after != 1).any()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+def test_a_compiled_epoch_is_that_of_the_naive_loop_however_large_the_scores(made, size):
+    phi, labels, offsets = random_groups(np.random.default_rng(9), 200, features=made.features, sizes=(2, 30))
+    labels[offsets[:-1]] = 1
+    groups = trainable(phi * size, labels, offsets)
+    given = (groups.phi, groups.offsets, groups.weights, groups.shares, 0.01, 0.001)
+    loss, w = made.epoch(np.ones(made.features), *given)
+    options = {"learning_rate": 0.01, "epochs": 1, "l2": 0.001}
+    expected, history = naive_descent(phi * size, labels, offsets, **options)
+    np.testing.assert_allclose(w, expected, rtol=1e-12, atol=1e-12)
+    assert size > 1 or abs(loss - history[0]) < 1e-10
 
 
 def test_compiled_descent_gives_the_w_of_the_naive_loop():
@@ -108,7 +137,20 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     shared = tmp_path / "numba"
     shared.mkdir()
     shared.chmod(0o777)
-    code = "from ltr.compiled.kernels import private; from pathlib import Path; import sys;"
+    code = "from ltr.compiled.building import private; from pathlib import Path; import sys;"
     code += "print(private(Path(sys.argv[1])))"
     found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
     assert found == "None\n"
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage"])
+def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    code = "from ltr.compiled import wide; wide.steps(2); print('compiled')"
+    given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
+    subprocess.run([sys.executable, "-c", code], check=True, **given)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        path.write_bytes(damage)
+    assert subprocess.run([sys.executable, "-c", code], check=True, **given).stdout == "compiled\n"

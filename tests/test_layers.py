@@ -51,7 +51,9 @@ LAYERS = [
         "model",
         "places",
         "ranking",
+        "spread",
         "listwise",
+        "targets",
         "compiled",
     ],
     ["workers", "engine", "registry", "plugins", "configtext", "files", "telling", "arrays", "errors"],
@@ -68,7 +70,9 @@ NUMBER_SIDE = {
     "model",
     "places",
     "ranking",
+    "spread",
     "listwise",
+    "targets",
     "compiled",
 }
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}

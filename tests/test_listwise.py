@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError
-from ltr.listwise import derivatives, deviations, log_softmax, scores, softmax, targets, trainable
+from ltr.listwise import derivatives, log_softmax, scores, softmax, trainable
+from ltr.spread import deviations, largest_steps
+from ltr.targets import targets
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)
@@ -132,7 +134,7 @@ def test_training_input_is_left_as_it_was(features):
     before = phi.copy(), labels.copy(), offsets.copy()
     groups = trainable(phi, labels, offsets)
     derivatives(groups, np.ones(features), np.ones(features))
-    deviations(groups)
+    deviations(groups, largest_steps(groups))
     for now, then in zip((phi, labels, offsets), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
@@ -143,4 +145,5 @@ def test_deviations_inside_groups_follow_the_scale_of_a_column(scale):
     labels[offsets[:-1]] = 1
     spread = [phi[rows] - phi[rows].mean() for rows in slices(offsets)]
     by_hand = np.sqrt(np.mean(np.concatenate(spread) ** 2))
-    assert deviations(trainable(phi * scale, labels, offsets))[0] == pytest.approx(by_hand * scale, rel=1e-12)
+    groups = trainable(phi * scale, labels, offsets)
+    assert deviations(groups, largest_steps(groups))[0] == pytest.approx(by_hand * scale, rel=1e-12)

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from ltr.listwise import trainable
 from ltr.model import Optimum, direction_text
 from ltr.train import TrainConfig, fit
+from ltr.train.newton import EVERY, MANY
 from ltr.train.optimum import _is_certain
 from tests.oracles import random_groups
 
@@ -104,6 +105,32 @@ def test_one_marked_group_among_very_many_still_has_no_optimum():
     mark = np.zeros(len(phi))
     mark[0] = 1
     assert claim(np.column_stack([phi, mark]), labels, offsets) is Optimum.NONE
+
+
+def test_many_groups_need_few_steps_and_end_where_they_end_from_anywhere():
+    phi, labels, offsets = random_groups(np.random.default_rng(8), MANY * EVERY, features=2, sizes=(2, 4))
+    labels[offsets[:-1]] = 1
+    groups, weights = MANY * EVERY, np.random.default_rng(9).uniform(0.5, 2, MANY * EVERY)
+    model = fit(phi, labels, offsets, UNPENALISED, weights=weights)
+    assert model.training.optimum is Optimum.FOUND
+    assert model.training.epochs <= 3
+    shuffled = np.random.default_rng(10).permutation(groups)
+    rows = np.concatenate([np.arange(offsets[group], offsets[group + 1]) for group in shuffled])
+    moved = np.concatenate(([0], np.cumsum(np.diff(offsets)[shuffled])))
+    again = fit(phi[rows], labels[rows], moved, UNPENALISED, weights=weights[shuffled])
+    np.testing.assert_allclose(again.w, model.w, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("marked", [0, 1], ids=["seen by the first steps", "not seen by them"])
+def test_what_a_part_of_many_groups_shows_is_not_claimed_of_all(marked):
+    """A column by which all groups that the first steps look at are separable, but the others are not."""
+    groups = MANY * EVERY
+    seen = np.arange(groups) % EVERY == 0
+    phi = np.zeros((2 * groups, 1))
+    phi[::2, 0] = np.where(seen == (marked == 0), 1.0, np.where(np.arange(groups) % 3 == 0, -1.0, 1.0))
+    found = training(phi, np.tile([1.0, 0.0], groups), np.arange(0, 2 * groups + 1, 2))
+    assert found.optimum is Optimum.FOUND
+    assert found.gradient_norm < 1e-10
 
 
 def test_a_light_group_that_separates_is_seen_however_little_it_weighs():

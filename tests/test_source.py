@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 ORDERING = {"argsort", "lexsort", "partition", "argpartition", "sort", "nlargest", "nsmallest"}
 ORDERING_OF_LISTS = {"sorted", "heapq"}  # refused where scores are known
-NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "listwise", "baselines"}
+NUMBER_SIDE = {"train", "metrics", "statistics", "model", "ranking", "spread", "listwise", "targets", "baselines"}
 ORDERS = {
     "ranking.py",
     "arrays.py",  # codes with their places

@@ -7,8 +7,8 @@ from typing import Literal
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import RangeError, UsageError
-from ltr.listwise import TARGETS
 from ltr.model import Fitted
+from ltr.targets import TARGETS
 
 MOST_EPOCHS = 10**9
 LOSS = "loss"  # the mean cross-entropy, as a metric: the only one of which less is better

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
-from ltr.listwise import Derivatives, Trainable, derivatives, deviations, row_deviations
+from ltr.listwise import Derivatives, Trainable, derivatives
+from ltr.spread import deviations, largest_steps, row_deviations
 
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
 CLEARED = 1e-9  # what elimination leaves of a number it has cleared
@@ -28,11 +29,13 @@ class Geometry:
 
     groups: Trainable
     deviation: FloatArray  # (features,): inside the groups
+    units: FloatArray  # (features,): no step inside a group is larger
 
     @classmethod
     def of(cls, groups: Trainable) -> "Geometry":
         """Two passes over the groups."""
-        return cls(groups, deviations(groups))
+        units = largest_steps(groups)
+        return cls(groups, deviations(groups, units), units)
 
     @cached_property
     def scale(self) -> FloatArray:

@@ -1,21 +1,24 @@
 """The exact optimum of the objective, or the direction along which there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.listwise import Derivatives, Trainable, derivatives
+from ltr.listwise import Derivatives, Trainable, derivatives, every
 from ltr.model import Fitted, Optimum
 from ltr.train.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
 from ltr.train.geometry import Geometry, smallest
-from ltr.train.optimum import escape, gap_bound, reach
+from ltr.train.optimum import escape, gap_bound, reach, reach_bound
 
 GRADIENT = 1e-10  # found: the gradient's norm, columns of unit deviation
 CURVATURE = 1e-8  # found without a penalty: the least curvature of a direction, as a share of its own at w = 0
 REACH = 1e-6  # found without a penalty: no difference of scores is further from the optimum's
 GAP = 1e-9  # found with a penalty: the bound on objective - optimum, as a share of 1 + |objective|
 STEPS, HALVINGS = 200, 60
+EVERY = 32  # group that the first steps look at where there are many
+ROUGH = 3  # steps on them: what is left is small beside the sample's own error
+MANY = 1024  # groups that such a sample has at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +81,16 @@ class Problem:
             return True  # no w changes any probability
         if np.linalg.eigvalsh(self.basis.T @ point.hessian @ self.basis)[0] <= CURVATURE:
             return False
-        return reach(self.groups, self.scale, _whitener(point, self.basis), point.gradient) <= REACH
+        whitener = _whitener(point, self.basis)
+        if reach_bound(self.geometry.units / self.scale, whitener, point.gradient) <= REACH:
+            return True
+        return reach(self.groups, self.scale, whitener, point.gradient) <= REACH
 
 
 def fit_newton(
     groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
-    """w at the minimum of the objective, from w = 0: a few steps, always from the first."""
+    """w at the minimum of the objective: a few steps, always from the first."""
     return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
 
 
@@ -98,20 +104,24 @@ def solve(
 ) -> Fitted:
     """w at the minimum of the objective: Newton steps with line search from the start, w = 0 without one.
 
+    Of many groups a part takes the first steps, and bends the others by what a step leaves of its own gradient.
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
     problem = Problem.of(groups, geometry, l2)
-    point = problem.point(np.zeros(groups.phi.shape[1]), geometry.at_zero) if start is None else problem.at(start)
+    sample = _sample(problem)
+    point = _from_zero(problem, sample) if start is None else problem.at(start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
         if problem.is_found(point):
             optimum = Optimum.FOUND
             break
-        step = _newton_step(point, problem.basis)
+        step = _newton_step(point, problem.basis, point.gradient)
         away = _proved_escape(problem, point, step)
         if away is not None:
             optimum = Optimum.NONE
             break
+        if sample is not None:
+            step = _bent(sample, point, step)
         moved = _line_search(problem, point, step / problem.scale)
         if moved.objective >= point.objective and problem.norm(moved) >= problem.norm(point):
             break  # rounding: nothing lower is to be had
@@ -121,6 +131,27 @@ def solve(
             break
     w = _smallest(problem, point)
     return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
+
+
+def _sample(problem: Problem) -> Problem | None:
+    """The same of a part of the groups; None where they are few.
+
+    Nothing is said of the sample: what is found by its help is proved on all groups.
+    """
+    many = problem.groups.groups >= MANY * EVERY
+    return replace(problem, groups=every(problem.groups, EVERY)) if many else None
+
+
+def _from_zero(problem: Problem, sample: Problem | None) -> Point:
+    """The objective where the sample nearly has its optimum, from where few steps are left; else at w = 0."""
+    at_zero = problem.point(np.zeros(problem.groups.phi.shape[1]), problem.geometry.at_zero)
+    if sample is None:
+        return at_zero
+    point = sample.at(at_zero.w)
+    for _ in range(ROUGH):
+        point = _line_search(sample, point, _newton_step(point, problem.basis, point.gradient) / problem.scale)
+    near = problem.at(point.w)
+    return near if near.objective < at_zero.objective else at_zero
 
 
 def _smallest(problem: Problem, point: Point) -> FloatArray:
@@ -144,11 +175,22 @@ def _whitener(point: Point, basis: FloatArray) -> FloatArray:
     return whitener
 
 
-def _newton_step(point: Point, basis: FloatArray) -> FloatArray:
+def _newton_step(point: Point, basis: FloatArray, gradient: FloatArray) -> FloatArray:
     """-H^-1 g inside the basis."""
     whitener = _whitener(point, basis)
-    step: FloatArray = -whitener.T @ (whitener @ point.gradient)
+    step: FloatArray = -whitener.T @ (whitener @ gradient)
     return step
+
+
+def _bent(sample: Problem, point: Point, step: FloatArray) -> FloatArray:
+    """The step less what it leaves of the gradient, by the sample; the step itself where that would fall less."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        before, after = sample.at(point.w), sample.at(point.w + step / sample.scale)
+        left = after.gradient - before.gradient - before.hessian @ step
+    if not np.isfinite(left).all():
+        return step
+    bent = step + _newton_step(point, sample.basis, left)
+    return bent if point.gradient @ bent < 0.5 * (point.gradient @ step) else step
 
 
 def _proved_escape(problem: Problem, point: Point, step: FloatArray) -> FloatArray | None:

@@ -1,0 +1,41 @@
+"""What the probabilities of a group should be: its labels, shared out."""
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, group_sums, runs
+
+TARGETS = ("onehot", "label", "gain")
+LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
+RUN_ROWS = 1 << 16  # made together: what that needs besides stays in the cache
+
+
+def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> FloatArray:
+    """Each group's labels shared out to sum 1: t_i = g(y_i) / sum_j g(y_j); every group needs a positive.
+
+    g(y) is y for `label`, 1 where y > 0 for `onehot`, 2^y - 1 for `gain`.
+
+    >>> targets(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0, 3, 4]))
+    array([0. , 0.5, 0.5, 1. ])
+    >>> targets(np.array([0.0, 1.0, 2.0]), np.array([0, 3]), of="gain")
+    array([0.  , 0.25, 0.75])
+    """
+    largest = np.repeat(np.maximum.reduceat(labels, offsets[:-1]), np.diff(offsets))
+    if of == "onehot":
+        shares = (labels > 0).astype(np.float64)
+    elif of == "gain":
+        least = np.maximum(largest, 1.0)  # 2^y over 2^largest: neither overflows nor loses small labels
+        shares = (
+            np.expm1(labels * np.log(2)) if largest.max() < LARGEST_POWER else np.exp2(labels - least) - np.exp2(-least)
+        )
+    else:
+        shares = labels / largest  # a sum of labels near the largest float would overflow
+    return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
+
+
+def shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, *, of: str) -> FloatArray:
+    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
+    made = np.empty(len(labels))
+    for first, last in runs(offsets, RUN_ROWS):
+        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
+        np.multiply(targets(labels[rows], own, of=of), np.repeat(masses[first:last], np.diff(own)), out=made[rows])
+    return made
