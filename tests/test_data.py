@@ -157,7 +157,7 @@ def test_nothing_tells_the_right_candidate_without_the_query(sets, name, part):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_model_that_sees_no_query_stays_near_luck(sets, name):
     for learned_from, measured_on in (sets[name], sets[name][::-1]):
-        assert top1(fitted(learned_from, measured_on), measured_on).mean() < 1.6 * by_luck(measured_on)
+        assert top1(fitted(learned_from, measured_on), measured_on).mean() <= 1.5 * by_luck(measured_on)
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["train", "test"])

@@ -10,7 +10,7 @@ from data_source.teams import LARGEST, Team, joined, parsed, shape, tree, wander
 from data_source.wording import REGISTERS, Manner, Speaker, lines, manner, of_side, source, unspoken
 
 EXTRAS = {0: 8, 1: 7, 2: 4, 3: 2}  # wishes a job comes with, and how often
-WIDTHS = (2, 3, 3, 4, 5)  # teams that are one slip away from another: a right team and its slips
+WIDTHS = (2, 2, 3, 3, 4)  # teams that are one slip away from another: a right team and its slips
 SHAPES = {"solo": 0.14, "chain": 0.63, "tree": 0.23}  # of right teams, so also of wrong ones
 URGENCY = (2, 2, 2, 1, 1, 0.5)  # of size, the other `places`, and the mix of shapes
 MARGIN = 0.5  # how far beyond the first and the last a place may be drawn: few lists reach the ends without it

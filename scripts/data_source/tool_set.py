@@ -13,6 +13,7 @@ ON_TOPIC = 0.7  # share of the queries that stay with the one or two domains of 
 DRAFTS = 100  # lists made, of which the least telling is kept
 URGENCY = (1, 1, 1, 1, 1)  # of the `places` by which a list may tell
 MARGIN = 0.5  # how far beyond the first and the last a place may be drawn: no list reaches the ends without it
+ALONE = 0.15  # share of the intents on a list of which one tool is offered, and none of its near-duplicates
 BOTH_RIGHT = 0.07  # share of the queries for which a near-duplicate would have done as well
 
 
@@ -69,7 +70,7 @@ def catalogue() -> dict[str, Any]:
 
 def samples(side: str, first_trace: int, queries: int) -> Iterator[dict[str, Any]]:
     """Lines of at least that many queries, session by session."""
-    dice, drawn_from, spoken = Dice(f"tools {side}"), world(side), set[str]()
+    dice, drawn_from, spoken = Dice(f"tool {side}"), world(side), set[str]()
     speaking, trace = manner(side), first_trace
     while len(spoken) < queries:
         speaker = Speaker(dice, speaking)
@@ -97,17 +98,27 @@ def shortlist(dice: Dice, world: World, intent: Intent) -> list[tuple[str, int]]
     Where the right tool is to stand by each of `places` is drawn first; the draft that comes nearest is kept.
     """
     right, wanted = right_tools(dice, intent), [dice.beyond(MARGIN) for _ in URGENCY]
-    drafts = [draft(dice, world, intent) for _ in range(DRAFTS)]
+    answers = right if len(right) > 1 else offered(dice, intent, right[0])
+    drafts = [draft(dice, world, intent, answers) for _ in range(DRAFTS)]
     tools = min(drafts, key=lambda tools: distance(places(world, right[0], tools), wanted, URGENCY))
     return [(tool, int(tool in right)) for tool in dice.shuffled(tools)]
 
 
-def draft(dice: Dice, world: World, intent: Intent) -> list[str]:
-    """Two or three domains, each drawn the same way: an intent with all its near-duplicates, then neighbours."""
+def draft(dice: Dice, world: World, intent: Intent, answers: list[str]) -> list[str]:
+    """Two or three domains, each drawn the same way: an intent with its near-duplicates, then neighbours."""
     others = dice.shuffled([domain for domain in world.intents if domain != intent.domain])
     widths = dice.shuffled(dice.pick(SHORTLISTS))
-    wanted = [intent, *(dice.pick(world.intents[domain]) for domain in others)]
-    return [tool for each, width in zip(wanted, widths, strict=False) for tool in around(dice, world, each, width)]
+    listed = around(dice, world, intent, answers, widths[0])
+    for domain, width in zip(others, widths[1:], strict=False):
+        other = dice.pick(world.intents[domain])
+        answers = offered(dice, other, dice.weighted(other.answered_by))
+        listed += around(dice, world, other, answers, width)
+    return listed
+
+
+def offered(dice: Dice, intent: Intent, answer: str) -> list[str]:
+    """The tools that can answer the intent, now and then that one alone."""
+    return [answer] if dice.chance(ALONE) else list(intent.answered_by)
 
 
 def places(world: World, right: str, tools: list[str]) -> list[float]:
@@ -119,11 +130,12 @@ def places(world: World, right: str, tools: list[str]) -> list[float]:
     return [place(column) for column in columns]
 
 
-def around(dice: Dice, world: World, intent: Intent, width: int) -> list[str]:
-    """The tools that can answer the intent, then those of other intents of its domain."""
+def around(dice: Dice, world: World, intent: Intent, answers: list[str], width: int) -> list[str]:
+    """The tools that answer the intent, then those of other intents of its domain."""
     others = dice.shuffled([other for other in world.intents[intent.domain] if other is not intent])
-    listed = [*intent.answered_by, *(tool for each in others for tool in dice.shuffled(list(each.answered_by)))]
-    return list(dict.fromkeys(listed))[: max(width, len(intent.answered_by))]
+    strangers = [tool for each in others for tool in dice.shuffled(list(each.answered_by))]
+    listed = [*answers, *(tool for tool in strangers if tool not in intent.answered_by)]
+    return list(dict.fromkeys(listed))[: max(width, len(answers))]
 
 
 def right_tools(dice: Dice, intent: Intent) -> list[str]:
