@@ -380,7 +380,7 @@ def test_every_rule_of_ties_is_named_in_the_result(tools, cli, rule):
     [
         (["mrr=0"], 0, ""),
         (["mrr=1.1"], 4, r"error: mrr is 0\.\d+, below 1.1\n"),
-        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@03 is 0\.\d+, below 2\n"),
+        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@3 is 0\.\d+, below 2\n"),
     ],
 )
 def test_a_metric_below_its_limit_ends_with_four_after_the_result(tools, cli, limits, code, told):
