@@ -29,6 +29,7 @@ FILE = "vectors-1.sqlite"  # the number is that of the schema
 BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
 KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
 DIGEST = 16
+VALUE = 4  # bytes of a number, of which the digest is a multiple
 PATIENCE = 20.0  # seconds to wait for another process that writes
 
 
@@ -183,7 +184,10 @@ def _unsealed(key: bytes, value: object) -> Vector | None:
     """The vector, or None when what lies there is not what was put there."""
     if not isinstance(value, bytes) or value[:DIGEST] != _checksum(key, value[DIGEST:]):
         return None
-    return np.frombuffer(value, dtype="<f4", offset=DIGEST).astype(np.float32, copy=False)
+    if len(value) % VALUE:
+        return None
+    vector = np.frombuffer(value, dtype="<f4", offset=DIGEST).astype(np.float32, copy=False)
+    return vector if np.isfinite(vector).all() else None
 
 
 def _checksum(key: bytes, numbers: bytes) -> bytes:

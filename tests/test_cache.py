@@ -1,5 +1,6 @@
 """The cache of vectors: whole or not used, shared by processes, never a reason to fail or to answer otherwise."""
 
+import hashlib
 import sqlite3
 import subprocess
 import sys
@@ -79,6 +80,31 @@ def test_a_row_of_another_kind_is_as_good_as_absent(tmp_path, value):
         held.execute("UPDATE vectors SET value = ?", [value])
     held.close()
     assert VectorCache(tmp_path).get(list(vectors(1))) == {}
+
+
+@pytest.mark.parametrize("numbers", [b"12345", np.array([1.0, np.nan], dtype="<f4").tobytes()])
+def test_a_sealed_row_that_holds_no_finite_numbers_is_as_good_as_absent(tmp_path, numbers):
+    VectorCache(tmp_path).put(vectors(1))
+    (key,) = vectors(1)
+    seal = hashlib.blake2b(key + numbers, digest_size=16).digest()
+    with sqlite3.connect(tmp_path / FILE) as held:
+        held.execute("UPDATE vectors SET value = ?", [seal + numbers])
+    held.close()
+    assert VectorCache(tmp_path).get([key]) == {}
+
+
+def test_a_user_without_a_home_has_no_cache_and_goes_on(monkeypatch):
+    for name in ("HOME", "LTR_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", no_home)
+    cache = VectorCache(cache_directory())
+    assert cache.info().vectors == 0
+    with pytest.warns(LtrWarning, match="going on without the cache of vectors"):
+        cache.put(vectors(1))
+
+
+def no_home():
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_a_vector_under_the_key_of_another_is_not_used(tmp_path):

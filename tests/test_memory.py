@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from ltr.cache import FILE, VectorCache
+from ltr.cache import FILE, VectorCache, key_of
 from ltr.encoders import ENCODERS, Dense, Remembering
 from ltr.encoders import memory as memory_module
 from ltr.features import FeatureConfig, fit_features
@@ -95,6 +95,16 @@ def test_damaged_rows_are_encoded_anew_and_mended(tmp_path):
     mended = Counting()
     remembering(mended, tmp_path).encode(texts, "query")
     assert mended.loads == 0
+
+
+@pytest.mark.parametrize("asked", [["a", "bb"], ["a", "bb", "ccc"]])
+def test_vectors_of_another_width_are_encoded_anew(tmp_path, asked):
+    encoder = Counting()
+    expected = remembering(encoder, tmp_path).encode(["a", "bb"], "query").numbers
+    key = key_of(encoder.identity("query"), "a")
+    VectorCache(tmp_path).put({key: np.ones(2, dtype=np.float32)})
+    np.testing.assert_array_equal(remembering(encoder, tmp_path).encode(asked, "query").numbers[:2], expected)
+    assert VectorCache(tmp_path).get([key])[key].shape == (4,)
 
 
 def test_hash_is_not_kept_on_the_disk(tmp_path):

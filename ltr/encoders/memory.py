@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.cache import VectorCache, key_of
+from ltr.cache import Vector, VectorCache, key_of
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
@@ -91,16 +91,25 @@ class Remembering:
         keys = [key_of(identity, text) for text in texts]
         found = self._cache.get(keys)
         tell(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
-        missing = [(key, text) for key, text in zip(keys, texts, strict=True) if key not in found]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        found |= self._put(missing, role)
+        if len({vector.shape for vector in found.values()}) > 1:  # not all of them are what this encoder put there
+            found = self._put(dict(zip(keys, texts, strict=True)), role)
+        return Dense(np.stack([found[key] for key in keys]))
+
+    def _put(self, texts: dict[bytes, str], role: Role) -> dict[bytes, Vector]:
+        """The vectors of the texts by their keys, encoded, and kept some at a time."""
+        found: dict[bytes, Vector] = {}
+        missing = list(texts.items())
         for first in range(0, len(missing), TEXTS_AT_ONCE):
             part = missing[first : first + TEXTS_AT_ONCE]
             fresh = self._fresh([text for _, text in part], role)
             if not isinstance(fresh, Dense):
-                raise TypeError(f"the encoder {self.name} has an identity, and vectors that are not dense")
+                raise DataError(f"the encoder {self.name} has an identity, and vectors that are not dense")
             kept = dict(zip((key for key, _ in part), fresh.numbers.astype(np.float32), strict=True))
             self._cache.put(kept)
             found |= kept
-        return Dense(np.stack([found[key] for key in keys]))
+        return found
 
     def _fresh(self, texts: list[str], role: Role) -> Vectors:
         """What the encoder gives, looked at: a stranger's may give anything."""

@@ -51,10 +51,18 @@ def cache_directory() -> Path:
     if own := os.environ.get("LTR_CACHE_DIR"):
         return Path(own)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "ltr", "Cache")
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local", "ltr", "Cache")
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ltr"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ltr")
+        return _home() / "Library" / "Caches" / "ltr"
+    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache", "ltr")
+
+
+def _home() -> Path:
+    """The user's directory; one that cannot hold anything for a user without any, as in some containers."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.devnull)
 
 
 def inside(root: AnyPath, name: str) -> Path:
