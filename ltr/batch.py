@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ltr.artifacts import read_task, recorded_task, refuse_other_task, refuse_taken, sweep
-from ltr.basis import Basis, basis_key
+from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
+from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.files import AnyPath, inside
+from ltr.groups import Candidates
 from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
 from ltr.metrics import MRR
 from ltr.plugins import load_code
@@ -186,4 +188,14 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             refuse_other_task(each.directory, before, task_of(each.config, basis.loaded, each.directory))
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
-        yield each, f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        yield each, told + vectors_told(each.config, train.candidates)
+
+
+def vectors_told(config: RunConfig, candidates: Candidates) -> str:
+    """How many queries need no encoder, where vectors are kept between runs."""
+    if candidates.features is not None:
+        return ""
+    queries = list(dict.fromkeys(candidates.query_texts))
+    found = remembered(encoder_name(config), queries, "query")
+    return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"
