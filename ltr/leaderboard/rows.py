@@ -131,7 +131,7 @@ def _tested(
     try:
         found = tested(homes[0], homes[1], metric, seed)
     except (DataError, UsageError) as error:
-        told = str(error)
+        told = str(error).partition(", such as ")[0]
         for home, row in zip(homes, rows, strict=False):
             told = told.replace(home.as_posix(), row.run)
         return None, told
