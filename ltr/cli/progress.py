@@ -58,7 +58,7 @@ def batch_watched(
 ) -> Iterator[tuple[Callable[["Epoch"], None], Callable[[], None]]]:
     """Two functions to call, as an epoch ends and as a run ends; of several runs the bar counts the runs."""
     if len(plan) == 1:
-        with watched("training", _epochs(plan[0]), quiet=quiet) as on_epoch:
+        with watched("training", _epochs(plan[0]), quiet=quiet, clock=clock) as on_epoch:
             yield on_epoch, lambda: None
         return
     start, ended, bar = clock(), 0, list["tuple[Progress, TaskID]"]()
