@@ -16,7 +16,7 @@ from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.files import AnyPath, inside
 from ltr.groups import Candidates
 from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
-from ltr.metrics import MRR
+from ltr.metrics import MRR, TOP1, TOP3, named
 from ltr.plugins import load_code
 from ltr.resuming import Digests, is_finished, task_of
 from ltr.runs import run_and_save
@@ -83,6 +83,7 @@ def run_batch(
     What cannot be begun at all, such as a run that is there already, is refused before the first.
     """
     refuse_foreign(root)
+    refuse_unmeasured(plan, metric)
     for each in plan:
         refuse_taken_run(each, options)
     if Path(root).is_dir():
@@ -95,6 +96,14 @@ def run_batch(
     board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
     write_leaderboard(root, board)
     return all_ended, board
+
+
+def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
+    """Raise for a metric that no run will have; what a preset adds depends on the data."""
+    name, rules = named(metric).name, [each.config.evaluate for each in plan]
+    asked = {named(other).name for each in rules for other in (TOP1, TOP3, MRR, *each.metrics)}
+    if name not in asked and all(each.preset == "ltr" for each in rules):
+        raise UsageError(f"no run measures {name}; add it to evaluate.metrics, or sort by another metric")
 
 
 def refuse_taken_run(each: Planned, options: BatchOptions) -> None:

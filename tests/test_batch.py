@@ -143,6 +143,14 @@ def test_a_file_that_a_glob_finds_anew_is_other_data(sweep, tmp_path):
     assert all(isinstance(each.error, ResumeError) for each in made(sweep, tmp_path / "runs", resume=True)[0])
 
 
+def test_a_metric_that_no_run_has_is_refused_before_the_first(sweep, tmp_path):
+    plan = planned(load_sweep(sweep), tmp_path / "runs")
+    for metric, told in (("ndcg@5", "no run measures ndcg@5; add it to"), ("mr", "unknown metric 'mr'")):
+        with pytest.raises(UsageError, match=told):
+            run_batch(plan, tmp_path / "runs", metric=metric)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "leaderboard.md").write_text("mine")
