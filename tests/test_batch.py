@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from ltr import basis
-from ltr.batch import BatchOptions, planned, run_batch
+from ltr.batch import BatchOptions, forecast, planned, run_batch
 from ltr.config import RunConfig
+from ltr.encoders import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.runs import run_and_save
 from ltr.sources import DataConfig
 from ltr.sweeps import load_sweep
+from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, process, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
@@ -141,6 +143,14 @@ def test_a_file_that_a_glob_finds_anew_is_other_data(sweep, tmp_path):
     assert all(isinstance(each.error, ResumeError) for each in made(sweep, tmp_path / "runs", resume=True)[0])
 
 
+def test_a_metric_that_no_run_has_is_refused_before_the_first(sweep, tmp_path):
+    plan = planned(load_sweep(sweep), tmp_path / "runs")
+    for metric, told in (("ndcg@5", "no run measures ndcg@5; add it to"), ("mr", "unknown metric 'mr'")):
+        with pytest.raises(UsageError, match=told):
+            run_batch(plan, tmp_path / "runs", metric=metric)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "leaderboard.md").write_text("mine")
@@ -174,6 +184,28 @@ def test_the_plan_says_what_stays_what_goes_on_and_what_is_made(sweep, cli):
         assert said[1].endswith("-l2-0.1/: complete, stays as it is")
         assert said[2].endswith("-l2-1/: is to be made: learns from 48 groups, is measured on 16 test groups")
         assert times(Path("runs")) == before
+
+
+class Kept(LetterEncoder):
+    """An encoder whose vectors are kept between runs."""
+
+    name = "kept"
+
+    def identity(self, role):
+        return ("kept", role)
+
+
+def test_the_plan_says_which_queries_need_no_encoder(sweep, monkeypatch, tmp_path):
+    monkeypatch.setenv("LTR_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setitem(ENCODERS._own, "kept", Kept)
+    plan = planned([replace(each.config, encoder="kept") for each in load_sweep(sweep)[:2]], tmp_path / "runs")
+    queries = len({row["query"] for row in tool_rows(range(24))})
+    told = [text.partition("; ")[2] for _, text in forecast(plan, BatchOptions())]
+    assert told == [f"vectors of 0 of {queries} queries are in the cache"] * 2
+    assert not (tmp_path / "cache").exists()
+    run_batch(plan[:1], tmp_path / "runs")
+    told = [text.partition("; ")[2] for _, text in forecast(plan, BatchOptions(resume=True))]
+    assert told == ["", f"vectors of {queries} of {queries} queries are in the cache"]
 
 
 def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):

@@ -23,7 +23,7 @@ def standings(board: "Leaderboard") -> list[str]:
     rows, seen = [], []
     for row in board.rows:
         rows.append(_run_cells(row, names))
-        beside = [[f"  {label}", "", *cells, "", ""] for label, cells in _baselines(row, names)]
+        beside = [[f" {label}", "", *cells, "", ""] for label, cells in _baselines(row, names)]
         if beside and beside not in seen:
             seen.append(beside)
             rows += beside
@@ -47,7 +47,10 @@ def _baselines(row: "Row", names: Sequence[str]) -> list[tuple[str, list[str]]]:
     best = row.beside.get("best_feature")
     labels = BASELINES | {"best_feature": f"best: {'-' if row.beside.get('best_feature.sign', 1) < 0 else ''}{best}"}
     found = [name for name in labels if any(f"{name}.{metric}" in row.beside for metric in names)]
-    return [(labels[name], [number(row.beside.get(f"{name}.{metric}")) for metric in names]) for name in found]
+    return [
+        (labels[name].partition(",")[0], [number(row.beside.get(f"{name}.{metric}")) for metric in names])
+        for name in found
+    ]
 
 
 def _lead(row: "Row") -> str:

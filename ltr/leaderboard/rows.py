@@ -10,11 +10,11 @@ import msgspec
 
 from ltr.artifacts.run import METRICS
 from ltr.baselines import BASELINES
-from ltr.compare import compare_runs
 from ltr.errors import DataError, FileError, UsageError
 from ltr.files import AnyPath, path_from, read_bytes
 from ltr.kept import LARGEST_METRICS
 from ltr.metrics import MRR, named
+from ltr.pairing import tested
 from ltr.records import OVER_BEST
 
 SPLIT = "split"  # the first key of metrics.json after the metrics and the number of queries
@@ -129,20 +129,19 @@ def _tested(
     if rows[0].split != rows[1].split:
         return None, f"different test data: {rows[0].split} of {rows[0].run}, {rows[1].split} of {rows[1].run}"
     try:
-        compared = compare_runs(homes[:1], baseline=homes[1], metrics=[metric], seed=seed).runs[0]
+        found = tested(homes[0], homes[1], metric, seed)
     except (DataError, UsageError) as error:
-        told = str(error)
+        told = str(error).partition(", such as ")[0]
         for home, row in zip(homes, rows, strict=False):
             told = told.replace(home.as_posix(), row.run)
         return None, told
-    found = compared.differences[0]
     test = WinnersTest(
         winner=rows[0].run,
         runner_up=rows[1].run,
         metric=metric,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
+        difference=found.interval.mean,
+        low=found.interval.low,
+        high=found.interval.high,
         p=found.permutation_p,
     )
     return test, None
