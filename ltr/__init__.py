@@ -6,11 +6,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
-    from ltr.batch import Finished, featurize_and_save, run_all, run_and_save
+    from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
     from ltr.bench import load_bench, run_bench
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
-    from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
+    from ltr.config import EvaluateConfig, RunConfig, load_config
     from ltr.errors import (
         ArrayError,
         ConfigError,
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
+    from ltr.featurizing import Featurized, featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
     from ltr.intervals import intervals
+    from ltr.leaderboard import Leaderboard, Row
     from ltr.lists import rank_lists
     from ltr.measured import Measured, evaluate_run
     from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
@@ -39,9 +41,12 @@ if TYPE_CHECKING:
     from ltr.ranking import Ranking, Ties, order, rank
     from ltr.rerankers import reranker
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
+    from ltr.runs import Finished, run_and_save
     from ltr.significance import holm, paired_t_p, permutation_p
+    from ltr.sources import DataConfig
     from ltr.starter import write_starter
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.sweeps import Point, load_sweep
     from ltr.train import Diagnosis, TrainConfig, diagnose, fit
     from ltr.validate import Finding, Report, validate_run, validate_samples
 
@@ -52,10 +57,11 @@ _HOMES = {
         "load_router",
     ),
     "ltr.batch": (
-        "Finished",
-        "featurize_and_save",
-        "run_all",
-        "run_and_save",
+        "BatchOptions",
+        "Ended",
+        "Planned",
+        "planned",
+        "run_batch",
     ),
     "ltr.bench": (
         "load_bench",
@@ -70,7 +76,6 @@ _HOMES = {
         "compare_runs",
     ),
     "ltr.config": (
-        "DataConfig",
         "EvaluateConfig",
         "RunConfig",
         "load_config",
@@ -118,6 +123,23 @@ _HOMES = {
     "ltr.model": (
         "Model",
         "Training",
+    ),
+    "ltr.featurizing": (
+        "Featurized",
+        "featurize_and_save",
+    ),
+    "ltr.leaderboard": (
+        "Leaderboard",
+        "Row",
+    ),
+    "ltr.runs": (
+        "Finished",
+        "run_and_save",
+    ),
+    "ltr.sources": ("DataConfig",),
+    "ltr.sweeps": (
+        "Point",
+        "load_sweep",
     ),
     "ltr.pipeline": (
         "RunResult",
@@ -167,6 +189,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ArrayError",
+    "BatchOptions",
     "Candidates",
     "Choice",
     "Comparison",
@@ -176,23 +199,29 @@ __all__ = [
     "DataError",
     "Diagnosis",
     "DiskError",
+    "Ended",
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
+    "Featurized",
     "FileError",
     "Finding",
     "Finished",
     "Groups",
     "Interval",
+    "Leaderboard",
     "ListwiseRanker",
     "LtrError",
     "Measured",
     "Model",
+    "Planned",
+    "Point",
     "Ranker",
     "Ranking",
     "Report",
     "ResumeError",
     "Router",
+    "Row",
     "RunConfig",
     "RunError",
     "RunResult",
@@ -224,10 +253,12 @@ __all__ = [
     "load_bench",
     "load_config",
     "load_router",
+    "load_sweep",
     "measure",
     "order",
     "paired_t_p",
     "permutation_p",
+    "planned",
     "rank",
     "rank_lists",
     "read_for",
@@ -236,8 +267,8 @@ __all__ = [
     "read_tools",
     "reranker",
     "run",
-    "run_all",
     "run_and_save",
+    "run_batch",
     "run_bench",
     "stop_probabilities",
     "validate_run",

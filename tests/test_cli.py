@@ -232,6 +232,14 @@ def test_featurising_is_told_on_stderr(cli):
     )
 
 
+def test_featurising_few_traces_says_that_fewer_features_are_used(cli):
+    written("few.jsonl", tool_rows(range(4)))
+    cli.good("featurize", "few.jsonl", "-o", "x.npz", "-q", "--set", "features=[recommended]")
+    assert cli.err == (
+        "warning: only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on\n"
+    )
+
+
 def test_a_ranking_has_a_line_a_candidate_and_probabilities(tools, cli):
     lines = [line.split("\t") for line in cli.good("rank", "run", "the weather?", "-k", "3").splitlines()]
     assert lines[0] == ["trace_id", "node_id", "query", "rank", "candidate", "probability", "score"]
@@ -372,7 +380,7 @@ def test_every_rule_of_ties_is_named_in_the_result(tools, cli, rule):
     [
         (["mrr=0"], 0, ""),
         (["mrr=1.1"], 4, r"error: mrr is 0\.\d+, below 1.1\n"),
-        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@03 is 0\.\d+, below 2\n"),
+        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@3 is 0\.\d+, below 2\n"),
     ],
 )
 def test_a_metric_below_its_limit_ends_with_four_after_the_result(tools, cli, limits, code, told):
@@ -402,8 +410,9 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
     for name, trainer in (("exact", "newton"), ("steps", "descent")):
         Path(f"{name}.yaml").write_text(f"name: {name}\ndata: {{train: train.jsonl}}\ntrain: {{trainer: {trainer}}}\n")
     lines = [line.split("\t") for line in cli.good("run", "exact.yaml", "steps.yaml").splitlines()]
-    assert lines[0] == ["run", "split", "top1_accuracy", "top3_accuracy", "mrr", "num_queries"]
-    assert [line[0] for line in lines[1:]] == ["exact", "steps"]
+    metrics = ["top1_accuracy", "top3_accuracy", "mrr"]
+    assert lines[0] == ["place", "run", "status", "split", *metrics, "num_queries", "low", "high", "error"]
+    assert sorted(line[1] for line in lines[1:]) == ["exact", "steps"]
     assert re.fullmatch(r"kept runs/exact/ \(\d+\.\d s\)\nkept runs/steps/ \(\d+\.\d s\)\n", cli.err)
     assert Path("runs/steps/run.json").exists()
 
@@ -445,8 +454,8 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(cli):
     before = sorted(Path().rglob("*"))
     assert cli.good("train", "train.jsonl", "-o", "out", "--dry-run").startswith("name: out\n")
     assert cli.err == "would learn from 50 groups, measure on the same, and write out/\n"
-    cli.good("run", "--dry-run")
-    assert cli.err == "would learn from 40 groups, measure on 10 test groups, and write runs/run/\n"
+    said = "runs/run/: is to be made: learns from 40 groups, is measured on 10 test groups\n"
+    assert cli.good("run", "--dry-run") == said
     assert sorted(Path().rglob("*")) == before
 
 

@@ -10,10 +10,23 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "resuming", "report", "compare", "exchange", "bench", "starter"],
-    ["explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "folds", "parts", "estimator"],
+    ["batch", "leaderboard", "runs", "resuming", "featurizing", "report", "compare", "exchange", "bench", "starter"],
+    [
+        "explanations",
+        "routing",
+        "kept",
+        "records",
+        "pipeline",
+        "basis",
+        "loading",
+        "doubts",
+        "measured",
+        "folds",
+        "parts",
+        "estimator",
+    ],
     ["rerankers", "validate"],
-    ["config", "artifacts"],
+    ["sweeps", "config", "sources", "artifacts"],
     ["features"],
     ["encoders", "cache"],
     ["importers", "exporters"],
@@ -36,11 +49,12 @@ LAYERS = [
         "significance",
         "statistics",
         "model",
+        "places",
         "ranking",
         "listwise",
         "compiled",
     ],
-    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
+    ["workers", "engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {
@@ -52,6 +66,7 @@ NUMBER_SIDE = {
     "significance",
     "statistics",
     "model",
+    "places",
     "ranking",
     "listwise",
     "compiled",

@@ -3,13 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr.basis import prepare
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.encoders import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FeatureConfig, fit_features
 from ltr.groups import read_groups
+from ltr.loading import load, read
 from ltr.metrics import evaluate
-from ltr.pipeline import evaluate_router, load, prepare, read, run
+from ltr.pipeline import evaluate_router, run
 from ltr.ranking import rank
 from ltr.train import TrainConfig, fit
 from tests.builders import graph_lines, tool_lines, write_lines
@@ -200,3 +202,8 @@ def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools
     assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
     told = "only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on"
     assert told in fewer.warnings
+
+
+@pytest.mark.parametrize("side", ["test", "valid"])
+def test_a_share_of_the_training_files_is_not_told_to_share_them(tools, side):
+    assert "overlap-file" not in codes_of_warnings(with_data(tools, **{"test": None, side: 0.2}))
