@@ -1,7 +1,11 @@
 """ltr bench from a config to its files: what it measures, keeps, leaves out, and how it ends."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -16,10 +20,10 @@ from ltr.metrics import evaluate
 from ltr.ranking import rank
 from ltr.rerankers import Choice, Setting, collection, offers
 from tests.builders import tool_lines, write_lines
-from tests.made import process
+from tests.made import ENVIRONMENT, process
 
 CODE = """
-import os, signal
+import os, signal, time
 from ltr.rerankers import reranker
 
 @reranker("shortest")
@@ -39,6 +43,16 @@ def broken(setting):
 def gone(setting):
     "Ends its process."
     return lambda query, documents: os._exit(3)
+
+@reranker("asleep")
+def asleep(setting):
+    "Says where it is, and sleeps."
+    def scores(query, documents):
+        with open("begun", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("begun", "asleep")
+        time.sleep(600)
+    return scores
 
 @reranker("killer")
 def killer(setting):
@@ -207,6 +221,23 @@ def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code,
     again = process(*command, "--resume", cwd=tmp_path)
     assert again.stderr.splitlines()[:3] == [b"kept bm25", b"kept killer", b"kept random"]
     assert again.stdout == done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number, code_of_exit", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_bench_leaves_no_process_and_no_traceback(number, code_of_exit, samples, code, tmp_path):
+    path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [asleep]\n")
+    command = [sys.executable, "-m", "ltr", "bench", path, "-o", "out", "--code", code]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "asleep").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(number)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == code_of_exit
+    assert b"Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "asleep").read_text()), 0)
 
 
 def test_another_reranker_joins_and_other_options_are_measured_again(samples, tmp_path):
