@@ -12,6 +12,7 @@ import msgspec
 from ltr.artifacts import (
     CONFIG,
     EVALUATION,
+    EXAMPLES,
     TOOLS,
     Router,
     claim,
@@ -33,11 +34,12 @@ from ltr.artifacts import (
 from ltr.config import RunConfig, relocated, render
 from ltr.errors import UsageError
 from ltr.features import FittedFeatures
-from ltr.files import AnyPath, inside, write_lines, write_text
+from ltr.examples import examples
+from ltr.files import AnyPath, encode_lines, inside, write_lines, write_text
 from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
 from ltr.pipeline import RunResult, prepare, read, run
-from ltr.records import curves, lines, metrics
+from ltr.records import curves, lines, metrics, reliability
 from ltr.resuming import Keeper
 from ltr.train.config import OnEpoch, ignore
 
@@ -89,7 +91,9 @@ def save(result: RunResult, home: Path) -> None:
     watched = result.model.training.watched
     values = [] if watched is None else watched.values.tolist()
     write_history(home, result.model.training.history.tolist(), values)
-    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), curves(result.measured))
+    drawn = {**curves(result.measured), **reliability(result.measured)}
+    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), drawn)
+    write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
 

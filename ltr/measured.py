@@ -42,6 +42,7 @@ class Measured:
     parts: Parts | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
+    seed: int = 0  # of what is resampled
 
 
 def measured_groups(
@@ -71,6 +72,7 @@ def measured_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
+        seed=config.seed,
     )
 
 

@@ -10,13 +10,15 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
 from ltr.listwise import softmax
 from ltr.measured import Measured
-from ltr.metrics import MRR, TOP1, TOP3, Curve, Evaluation
+from ltr.metrics import MRR, TOP1, TOP3, Curve, Drawn, Evaluation, named
+from ltr.metrics.probable import probable
 from ltr.parts import Part, part_means
 from ltr.ranking import order
 from ltr.statistics import LEVEL, RESAMPLES, Interval, bootstrap_difference
 from ltr.truth import truth_digest
 
 LISTED = 3
+OVER_BEST = f"over_best_feature.{TOP1}"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 
 
@@ -117,7 +119,7 @@ def _query(measured: Measured, group: int, rows: IntArray, true_row: int, *, pro
     )
 
 
-def gain(measured: Measured, seed: int) -> Interval | None:
+def gain(measured: Measured) -> Interval | None:
     """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
     best = measured.baselines.get("best_feature")
     if best is None:
@@ -127,7 +129,7 @@ def gain(measured: Measured, seed: int) -> Interval | None:
     if not counted.any():
         return None
     traces = measured.groups.candidates.traces[counted]
-    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
+    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(measured.seed), clusters=traces)
 
 
 def _value(result: Evaluation, name: str, group: int) -> float | None:
@@ -155,7 +157,15 @@ def metrics(measured: Measured) -> dict[str, Any]:
         flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
-    return flat
+    return flat | _gain(measured)
+
+
+def _gain(measured: Measured) -> dict[str, float]:
+    """By how much Top-1 is above the best single feature's, where that was asked for."""
+    found = gain(measured)
+    if found is None:
+        return {}
+    return {OVER_BEST: found.mean, f"{OVER_BEST}.low": found.low, f"{OVER_BEST}.high": found.high}
 
 
 def _rules_and_counts(measured: Measured) -> dict[str, Any]:
@@ -225,3 +235,14 @@ def ranges(measured: Measured) -> dict[str, tuple[float | None, float | None]]:
 def curves(measured: Measured) -> dict[str, Curve]:
     """The metrics that are no number, each as named columns; metrics.json is flat and keeps to numbers."""
     return measured.evaluation.curves
+
+
+def reliability(measured: Measured) -> dict[str, Curve]:
+    """The reliability curve by its name, whether it was asked for or not."""
+    drawn = named("reliability")
+    if not isinstance(drawn, Drawn):
+        return {}
+    result = measured.evaluation
+    counted = ~np.isnan(result.values[TOP1])
+    right = measured.groups.labels >= result.rel_threshold
+    return {drawn.name: drawn.of(probable(measured.ranking, right, counted, result.threshold))}

@@ -11,7 +11,7 @@ ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
     ["batch", "resuming", "report", "compare", "exchange", "bench", "starter"],
-    ["explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "folds", "parts", "estimator"],
+    ["examples", "explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "folds", "parts", "estimator"],
     ["rerankers", "validate"],
     ["config", "artifacts"],
     ["features"],

@@ -128,7 +128,7 @@ def gain_lines(result: "RunResult") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
     from ltr.records import gain
 
-    interval = gain(result.measured, result.config.seed)
+    interval = gain(result.measured)
     if interval is None:
         return []
     return [f"top-1 over best feature: {gain_text(interval)} (95 %, by trace)"]
@@ -235,7 +235,7 @@ def _headline(evaluation: "Evaluation") -> list[str]:
 def _lead(finished: "Finished") -> str:
     from ltr.records import gain
 
-    interval = gain(finished.result.measured, finished.result.config.seed)
+    interval = gain(finished.result.measured)
     if interval is None:
         return "-"
     mean, low, high = (f"{value:+.3f}".replace("0.", ".", 1) for value in (interval.mean, interval.low, interval.high))
