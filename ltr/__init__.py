@@ -6,10 +6,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
-    from ltr.batch import Finished, featurize_and_save, run_all, run_and_save
+    from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
-    from ltr.config import DataConfig, EvaluateConfig, RunConfig, load_config
+    from ltr.config import EvaluateConfig, RunConfig, load_config
     from ltr.errors import (
         ArrayError,
         ConfigError,
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
+    from ltr.featurizing import featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
     from ltr.intervals import intervals
+    from ltr.leaderboard import Leaderboard, Row
     from ltr.lists import rank_lists
     from ltr.measured import Measured, evaluate_run
     from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
@@ -37,9 +39,12 @@ if TYPE_CHECKING:
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
+    from ltr.runs import Finished, run_and_save
     from ltr.significance import holm, paired_t_p, permutation_p
+    from ltr.sources import DataConfig
     from ltr.starter import write_starter
     from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.sweeps import Point, load_sweep
     from ltr.train import Diagnosis, TrainConfig, diagnose, fit
     from ltr.validate import Finding, Report, validate_run, validate_samples
 
@@ -50,10 +55,11 @@ _HOMES = {
         "load_router",
     ),
     "ltr.batch": (
-        "Finished",
-        "featurize_and_save",
-        "run_all",
-        "run_and_save",
+        "BatchOptions",
+        "Ended",
+        "Planned",
+        "planned",
+        "run_batch",
     ),
     "ltr.catalogues": (
         "read_graphs",
@@ -64,7 +70,6 @@ _HOMES = {
         "compare_runs",
     ),
     "ltr.config": (
-        "DataConfig",
         "EvaluateConfig",
         "RunConfig",
         "load_config",
@@ -113,6 +118,20 @@ _HOMES = {
         "Model",
         "Training",
     ),
+    "ltr.featurizing": ("featurize_and_save",),
+    "ltr.leaderboard": (
+        "Leaderboard",
+        "Row",
+    ),
+    "ltr.runs": (
+        "Finished",
+        "run_and_save",
+    ),
+    "ltr.sources": ("DataConfig",),
+    "ltr.sweeps": (
+        "Point",
+        "load_sweep",
+    ),
     "ltr.pipeline": (
         "RunResult",
         "evaluate_router",
@@ -160,6 +179,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ArrayError",
+    "BatchOptions",
     "Candidates",
     "Choice",
     "Comparison",
@@ -169,6 +189,7 @@ __all__ = [
     "DataError",
     "Diagnosis",
     "DiskError",
+    "Ended",
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
@@ -177,15 +198,19 @@ __all__ = [
     "Finished",
     "Groups",
     "Interval",
+    "Leaderboard",
     "ListwiseRanker",
     "LtrError",
     "Measured",
     "Model",
+    "Planned",
+    "Point",
     "Ranker",
     "Ranking",
     "Report",
     "ResumeError",
     "Router",
+    "Row",
     "RunConfig",
     "RunError",
     "RunResult",
@@ -216,10 +241,12 @@ __all__ = [
     "load",
     "load_config",
     "load_router",
+    "load_sweep",
     "measure",
     "order",
     "paired_t_p",
     "permutation_p",
+    "planned",
     "rank",
     "rank_lists",
     "read_for",
@@ -227,8 +254,8 @@ __all__ = [
     "read_groups",
     "read_tools",
     "run",
-    "run_all",
     "run_and_save",
+    "run_batch",
     "stop_probabilities",
     "validate_run",
     "validate_samples",

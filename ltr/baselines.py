@@ -10,6 +10,8 @@ from ltr.listwise import scores
 from ltr.metrics import MRR, TOP1, Evaluation, evaluate
 from ltr.ranking import Ranking, Ties, rank
 
+BASELINES = ("random", "best_feature", "untrained", "oracle")
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:

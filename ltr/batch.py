@@ -1,192 +1,189 @@
-"""Configs in, run directories out."""
+"""Configs in, run directories and a leaderboard out: runs that fail leave the others alone."""
 
-import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ltr.artifacts import (
-    CONFIG,
-    EVALUATION,
-    EXAMPLES,
-    TOOLS,
-    Router,
-    claim,
-    inputs,
-    load_columns,
-    load_features,
-    load_router,
-    refuse_taken,
-    refuse_unwritable,
-    save_columns,
-    save_router,
-    sidecar,
-    write_featurized,
-    write_history,
-    write_log,
-    write_metrics,
-    write_record,
-)
-from ltr.config import RunConfig, relocated, render
-from ltr.errors import UsageError
-from ltr.features import FittedFeatures
-from ltr.examples import examples
-from ltr.files import AnyPath, encode_lines, inside, write_lines, write_text
-from ltr.groups import Candidates, Groups
-from ltr.measured import Measured
-from ltr.pipeline import RunResult, prepare, read, run
-from ltr.records import curves, lines, metrics, reliability
-from ltr.resuming import Keeper
+from ltr.artifacts import read_task, recorded_task, refuse_other_task, refuse_taken, sweep
+from ltr.basis import Basis, basis_key
+from ltr.config import RunConfig
+from ltr.errors import LtrError, LtrWarning, RunError, UsageError
+from ltr.files import AnyPath, inside
+from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
+from ltr.metrics import MRR
+from ltr.plugins import load_code
+from ltr.resuming import Digests, is_finished, task_of
+from ltr.runs import run_and_save
+from ltr.sweeps import Point
 from ltr.train.config import OnEpoch, ignore
-
-Clock = Callable[[], float]
+from ltr.workers import work
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A run and where it is kept."""
+class Planned:
+    """A run of a batch, and where it is kept."""
 
+    config: RunConfig
+    sweep: dict[str, Any]
     directory: Path
-    result: RunResult
-    seconds: float
 
 
-def run_and_save(
-    config: RunConfig,
-    directory: AnyPath,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    on_epoch: OnEpoch = ignore,
-    clock: Clock = time.perf_counter,
-) -> Finished:
-    """Run the config and keep all of it in the directory; run.json is written last.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a run."""
 
-    `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
-    write it again.
-    """
-    start = clock()
-    refuse_taken(directory, overwrite=overwrite or resume)
-    keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
-    result = run(config, on_epoch=keeper, begin=keeper.begin)
-    known = record(result, Path(directory))  # before anything of an older run is removed
-    home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
-    computed = clock() - start
-    save(result, home)
-    timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
-    write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-    write_record(home, {**known, "timings": timings, "task": keeper.task})
-    keeper.finish()
-    return Finished(home, result, clock() - start)
+    planned: Planned
+    error: LtrError | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    is_untouched: bool = False  # it was complete before
 
 
-def save(result: RunResult, home: Path) -> None:
-    """Everything of a run but its log and record."""
-    save_router(home, result.router)
-    write_text(home / CONFIG, render(relocated(result.config, home)))
-    watched = result.model.training.watched
-    values = [] if watched is None else watched.values.tolist()
-    write_history(home, result.model.training.history.tolist(), values)
-    drawn = {**curves(result.measured), **reliability(result.measured)}
-    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), drawn)
-    write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
-    if result.router.features and result.router.kind == "tool":
-        write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+OnEnd = Callable[[Ended], object]
 
 
-def keep_evaluation(measured: Measured, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
-    """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
-    home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    write_metrics(home, metrics(measured), lines(measured, router, explain=explain), curves(measured))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """How the runs of a batch are made; nothing of it changes a byte of them."""
+
+    overwrite: bool = False
+    resume: bool = False
+    jobs: int = 1
+    code: tuple[str, ...] = ()  # files of plug-ins, for the processes of the jobs
 
 
-def featurize_and_save(
-    config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
-) -> tuple[Groups, tuple[str, ...]]:
-    """The groups and the names of the features whose columns now lie in `out`, with the state that made them."""
-    refuse_output(Path(out), overwrite=overwrite)
-    groups, _ = read(config.data.train, config.data, labels_required=model is None)
-    if model is None:
-        prepared = prepare(config, groups, None)
-        features, phi = prepared.features, prepared.phi
-    else:
-        features = fitted_features(model)
-        phi = features(groups.candidates)
-    if features is None:
-        raise UsageError("the samples bear ready features already")
-    write = save_columns if str(out).endswith(".npz") else write_featurized
-    write(out, groups, phi, features, is_applied=model is not None)
-    return groups, features.names
-
-
-def refuse_output(out: Path, *, overwrite: bool) -> None:
-    """Raise unless featurised samples can be written there."""
-    if not out.name.endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
-        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
-    state = [] if out.suffix == ".npz" else [sidecar(out), sidecar(out).with_suffix(".npz")]
-    taken = [each for each in (out, *state) if os.path.lexists(each)]
-    if taken and not overwrite:
-        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
-    refuse_unwritable(out.parent)
-
-
-def fitted_features(path: AnyPath) -> FittedFeatures:
-    """The features of a model, of a run, or of featurised data."""
-    if str(path).endswith(".npz"):
-        return load_columns(path)[1]
-    if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(path)).features
-    features = load_router(path).features
-    if features is None:
-        raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
-    return features
-
-
-def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
-    """The tools that stand in the training samples, each with the first text it has there."""
-    seen: set[int] = set()
-    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
-        if name not in seen:
-            seen.add(name)
-            yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
-
-
-def record(result: RunResult, home: Path) -> dict[str, Any]:
-    """What run.json says of the run, all but its times."""
-    read_by = [result.train.candidates, result.measured.groups.candidates]
-    files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
-    return {
-        "name": result.config.name,
-        "seed": result.config.seed,
-        "inputs": inputs(files, home),
-        "warnings": list(result.warnings),
-    }
-
-
-def directories(configs: Sequence[RunConfig], root: AnyPath) -> list[Path]:
+def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned, ...]:
     """Where each run is kept: a directory of root named after it."""
-    homes = [inside(root, config.name) for config in configs]
-    if len(set(homes)) < len(homes):
-        twice = next(home for home in homes if homes.count(home) > 1)
+    each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
+    homes = [inside(root, point.config.name) for point in each]
+    alike = [str(home).casefold() for home in homes]  # some disks know no capitals
+    if len(set(alike)) < len(alike):
+        twice = next(home for home, name in zip(homes, alike, strict=True) if alike.count(name) > 1)
         raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
-    return homes
+    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+
+
+def run_batch(
+    plan: Sequence[Planned],
+    root: AnyPath,
+    options: BatchOptions = BatchOptions(),  # frozen
+    *,
+    metric: str = MRR,
+    on_epoch: OnEpoch = ignore,
+    on_end: OnEnd = bool,
+) -> tuple[tuple[Ended, ...], Leaderboard]:
+    """What became of each run, in the order of the plan, and the leaderboard that now lies in root.
+
+    What cannot be begun at all, such as a run that is there already, is refused before the first.
+    """
+    refuse_foreign(root)
+    for each in plan:
+        refuse_taken_run(each, options)
+    if Path(root).is_dir():
+        sweep(Path(root))
+    ended: dict[int, Ended] = {}
+    for index, one in run_all(plan, options, on_epoch=on_epoch):
+        ended[index] = one
+        on_end(one)
+    all_ended = tuple(ended[index] for index in range(len(plan)))
+    board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
+    write_leaderboard(root, board)
+    return all_ended, board
+
+
+def refuse_taken_run(each: Planned, options: BatchOptions) -> None:
+    """Raise for a directory that holds something else, or a run that is not to be touched."""
+    refuse_taken(each.directory, overwrite=options.overwrite or options.resume)
+
+
+def entry(ended: Ended) -> Entry:
+    """What the leaderboard is told of the run."""
+    told = None if ended.error is None else " ".join(str(ended.error).split("\n"))
+    return Entry(ended.planned.config.name, ended.planned.directory, ended.planned.sweep, told)
 
 
 def run_all(
-    configs: Sequence[RunConfig],
-    root: AnyPath,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    on_epoch: OnEpoch = ignore,
-) -> Iterator[Finished]:
-    """The runs of the configs, in order, each in a directory of root named after it."""
-    homes = directories(configs, root)
-    for home in homes:  # before the first of them has taken its hours
-        refuse_taken(home, overwrite=overwrite or resume)
-    for config, home in zip(configs, homes, strict=True):
-        yield run_and_save(config, home, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    plan: Sequence[Planned], options: BatchOptions, *, on_epoch: OnEpoch = ignore
+) -> Iterator[tuple[int, Ended]]:
+    """Each run as it ends, with its place in the plan; runs of one basis one after the other."""
+    keys = [repr(basis_key(each.config)) for each in plan]
+    if options.jobs > 1 and len(plan) > 1:
+        start = partial(started, options)
+        for index, found in work(start, plan, keys, workers=options.jobs):
+            yield index, found if isinstance(found, Ended) else Ended(plan[index], found)
+        return
+    runner = Runner(options, on_epoch)
+    for key in dict.fromkeys(keys):
+        yield from ((index, runner(plan[index])) for index, other in enumerate(keys) if other == key)
+
+
+class Runner:
+    """Makes one run after the other; what was read and featurised for the last one serves the next."""
+
+    def __init__(self, options: BatchOptions, on_epoch: OnEpoch = ignore) -> None:
+        self._options, self._on_epoch = options, on_epoch
+        self._digests = Digests()
+        self._basis: Basis | None = None
+
+    def __call__(self, each: Planned) -> Ended:
+        """The run made, or left as it is, or what was wrong with it."""
+        start = time.perf_counter()
+        try:
+            return replace(self._made(each), seconds=time.perf_counter() - start)
+        except LtrError as error:
+            return Ended(each, error)
+        except MemoryError:
+            self._basis = None
+            return Ended(each, RunError("there is not enough memory"))
+
+    def _made(self, each: Planned) -> Ended:
+        if self._options.resume and is_finished(each.config, each.directory, self._digests):
+            return Ended(each, is_untouched=True)
+        self._basis = Basis(each.config) if self._basis is None else self._basis.for_run(each.config)
+        made = run_and_save(
+            each.config,
+            each.directory,
+            overwrite=self._options.overwrite,
+            resume=self._options.resume,
+            on_epoch=self._on_epoch,
+            basis=self._basis,
+        )
+        return Ended(each, warnings=made.result.warnings)
+
+
+def started(options: BatchOptions) -> Callable[[Planned], Ended]:
+    """A runner in a process of its own, with the plug-ins; what libraries of ours warn of goes with the run."""
+    for file in options.code:
+        load_code(file)
+    runner = Runner(options)
+
+    def call(each: Planned) -> Ended:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LtrWarning)
+            ended = runner(each)
+        told = tuple(str(one.message) for one in caught if issubclass(one.category, LtrWarning))
+        return replace(ended, warnings=(*ended.warnings, *told))
+
+    return call
+
+
+def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[Planned, str]]:
+    """What would become of each run: left as it is, gone on with, made; data and what is refused are looked at."""
+    digests, basis = Digests(), None
+    for each in plan:
+        refuse_taken_run(each, options)
+        if options.resume and is_finished(each.config, each.directory, digests):
+            yield each, "complete, stays as it is"
+            continue
+        basis = Basis(each.config) if basis is None else basis.for_run(each.config)
+        train, test = basis.loaded.train[0], basis.loaded.test
+        before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
+        if before is not None:
+            refuse_other_task(each.directory, before, task_of(each.config, basis.loaded, each.directory))
+        tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
+        how = "goes on" if before else "is to be made"
+        yield each, f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"

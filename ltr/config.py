@@ -11,47 +11,15 @@ from ltr.configtext.document import Path as Address
 from ltr.encoders import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import FEATURES, RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
-from ltr.files import STDIN, AnyPath, path_from, read_bytes, shown
+from ltr.files import STDIN, AnyPath, read_bytes, shown
 from ltr.metrics import named
 from ltr.metrics.presets import PresetName
 from ltr.schema import Kind
+from ltr.sources import DataConfig, moved, resolved
 from ltr.train import LOSS, TRAINERS, TrainConfig
 
 LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000
-PATHS = ("train", "valid", "test", "tools", "graphs")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataConfig:
-    """Where the samples are. Paths are relative to the config file."""
-
-    train: str | tuple[str, ...] = ()
-    """Samples to learn from: files or globs."""
-    valid: str | tuple[str, ...] | float | None = None
-    """Samples that stop the training and choose l2: files, globs, or a share of the training traces."""
-    test: str | tuple[str, ...] | float | None = None
-    """Samples to measure on: files, globs, or a share of the training traces, drawn by the seed."""
-    split: Literal["trace", "time"] = "trace"
-    """How shares and folds are taken out: by trace, drawn by the seed; or the latest traces, by time."""
-    tools: str | None = None
-    """A catalogue that gives the texts of tools."""
-    graphs: str | None = None
-    """A catalogue that gives the trees of graphs."""
-
-    def __post_init__(self) -> None:
-        wrong = [f"{key} is blank; a path is needed" for key in PATHS if _has_blank(getattr(self, key))]
-        for name in ("valid", "test"):
-            share = getattr(self, name)
-            if isinstance(share, float) and not 0 < share < 1:
-                wrong.append(f"{name} {share} is not a share between 0 and 1")
-        if wrong:
-            raise ValueError(*wrong)
-
-
-def _has_blank(paths: object) -> bool:
-    names = paths if isinstance(paths, tuple) else (paths,)
-    return any(isinstance(name, str) and not name.strip() for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +73,10 @@ class RunConfig:
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    sweep: dict[str, Any] = field(default_factory=dict)
+    """Values to try: {path: [values]}; ltr run makes a run of each combination."""
+    sweep_count: int | None = None
+    """So many of the combinations only, drawn by the seed."""
 
     def __post_init__(self) -> None:
         wrong = []
@@ -144,7 +116,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     if problems:
         raise ConfigError(strict.in_order(document, problems))
     base = Path() if path is None or str(path) == STDIN else Path(path).parent
-    return replace(config, data=_resolved(config.data, document, base))
+    return replace(config, data=resolved(config.data, document, base))
 
 
 def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
@@ -222,37 +194,9 @@ def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[F
     return tuple(feature_config(entry) for entry in named), warnings
 
 
-def _resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:
-    """The data with the paths that stand in the file put against its directory; flags mean the current one."""
-    changes: dict[str, Any] = {}
-    for key in PATHS:
-        value, place = getattr(data, key), document.place(("data", key))
-        if place.source != document.source or value is None or isinstance(value, float):
-            continue
-        names = (value,) if isinstance(value, str) else value
-        joined = tuple(name if name == STDIN else str(base / _from_home(name)) for name in names)
-        changes[key] = joined[0] if isinstance(value, str) else joined
-    return replace(data, **changes)
-
-
-def _from_home(name: str) -> Path:
-    return Path.home() / name[2:] if name.startswith("~/") else Path(name)
-
-
 def relocated(config: RunConfig, directory: Path) -> RunConfig:
     """The config as it stands in a file of another directory: it names the same data from there."""
-    changes: dict[str, Any] = {}
-    for key in PATHS:
-        value = getattr(config.data, key)
-        if isinstance(value, str):
-            changes[key] = _from(value, directory)
-        elif isinstance(value, tuple):
-            changes[key] = tuple(_from(name, directory) for name in value)
-    return replace(config, data=replace(config.data, **changes))
-
-
-def _from(name: str, directory: Path) -> str:
-    return name if name == STDIN else path_from(directory, name)
+    return replace(config, data=moved(config.data, directory))
 
 
 def render(config: RunConfig) -> str:

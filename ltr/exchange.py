@@ -8,14 +8,16 @@ import numpy as np
 
 from ltr.artifacts import CONFIG, load_router
 from ltr.artifacts.run import METRICS
-from ltr.config import DataConfig, load_config
+from ltr.basis import prepare
+from ltr.config import load_config
 from ltr.errors import DataError, UsageError
 from ltr.exporters import EXPORTERS, Exported
 from ltr.files import AnyPath, read_bytes
 from ltr.groups import key_order
 from ltr.kept import LARGEST_METRICS
-from ltr.pipeline import load, prepare, read
+from ltr.loading import load, read
 from ltr.ranking import rank
+from ltr.sources import DataConfig
 from ltr.truth import truth_digest
 
 

@@ -11,14 +11,14 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.baselines import Rules, measure
 from ltr.config import RunConfig
 from ltr.errors import UsageError
-from ltr.groups import Candidates, Groups, key_order, select
+from ltr.groups import Groups, key_order, select
 from ltr.listwise import scores
 from ltr.metrics import Evaluation
 from ltr.splits import dealt
 from ltr.train import LOSS, TrainConfig, Validation, fit
 from ltr.train.path import chosen_l2, exact_path, penalties, with_l2
 
-Featurise = Callable[[Groups], tuple[FloatArray, Callable[[Candidates], FloatArray]]]
+Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise) -> C
         raise UsageError("folds is not set")
     l2s, rules = penalties(config.train), rules_of(config)
     parts, columns, values = [], [], []
-    for inside, outside in dealt(groups, config.train.folds, seed=config.seed, by=config.data.split):
+    count = config.train.folds
+    for place, (inside, outside) in enumerate(dealt(groups, count, seed=config.seed, by=config.data.split)):
         learned, held = select(groups, inside), select(groups, outside)
-        phi, apply = featurise(learned)
-        phi_held = apply(held.candidates)
+        phi, phi_held = featurise((place, count), learned, held)
         ws = path_weights(config.train, phi, learned)
         watched = validation(config, held, phi_held)
         values.append([watched.value(w, config.train) for w in ws])

@@ -15,11 +15,11 @@ from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
 from ltr.intervals import intervals, resampled_units
 from ltr.jsonlines import excerpt
-from ltr.metrics import Evaluation
+from ltr.metrics import TOP1, Evaluation
 from ltr.metrics.presets import PresetName, preset_metrics
 from ltr.parts import Parts, parts_by
 from ltr.ranking import Ranking, Ties
-from ltr.statistics import Interval
+from ltr.statistics import Interval, bootstrap_difference
 
 UNBOUNDED = 10**9  # no cutoff finds what is not in the list
 
@@ -39,10 +39,10 @@ class Measured:
     preset: PresetName = "ltr"
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
     best: BestFeature | None = None  # the column that the baseline of that name ranks by
+    gain: Interval | None = None  # how much greater Top-1 is than by that column
     parts: Parts | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
-    seed: int = 0  # of what is resampled
 
 
 def measured_groups(
@@ -72,8 +72,20 @@ def measured_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
-        seed=config.seed,
     )
+
+
+def gain(measured: Measured, seed: int) -> Interval | None:
+    """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
+    best = measured.baselines.get("best_feature")
+    if best is None:
+        return None
+    ours, theirs = measured.evaluation.values[TOP1], best.values[TOP1]
+    counted = ~np.isnan(ours)
+    if not counted.any():
+        return None
+    traces = measured.groups.candidates.traces[counted]
+    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
 
 
 def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:

@@ -14,11 +14,11 @@ from ltr.metrics import MRR, TOP1, TOP3, Curve, Drawn, Evaluation, named
 from ltr.metrics.probable import probable
 from ltr.parts import Part, part_means
 from ltr.ranking import order
-from ltr.statistics import LEVEL, RESAMPLES, Interval, bootstrap_difference
+from ltr.statistics import LEVEL, RESAMPLES
 from ltr.truth import truth_digest
 
 LISTED = 3
-OVER_BEST = f"over_best_feature.{TOP1}"
+OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best single feature's
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 
 
@@ -119,19 +119,6 @@ def _query(measured: Measured, group: int, rows: IntArray, true_row: int, *, pro
     )
 
 
-def gain(measured: Measured) -> Interval | None:
-    """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
-    best = measured.baselines.get("best_feature")
-    if best is None:
-        return None
-    ours, theirs = measured.evaluation.values[TOP1], best.values[TOP1]
-    counted = ~np.isnan(ours)
-    if not counted.any():
-        return None
-    traces = measured.groups.candidates.traces[counted]
-    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(measured.seed), clusters=traces)
-
-
 def _value(result: Evaluation, name: str, group: int) -> float | None:
     value = float(result.values[name][group])
     return None if np.isnan(value) else value
@@ -155,17 +142,12 @@ def metrics(measured: Measured) -> dict[str, Any]:
     flat |= _by_part(measured)
     if measured.best:
         flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
+    if measured.gain:
+        over = measured.gain
+        flat |= {OVER_BEST: over.mean, f"{OVER_BEST}.low": over.low, f"{OVER_BEST}.high": over.high}
     for name, baseline in measured.baselines.items():
         flat |= {f"{name}.{metric}": mean for metric, mean in baseline.means.items()}
-    return flat | _gain(measured)
-
-
-def _gain(measured: Measured) -> dict[str, float]:
-    """By how much Top-1 is above the best single feature's, where that was asked for."""
-    found = gain(measured)
-    if found is None:
-        return {}
-    return {OVER_BEST: found.mean, f"{OVER_BEST}.low": found.low, f"{OVER_BEST}.high": found.high}
+    return flat
 
 
 def _rules_and_counts(measured: Measured) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Trainings that were killed go on where they stood, if they are still the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,19 @@ from ltr import __version__
 from ltr.artifacts import (
     drop_checkpoints,
     inputs,
+    is_whole,
     read_progress,
     read_task,
     recorded_task,
     refuse_other_task,
     write_checkpoint,
 )
+from ltr.columns import SourceFile
 from ltr.config import RunConfig, relocated
 from ltr.configtext.rendering import plain
-from ltr.pipeline import Loaded
+from ltr.files import STDIN, expand
+from ltr.loading import Loaded, fingerprinted
+from ltr.sources import source_names
 from ltr.train import Epoch, Progress
 from ltr.train.config import OnEpoch
 
@@ -61,10 +66,36 @@ class Keeper:
             self.has_kept, self.kept_at = True, self.clock()
 
 
+class Digests:
+    """Fingerprints of files, each file read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, SourceFile] = {}
+
+    def of(self, path: str) -> SourceFile:
+        """The file with its fingerprint."""
+        if path not in self._known:
+            self._known[path] = fingerprinted(path)
+        return self._known[path]
+
+
+def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
+    """Whether the run is complete, and of the same config and data: found out without reading any sample."""
+    known = recorded_task(home)
+    names = [name for paths in source_names(config.data) for name in expand(paths)] if known else [STDIN]
+    if STDIN in names or known is None or not is_whole(home):
+        return False
+    return known == _task(config, [digests.of(name) for name in names], home)
+
+
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
     """What decides every byte of a run: its config, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test) if groups]
-    found = inputs([file for each in read for file in (*each.files, *each.catalogues)], home)
+    return _task(config, [file for each in read for file in (*each.files, *each.catalogues)], home)
+
+
+def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[str, Any]:
+    found = inputs(files, home)
     return {
         "config": plain(relocated(config, home)),
         "inputs": {each["path"]: each["sha256"] for each in found},
@@ -72,6 +103,7 @@ def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return version(name)

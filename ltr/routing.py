@@ -7,15 +7,15 @@ from pathlib import Path
 from ltr.arrays import FloatArray
 from ltr.artifacts import TOOLS, Router, load_router, refuse_changed
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
-from ltr.config import DataConfig
 from ltr.errors import UsageError
 from ltr.files import AnyPath
 from ltr.groups import Candidates, Groups, described, key_order
 from ltr.listwise import softmax
+from ltr.loading import read
 from ltr.offers import offered_graphs, offered_tools
-from ltr.pipeline import read
 from ltr.ranking import Ties, order, rank
 from ltr.records import contributions
+from ltr.sources import DataConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,12 @@ from ltr.artifacts import (
     write_featurized,
 )
 from ltr.artifacts.run import EVALUATION
-from ltr.batch import featurize_and_save, fitted_features, refuse_output, run_and_save
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
+from ltr.featurizing import featurize_and_save, fitted_features, refuse_output
 from ltr.groups import read_groups
 from ltr.pipeline import run
+from ltr.runs import run_and_save
 from tests.made import ROWS, grouped, process, tool_rows, written
 
 MUTATIONS = 1000  # of each of the two files

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ltr.batch import keep_evaluation
 from ltr.compare import compare_runs
 from ltr.config import EvaluateConfig, RunConfig
 from ltr.errors import DataError, UsageError
 from ltr.groups import read_groups
 from ltr.measured import measured_groups
+from ltr.runs import keep_evaluation
 from ltr.significance import PERMUTATIONS, holm
 from tests.made import written
 

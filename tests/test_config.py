@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ltr.batch import run_and_save
 from ltr.cli.options import configured
 from ltr.config import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.errors import ConfigError, FileError, UsageError
+from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from tests.made import graph_rows, tool_rows, written
 
@@ -210,10 +210,10 @@ def test_the_config_of_a_run_gives_the_same_bytes_from_anywhere(tmp_path, monkey
 
 
 def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
-    from ltr.batch import run_all
+    from ltr.batch import planned
 
     with pytest.raises(UsageError, match="two runs would be kept in .*run: give each config a name of its own"):
-        list(run_all([RunConfig(), RunConfig()], tmp_path / "runs"))
+        planned([RunConfig(), RunConfig()], tmp_path / "runs")
     assert list(tmp_path.iterdir()) == []
 
 

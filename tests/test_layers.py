@@ -10,10 +10,24 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "resuming", "report", "compare", "exchange", "bench", "starter"],
-    ["examples", "explanations", "routing", "kept", "records", "pipeline", "doubts", "measured", "folds", "parts", "estimator"],
+    ["batch", "leaderboard", "runs", "resuming", "featurizing", "report", "compare", "exchange", "bench", "starter"],
+    [
+        "examples",
+        "explanations",
+        "routing",
+        "kept",
+        "records",
+        "pipeline",
+        "basis",
+        "loading",
+        "doubts",
+        "measured",
+        "folds",
+        "parts",
+        "estimator",
+    ],
     ["rerankers", "validate"],
-    ["config", "artifacts"],
+    ["sweeps", "config", "sources", "artifacts"],
     ["features"],
     ["encoders", "cache"],
     ["importers", "exporters"],
@@ -40,7 +54,7 @@ LAYERS = [
         "listwise",
         "compiled",
     ],
-    ["engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
+    ["workers", "engine", "registry", "plugins", "configtext", "files", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {

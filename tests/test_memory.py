@@ -153,7 +153,7 @@ def test_a_second_featurize_loads_no_model(tmp_path, name):
         pytest.skip("not installed")
     write_lines(tmp_path / "samples.jsonl", list(tool_lines(traces=2)))
     code = (
-        "import sys\nfrom ltr.batch import featurize_and_save\nfrom ltr.config import DataConfig, RunConfig\n"
+        "import sys\nfrom ltr.featurizing import featurize_and_save\nfrom ltr.config import DataConfig, RunConfig\n"
         f"config = RunConfig(data=DataConfig(train={str(tmp_path / 'samples.jsonl')!r}), encoder={name!r})\n"
         "featurize_and_save(config, sys.argv[1])\nprint(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )

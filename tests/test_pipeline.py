@@ -3,13 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr.basis import prepare
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.encoders import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.features import FeatureConfig, fit_features
 from ltr.groups import read_groups
+from ltr.loading import load, read
 from ltr.metrics import evaluate
-from ltr.pipeline import evaluate_router, load, prepare, read, run
+from ltr.pipeline import evaluate_router, run
 from ltr.ranking import rank
 from ltr.train import TrainConfig, fit
 from tests.builders import graph_lines, tool_lines, write_lines

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from ltr.artifacts import Router
-from ltr.batch import catalogue
 from ltr.config import EvaluateConfig, RunConfig
 from ltr.groups import read_groups
 from ltr.pipeline import evaluate_router
-from ltr.records import gain, metrics, queries
+from ltr.records import metrics, queries
+from ltr.runs import catalogue
 from tests.made import written
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}
@@ -154,7 +154,7 @@ def test_the_gain_over_the_best_feature_resamples_whole_traces(tmp_path):
         for tool, label, x2 in (("a", 1, trace % 2), ("b", 0, 0))
     ]  # Top-1 is 1 in every other trace, that of x1 alone 0
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
-    interval = gain(evaluate_router(ROUTER, groups, RunConfig()))
+    interval = evaluate_router(ROUTER, groups, RunConfig()).gain
     deviation = (0.5 * 0.5 / 8) ** 0.5
     assert interval.mean == 0.5
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from ltr.batch import run_all, run_and_save
+from ltr.batch import BatchOptions, planned, run_batch
 from ltr.config import DataConfig, RunConfig, render
 from ltr.errors import FileError, ResumeError, UsageError
+from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, tool_rows, written
 
 KILLED_AT = """
 import itertools, os, signal, sys
-from ltr.batch import run_and_save
+from ltr.runs import run_and_save
 from ltr.config import load_config
 
 def on_epoch(epoch):
@@ -139,8 +140,9 @@ def test_runs_of_several_configs_are_resumed_where_they_were(config, tmp_path):
     other = replace(config, name="other")
     (tmp_path / "runs").mkdir()
     killed(config, tmp_path / "runs" / "killed", 5)
-    finished = list(run_all([config, other], tmp_path / "runs", resume=True))
-    assert [each.directory.name for each in finished] == ["killed", "other"]
+    plan = planned([config, other], tmp_path / "runs")
+    ended, _ = run_batch(plan, tmp_path / "runs", BatchOptions(resume=True))
+    assert [(each.planned.directory.name, each.error) for each in ended] == [("killed", None), ("other", None)]
 
 
 def test_the_command_line_ends_with_5_and_a_line_for_each_difference(cli):

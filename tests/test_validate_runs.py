@@ -2,8 +2,8 @@
 
 import pytest
 
-from ltr.batch import run_and_save
 from ltr.config import DataConfig, RunConfig
+from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from ltr.validate import validate_run
 from tests.builders import tool_lines, write_lines

@@ -5,6 +5,7 @@ from ltr.artifacts.checkpoints import (
     read_progress,
     read_task,
     refuse_other_task,
+    sweep,
     write_checkpoint,
 )
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, state_of, write_featurized
@@ -22,6 +23,7 @@ from ltr.artifacts.run import (
     TOOLS,
     claim,
     inputs,
+    is_whole,
     machine,
     recorded_task,
     refuse_changed,
@@ -51,6 +53,7 @@ __all__ = [
     "drop_checkpoints",
     "fit_digest",
     "inputs",
+    "is_whole",
     "load_columns",
     "load_features",
     "load_router",
@@ -68,6 +71,7 @@ __all__ = [
     "save_router",
     "sidecar",
     "state_of",
+    "sweep",
     "training_document",
     "write_checkpoint",
     "write_featurized",

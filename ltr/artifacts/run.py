@@ -111,6 +111,12 @@ def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
     return _record(Path(directory)).get("task")
 
 
+def is_whole(directory: AnyPath) -> bool:
+    """Whether the run is complete, and every file that its record names is still there."""
+    names = _record(Path(directory)).get("artifacts")
+    return isinstance(names, dict) and all(name in OURS and Path(directory, name).is_file() for name in names)
+
+
 def _record(directory: Path) -> dict[str, Any]:
     """run.json; empty where there is none."""
     try:

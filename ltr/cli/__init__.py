@@ -26,21 +26,11 @@ from ltr.cli import (
     train,
     validate,
 )
+from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, visible, warn
-from ltr.errors import (
-    ConfigError,
-    DataError,
-    DiskError,
-    LtrError,
-    LtrWarning,
-    ResumeError,
-    RunError,
-    ThresholdError,
-    UsageError,
-)
+from ltr.errors import DiskError, LtrError, LtrWarning, RunError, UsageError
 
-EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, DiskError: 74}  # any other LtrError: 1
 TERMINATED = 143
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -151,16 +141,6 @@ def flushed(code: int) -> int:
         note(f"error: {full(error)}")
         return EXIT_CODES[DiskError]
     return code
-
-
-def exit_code(error: LtrError) -> int:
-    """The documented code of the nearest class that has one."""
-    return next((EXIT_CODES[each] for each in type(error).__mro__ if each in EXIT_CODES), 1)
-
-
-def lines_of(error: LtrError) -> list[str]:
-    """A line for each problem of a config, or difference to what was begun; else one, whatever the names in it."""
-    return error.lines() if isinstance(error, ConfigError | ResumeError) else [str(error)]
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:

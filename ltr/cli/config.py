@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Code, Commands, Sets, configured, run_code
+from ltr.cli.options import Code, Commands, Sets, configured, run_code, swept
 from ltr.cli.terminal import note, show_json, show_yaml, visible
 
 app = typer.Typer(
@@ -21,8 +21,8 @@ File = Annotated[str, typer.Argument(help="The config; - is stdin.")]
 def check(config: File, sets: Sets = None, code: Code = None) -> None:
     """Say everything that is wrong with a config."""
     run_code(code)
-    configured(config, sets)
-    note(f"{visible(config)}: good")
+    runs = len(swept(config, sets))
+    note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
 
 
 @app.command()

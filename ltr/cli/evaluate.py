@@ -73,7 +73,7 @@ def evaluate(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.artifacts import EVALUATION, refuse_taken
-    from ltr.batch import keep_evaluation
+    from ltr.runs import keep_evaluation
 
     run_code(code)
     refuse_mixture(model, samples or [], run, qrels)

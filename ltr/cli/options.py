@@ -10,6 +10,8 @@ from ltr.cli.terminal import Format
 if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.config import RunConfig
+    from ltr.configtext.document import Document
+    from ltr.sweeps import Point
 
 Samples = Annotated[list[str], typer.Argument(help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")]
 ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
@@ -25,6 +27,7 @@ Code = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
@@ -54,7 +57,21 @@ class Commands(TyperGroup):
 
 def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
     """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
-    from ltr.config import checked, read_document
+    from ltr.config import checked
+
+    return checked(written(config, sets, **flags), config)
+
+
+def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
+    """The same for a config that may have a sweep: each of its runs."""
+    from ltr.sweeps import expanded
+
+    return expanded(written(config, sets, **flags), config)
+
+
+def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Document":
+    """The config with its changes, before it is checked."""
+    from ltr.config import read_document
     from ltr.configtext.yamltext import apply_override
 
     document = read_document(config)
@@ -64,7 +81,7 @@ def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "Run
         if value is not None and value != []:
             key = path.replace("__", ".")
             document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
-    return checked(document, config)
+    return document
 
 
 def fetch_encoder(name: str, *, allowed: bool) -> None:

@@ -2,13 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from ltr.batch import Planned
     from ltr.train import Epoch
 
 PATIENCE = 1.0  # seconds
@@ -49,6 +50,43 @@ def watched(
         yield on_epoch
     finally:
         stop()
+
+
+@contextmanager
+def batch_watched(
+    plan: "Sequence[Planned]", *, quiet: bool, clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[Callable[["Epoch"], None], Callable[[], None]]]:
+    """Two functions to call, as an epoch ends and as a run ends; of several runs the bar counts the runs."""
+    if len(plan) == 1:
+        with watched("training", _epochs(plan[0]), quiet=quiet) as on_epoch:
+            yield on_epoch, lambda: None
+        return
+    start, ended, bar = clock(), 0, list["tuple[Progress, TaskID]"]()
+
+    def on_run() -> None:
+        nonlocal ended
+        ended += 1
+        draw("runs")
+
+    def draw(what: str) -> None:
+        if not bar and clock() - start > PATIENCE and ended < len(plan):
+            bar.append(_started("runs", len(plan)))
+        for progress, task in bar:
+            progress.update(task, completed=ended, description=what)
+
+    if quiet or not sys.stderr.isatty():
+        yield lambda epoch: None, lambda: None
+        return
+    try:
+        yield lambda epoch: draw(f"epoch {epoch.number:,}, loss {epoch.loss:.4f}; runs"), on_run
+    finally:
+        while bar:
+            bar.pop()[0].stop()
+
+
+def _epochs(each: "Planned") -> int | None:
+    """The epochs of the run, where it is known how many there will be."""
+    return each.config.train.epochs if each.config.train.trainer == "descent" else None
 
 
 def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":

@@ -1,18 +1,23 @@
 """A finished run, and a measured ranking, as lines to read."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, shortened, table, visible, width_of, wrapped
+from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, table, visible, width_of, wrapped
 
 if TYPE_CHECKING:
-    from ltr.batch import Finished
     from ltr.measured import Measured
     from ltr.metrics import Evaluation
     from ltr.pipeline import RunResult
+    from ltr.runs import Finished
     from ltr.statistics import Interval
 
 MOST_PARTS = 20
+BASELINES = {
+    "random": "random order",
+    "best_feature": "best feature",
+    "untrained": "untrained, w = 1",
+    "oracle": "oracle",
+}
 SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
 
 
@@ -87,12 +92,7 @@ def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "E
     if not measured.baselines:
         return {}
     sign = "" if best["sign"] > 0 else "-"
-    labels = {
-        "random": "random order",
-        "best_feature": f"best feature: {sign}{best['name']}",
-        "untrained": "untrained, w = 1",
-        "oracle": "oracle",
-    }
+    labels = BASELINES | {"best_feature": f"{BASELINES['best_feature']}: {sign}{best['name']}"}
     return {labels[name]: each for name, each in measured.baselines.items()}
 
 
@@ -126,12 +126,8 @@ def reading_lines(measured: "Measured") -> list[str]:
 
 def gain_lines(result: "RunResult") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
-    from ltr.records import gain
-
-    interval = gain(result.measured)
-    if interval is None:
-        return []
-    return [f"top-1 over best feature: {gain_text(interval)} (95 %, by trace)"]
+    interval = result.measured.gain
+    return [] if interval is None else [f"top-1 over best feature: {gain_text(interval)} (95 %, by trace)"]
 
 
 def gain_text(interval: "Interval") -> str:
@@ -210,33 +206,3 @@ def _gap(known: dict[str, Any]) -> str:
     if known["optimum"] == "found":
         return ", the optimum"
     return "" if known["gap"] is None else f", {known['gap']:.2g} above the optimum"
-
-
-def leaderboard(finished: Sequence["Finished"], columns: int = 40) -> list[str]:
-    """Each run with its baselines, and how sure its lead over the best feature is."""
-    rows: list[list[str]] = []
-    for each in finished:
-        measured, best = each.result.measured, each.result.router.training["best_feature"]
-        queries = f"{measured.evaluation.num_queries:,} {measured.split}"
-        rows.append(
-            [shortened(each.result.config.name, columns), queries, *_headline(measured.evaluation), _lead(each)]
-        )
-        rows += [
-            [f"  {label.replace('best feature', 'best')}", "", *_headline(baseline), ""]
-            for label, baseline in _named_baselines(measured, best).items()
-        ]
-    return table(["run", "queries", *SHORT.values(), "over best feature"], rows, flexible=0, indent="")
-
-
-def _headline(evaluation: "Evaluation") -> list[str]:
-    return [number(evaluation.means[name]) for name in SHORT]
-
-
-def _lead(finished: "Finished") -> str:
-    from ltr.records import gain
-
-    interval = gain(finished.result.measured)
-    if interval is None:
-        return "-"
-    mean, low, high = (f"{value:+.3f}".replace("0.", ".", 1) for value in (interval.mean, interval.low, interval.high))
-    return f"{mean} [{low}, {high}]"

@@ -1,39 +1,42 @@
-"""ltr run: configs in, run directories and a leaderboard out."""
+"""ltr run: configs and sweeps in, run directories and a leaderboard out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ltr.cli.exits import exit_code, lines_of
 from ltr.cli.options import (
     AllowDownload,
     Code,
     DryRun,
+    Jobs,
     Overwrite,
     Quiet,
     Resume,
     Seed,
     Sets,
     Shown,
-    configured,
     fetch_encoder,
     run_code,
+    swept,
 )
-from ltr.cli.progress import watched
+from ltr.cli.progress import batch_watched
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
-from ltr.cli.train import planned_epochs, show_plan
 from ltr.errors import UsageError
 
 if TYPE_CHECKING:
-    from ltr.batch import Finished
+    from ltr.batch import BatchOptions, Ended, Planned
+    from ltr.leaderboard import Leaderboard
 
 HERE = "ltr.yaml"
-COLUMNS = ("top1_accuracy", "top3_accuracy", "mrr", "num_queries")
 
 
 def run(
     configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
+    jobs: Jobs = 1,
+    metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
@@ -44,45 +47,64 @@ def run(
     shown: Shown = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run CONFIGS in order; end in a leaderboard."""
-    from ltr.batch import directories, run_all
+    """Run CONFIGS and their sweeps; end in a leaderboard."""
+    from ltr.batch import BatchOptions, planned, run_batch
 
     run_code(code)
-    names = configs or [HERE]
     if not configs and not Path(HERE).exists():
         raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
-    wanted = [configured(name, sets, seed=seed) for name in names]
+    points = [point for name in configs or [HERE] for point in swept(name, sets, seed=seed)]
+    plan = planned(points, out)
+    options = BatchOptions(overwrite=overwrite, resume=resume, jobs=jobs, code=tuple(code or ()))
     if dry_run:
-        for config, directory in zip(wanted, directories(wanted, out), strict=True):
-            show_plan(config, directory, overwrite=overwrite or resume)
+        show_plan(plan, options)
         return
-    for config in wanted:
-        fetch_encoder(config.encoder, allowed=allow_download)
-    finished: list[Finished] = []
-    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        for each in run_all(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch):
-            finished.append(each)
-            for warning in each.result.warnings:
-                warn(f"{each.result.config.name}: {warning}")
-            if not quiet:
-                note(f"kept {visible(each.directory.as_posix())}/ ({each.seconds:.1f} s)")
-    show(finished, chosen_format(shown))
+    for name in dict.fromkeys(each.config.encoder for each in plan):
+        fetch_encoder(name, allowed=allow_download)
+    warned: set[str] = set()
+    with batch_watched(plan, quiet=quiet) as (on_epoch, on_run):
+
+        def on_end(each: "Ended") -> None:
+            tell(each, warned, quiet=quiet)
+            on_run()
+
+        every, board = run_batch(plan, out, options, metric=metric, on_epoch=on_epoch, on_end=on_end)
+    show(board, chosen_format(shown))
+    failed = next((each.error for each in every if each.error is not None), None)
+    if failed is not None:
+        raise typer.Exit(exit_code(failed))
 
 
-def show(finished: "list[Finished]", shown: Format) -> None:
+def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
+    """What became of a run; what was warned of before, of another run, is not repeated."""
+    name, kept = ended.planned.config.name, f"{visible(ended.planned.directory.as_posix())}/"
+    for warning in ended.warnings:
+        if warning not in warned:
+            warn(f"{name}: {warning}")
+    warned.update(ended.warnings)
+    if ended.error is not None:
+        note("\n".join(f"error: {visible(f'{name}: {line}')}" for line in lines_of(ended.error)))
+    elif not quiet:
+        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s)")
+
+
+def show(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
-    from ltr.cli.result import leaderboard
-    from ltr.records import metrics
+    from ltr.cli.standings import standings
+    from ltr.leaderboard import cells, document
 
-    rows: list[dict[str, Any]] = [
-        {"run": each.result.config.name, **metrics(each.result.measured)} for each in finished
-    ]
     match shown:
         case Format.JSON:
-            show_json(rows)
+            show_json(document(board))
         case Format.TSV:
-            show_tsv(
-                [["run", "split", *COLUMNS], *([row[name] for name in ("run", "split", *COLUMNS)] for row in rows)]
-            )
+            show_tsv(cells(board))
         case Format.HUMAN:
-            say(*leaderboard(finished))
+            say(*standings(board))
+
+
+def show_plan(plan: "tuple[Planned, ...]", options: "BatchOptions") -> None:
+    """What a batch would do with each run."""
+    from ltr.batch import forecast
+
+    for each, text in forecast(plan, options):
+        say(f"{each.directory.as_posix()}/: {text}")

@@ -103,7 +103,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     """What a run would read and write."""
     from ltr.artifacts import refuse_taken
     from ltr.config import render
-    from ltr.pipeline import load
+    from ltr.loading import load
 
     refuse_taken(out, overwrite=overwrite)
     loaded = load(config)
@@ -121,9 +121,9 @@ def planned_epochs(configs: "list[RunConfig]") -> int | None:
 
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
-    from ltr.batch import run_and_save
     from ltr.cli.result import run_lines
     from ltr.records import metrics
+    from ltr.runs import run_and_save
 
     with watched("training", planned_epochs([config]), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)

@@ -27,17 +27,18 @@ class Document:
             path = path[:-1]
         return self.places.get(path, Place(self.source, 1, 1))
 
-    def replace(self, path: str, value: Value, source: str) -> "Document":
-        """The document with one value changed and placed at `source`, a flag; mappings on the way are made.
+    def replace(self, path: str, value: Value, source: str | Place) -> "Document":
+        """The document with one value changed and placed at `source`, a flag or a place; mappings on the way are made.
 
         >>> document = Document("tools.yaml", {"train": {"l2": 0.1}}, {})
         >>> changed = document.replace("train.epochs", 5, "--epochs")
         >>> changed.value, str(changed.place(("train", "epochs")))
         ({'train': {'l2': 0.1, 'epochs': 5}}, '--epochs')
         """
-        keys = _keys(self.value, path, Place(source))
+        origin = source if isinstance(source, Place) else Place(source)
+        keys = _keys(self.value, path, origin)
         kept = {old: place for old, place in self.places.items() if old[: len(keys)] != keys}
-        made = {keys[:length]: Place(source) for length in range(1, len(keys) + 1)}
+        made = {keys[:length]: origin for length in range(1, len(keys) + 1)}
         changed = _replaced(self.value, keys, value)
         return Document(self.source, cast(dict[str, Value], changed), made | kept)
 

@@ -1,0 +1,23 @@
+"""Exit codes: what went wrong, for scripts."""
+
+from ltr.errors import (
+    ConfigError,
+    DataError,
+    DiskError,
+    LtrError,
+    ResumeError,
+    ThresholdError,
+    UsageError,
+)
+
+EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, DiskError: 74}  # any other LtrError: 1
+
+
+def exit_code(error: LtrError) -> int:
+    """The documented code of the nearest class that has one."""
+    return next((EXIT_CODES[each] for each in type(error).__mro__ if each in EXIT_CODES), 1)
+
+
+def lines_of(error: LtrError) -> list[str]:
+    """A line for each problem of a config, or difference to what was begun; else one, whatever the names in it."""
+    return error.lines() if isinstance(error, ConfigError | ResumeError) else [str(error)]

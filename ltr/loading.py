@@ -1,0 +1,112 @@
+"""What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ltr.artifacts import fit_digest, load_columns, sidecar, state_of
+from ltr.catalogues import read_graphs, read_tools
+from ltr.columns import SourceFile
+from ltr.config import RunConfig
+from ltr.errors import DataError, UsageError
+from ltr.features import FittedFeatures
+from ltr.files import STDIN, digest, expand
+from ltr.groups import Groups, read_groups
+from ltr.sources import DataConfig
+from ltr.splits import taken_out
+from ltr.validate import quick_findings
+
+APPLIED = (
+    "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
+    "samples, the weights trust them too much"
+)
+STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run reads."""
+
+    train: tuple[Groups, FittedFeatures | None]  # with the state they bear
+    valid: Groups | None
+    test: Groups | None
+    warnings: tuple[str, ...]  # what is odd about them
+
+
+def load(config: RunConfig) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces."""
+    data = config.data
+    if config.sweep:
+        raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
+    if not data.train:
+        raise UsageError("no training samples: name files, or set data.train in the config")
+    train, state = read(data.train, data)
+    if config.kind and config.kind != train.candidates.kind:
+        raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
+    held: dict[str, Groups] = {}
+    options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if isinstance(asked, float):
+            refuse_fitted(state, f"{name} is a share")
+            train, held[name] = taken_out(train, asked, name, **options)
+        elif asked is not None:
+            held[name] = read(asked, data)[0]
+    warnings = _warnings(train, held.get("test"), held.get("valid"))
+    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+
+
+def _warnings(train: Groups, test: Groups | None, valid: Groups | None) -> tuple[str, ...]:
+    """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
+    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
+    shared = [] if valid is None else [each for each in quick_findings(train, valid) if each.code.startswith("overlap")]
+    found += [f"{each.code}: validation data: {each.message}" for each in shared]
+    if train.candidates.features is not None and not train.candidates.fit:
+        found.append(STATELESS)
+    return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
+
+
+def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
+    """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
+    if state is not None:
+        raise UsageError(
+            f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
+            "name a file of samples instead"
+        )
+
+
+def read(
+    paths: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+) -> tuple[Groups, FittedFeatures | None]:
+    """The groups of samples or featurised files, and the fitted features they bear, if any."""
+    files = expand(paths)
+    packed = [name for name in files if name.endswith(".npz")]
+    if packed and len(files) > 1:
+        raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
+    if packed:
+        return load_columns(packed[0])
+    tools = read_tools(data.tools) if data.tools else None
+    graphs = read_graphs(data.graphs) if data.graphs else None
+    catalogues = tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
+    groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
+    if groups.candidates.features is None:
+        return groups, None
+    return _with_state(groups)
+
+
+def fingerprinted(path: str) -> SourceFile:
+    """The file with the digest of its content."""
+    content = digest(path)
+    return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
+
+
+def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
+    """Ready numbers with the state that lies beside their files, and the names it gives them."""
+    ready, found = groups.candidates, state_of(groups.candidates.files)
+    if found is None:
+        return groups, None
+    state, path = found.features, ready.files[0].path
+    if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
+        raise DataError(f"{sidecar(path)}: its {len(state.names)} {state.kind} features do not fit {path}")
+    fit = fit_digest(state)
+    ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
+    return replace(groups, candidates=ready), state

@@ -1,0 +1,168 @@
+"""Work for several processes that remember: what belongs together goes to one that has seen the like.
+
+It knows nothing of ranking. A process that dies takes only its own piece of work with it, and none outlives the one
+that started it.
+"""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import connection, get_context, parent_process
+from typing import Any, TypeVar
+
+from ltr.errors import LtrError, RunError
+
+Shard = TypeVar("Shard")
+Result = TypeVar("Result")
+Start = Callable[[], Callable[[Shard], Result]]
+
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # of what numpy multiplies with
+PATIENCE = 5.0  # seconds for a process to tidy up
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: Any
+    pipe: Any
+    key: Hashable = None
+    index: int | None = None  # of the shard it works on
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Shards that nobody works on, by key, in their order."""
+
+    by_key: dict[Hashable, deque[int]] = field(default_factory=dict)
+
+    def taken(self, worker: _Worker, workers: Sequence[_Worker]) -> int | None:
+        """The next shard for the worker: of the key it had; else of one that no other has; else of the longest."""
+        if not self.by_key:
+            return None
+        others = {each.key for each in workers if each is not worker}
+        free = [key for key in self.by_key if key not in others]
+        longest = max(self.by_key, key=lambda key: len(self.by_key[key]))
+        worker.key = worker.key if worker.key in self.by_key else (free or [longest])[0]
+        shards = self.by_key[worker.key]
+        index = shards.popleft()
+        if not shards:
+            del self.by_key[worker.key]
+        return index
+
+
+def work(
+    start: Start[Shard, Result], shards: Sequence[Shard], keys: Sequence[Hashable], *, workers: int
+) -> Iterator[tuple[int, Result | LtrError]]:
+    """Place and result of each shard as it ends; start() in each process gives what is called on them.
+
+    An error stands for the result where the process was lost. Any other exception is raised here.
+    """
+    waiting = _Waiting()
+    for index, key in enumerate(keys):
+        waiting.by_key.setdefault(key, deque()).append(index)
+    team: list[_Worker] = []
+    try:
+        for _ in range(min(workers, len(shards))):
+            team.append(_hired(start))
+            _give(team[-1], waiting, team, shards)
+        while busy := [each for each in team if each.index is not None]:
+            for pipe in connection.wait([each.pipe for each in busy]):
+                worker = next(each for each in busy if each.pipe is pipe)
+                yield _ended(worker)
+                if not worker.process.is_alive() or worker.pipe.closed:
+                    team[team.index(worker)] = worker = _hired(start)
+                _give(worker, waiting, team, shards)
+    finally:
+        _dismiss(team)
+
+
+def _give(worker: _Worker, waiting: _Waiting, team: Sequence[_Worker], shards: Sequence[Any]) -> None:
+    worker.index = waiting.taken(worker, team)
+    if worker.index is not None:
+        worker.pipe.send(shards[worker.index])
+
+
+def _ended(worker: _Worker) -> tuple[int, Any]:
+    """The result of the shard the worker had."""
+    index, worker.index = worker.index or 0, None
+    try:
+        is_good, found = worker.pipe.recv()
+    except (EOFError, OSError):
+        worker.pipe.close()
+        worker.process.join()
+        return index, RunError(f"its process ended with {worker.process.exitcode}: too little memory, or killed")
+    if not is_good:
+        raise found
+    return index, found
+
+
+def _hired(start: Start[Any, Any]) -> _Worker:
+    """A process of its own, which no Ctrl-C reaches: whoever started it ends it."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(start, theirs), daemon=True)
+    with _inherited():
+        process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+@contextmanager
+def _inherited() -> Iterator[None]:
+    """What a process is to have from its first moment: no Ctrl-C, one thread for sums."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        if is_main:
+            signal.signal(signal.SIGINT, handler or signal.default_int_handler)
+
+
+def _serve(start: Start[Any, Any], pipe: Any) -> None:
+    """Shards in, results out, until there are no more."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # files half written are tidied up
+    call = start()
+    while True:
+        try:
+            shard = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_tried(call, shard))
+
+
+def _tried(call: Callable[[Any], Any], shard: Any) -> tuple[bool, Any]:
+    try:
+        return True, call(shard)
+    except Exception:  # a bug of ours: told by whoever started this process
+        return False, RuntimeError(traceback.format_exc())
+
+
+def _end_with_parent() -> None:
+    """Stop at once when the parent is gone, however it went: nobody else may find this process still writing."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _dismiss(team: Sequence[_Worker]) -> None:
+    for worker in team:
+        worker.pipe.close()  # one that waits ends by itself
+        if worker.index is not None:
+            worker.process.terminate()
+    for worker in team:
+        worker.process.join(PATIENCE)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()

@@ -1,0 +1,90 @@
+"""The leaderboard: who is first, how sure that is, and what failed."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ltr.config import DataConfig, RunConfig
+from ltr.errors import UsageError
+from ltr.leaderboard import Entry, document, leaderboard, markdown, write_leaderboard
+from ltr.runs import run_and_save
+from tests.made import tool_rows, written
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Three runs: on the same data by two features and by one that says nothing, and on other data."""
+    home = tmp_path_factory.mktemp("batch")
+    good, other = written(home / "a.jsonl", tool_rows(range(30))), written(home / "b.jsonl", tool_rows(range(9)))
+    config = RunConfig(data=DataConfig(train=str(good)), encoder="hash")
+    run_and_save(replace(config, features=("tool.coop", "tool.rel")), home / "runs" / "good")
+    run_and_save(replace(config, features=("tool.hist",)), home / "runs" / "weak")
+    run_and_save(replace(config, data=DataConfig(train=str(other))), home / "runs" / "other")
+    return home / "runs"
+
+
+def entries(home, *names):
+    return [Entry(name, home / name, {"train.l2": 0.1}) for name in names]
+
+
+def test_the_best_is_first_with_its_interval_and_what_failed_is_last(home):
+    failed = Entry("broken", home / "broken", {}, "a.jsonl:3: no label")
+    board = leaderboard([failed, *entries(home, "weak", "good")], home)
+    kept = json.loads((home / "good" / "metrics.json").read_text())
+    assert [(row.place, row.run, row.status) for row in board.rows] == [
+        (1, "good", "complete"),
+        (2, "weak", "complete"),
+        (None, "broken", "failed"),
+    ]
+    assert board.rows[0].metrics == {name: kept[name] for name in ("top1_accuracy", "top3_accuracy", "mrr")}
+    assert (board.rows[0].low, board.rows[0].high) == (kept["mrr.low"], kept["mrr.high"])
+
+
+def test_the_winner_is_tested_against_the_runner_up(home):
+    board = leaderboard(entries(home, "weak", "good"), home)
+    first, second = (row.metrics["mrr"] for row in board.rows)
+    assert (board.test.winner, board.test.runner_up, board.untested) == ("good", "weak", None)
+    assert board.test.difference == pytest.approx(first - second)
+    assert 0 < board.test.p < 0.05
+
+
+def test_runs_on_other_data_are_not_tested_and_the_reason_is_told(home):
+    board = leaderboard(entries(home, "good", "other"), home)
+    assert board.test is None
+    assert board.untested.startswith("different test data: ")
+    assert str(home) not in board.untested
+
+
+def test_equal_runs_stay_in_their_order(home):
+    twice = [Entry("b", home / "good", {}), Entry("a", home / "good", {})]
+    assert [row.run for row in leaderboard(twice, home).rows] == ["b", "a"]
+
+
+def test_another_metric_is_one_that_the_runs_have(home):
+    board = leaderboard(entries(home, "weak", "good"), home, metric="top3_accuracy")
+    assert (board.metric, board.test.metric) == ("top3_accuracy", "top3_accuracy")
+    with pytest.raises(UsageError, match="no run has ndcg@7; add it to evaluate.metrics"):
+        leaderboard(entries(home, "good"), home, metric="ndcg@7")
+
+
+def test_the_document_has_the_metrics_beside_the_keys_of_the_row(home):
+    found = document(leaderboard(entries(home, "good"), home))
+    assert found["format"] == "ltr-leaderboard/1"
+    keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
+    assert list(found["rows"][0]) == [*keys, "top1_accuracy", "top3_accuracy", "mrr", "low", "high"]
+    assert found["rows"][0]["directory"] == "good"
+    assert (found["test"], found["untested"]) == (None, "a test needs two complete runs")
+
+
+def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_path):
+    failed = Entry("b", tmp_path / "b", {"encoder": "x|<b>"}, "no\tfile\n| <script>")
+    board = leaderboard([*entries(home, "good"), failed], tmp_path)
+    write_leaderboard(tmp_path, board)
+    assert json.loads(Path(tmp_path, "leaderboard.json").read_text())["rows"][1]["error"] == "no\tfile\n| <script>"
+    lines = Path(tmp_path, "leaderboard.tsv").read_text().splitlines()
+    assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
+    table = [line for line in markdown(board) if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {table[0].count("|")}
+    assert "<" not in Path(tmp_path, "leaderboard.md").read_text()
