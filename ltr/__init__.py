@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
+    from ltr.report import report_of, write_report
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.runs import Finished, run_and_save
     from ltr.significance import holm, paired_t_p, permutation_p
@@ -142,6 +143,10 @@ _HOMES = {
         "Ties",
         "order",
         "rank",
+    ),
+    "ltr.report": (
+        "report_of",
+        "write_report",
     ),
     "ltr.routing": (
         "Answer",
@@ -253,12 +258,14 @@ __all__ = [
     "read_graphs",
     "read_groups",
     "read_tools",
+    "report_of",
     "run",
     "run_and_save",
     "run_batch",
     "stop_probabilities",
     "validate_run",
     "validate_samples",
+    "write_report",
     "write_starter",
 ]
 

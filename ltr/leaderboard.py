@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.artifacts.run import METRICS
+from ltr.artifacts.run import METRICS, REPORT
 from ltr.baselines import BASELINES
 from ltr.compare import compare_runs
 from ltr.errors import DataError, FileError, UsageError
@@ -202,7 +202,7 @@ def refuse_foreign(root: AnyPath) -> None:
     path = Path(root, JSON)
     if path.exists() and not _is_ours(path):
         raise UsageError(f"{path}: not a leaderboard of ours; name another directory")
-    for name in (TSV, MARKDOWN):
+    for name in (TSV, MARKDOWN, REPORT):
         if Path(root, name).exists() and not path.exists():
             raise UsageError(f"{Path(root, name)}: not a leaderboard of ours; name another directory")
 

@@ -10,7 +10,7 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "leaderboard", "runs", "resuming", "featurizing", "report", "compare", "exchange", "bench", "starter"],
+    ["batch", "leaderboard", "runs", "resuming", "featurizing", "bench", "report", "compare", "exchange", "starter"],
     [
         "examples",
         "explanations",

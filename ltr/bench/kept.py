@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ltr.artifacts import refuse_other_task, refuse_unwritable
+from ltr.artifacts import REPORT, refuse_other_task, refuse_unwritable
 from ltr.bench.measuring import Measurement
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files import AnyPath, make_directory, read_bytes, reason, remove, write_bytes
 
 BENCH, CONFIG, SAMPLED, PER_QUERY = "bench.json", "config.yaml", "sampled.jsonl", "per_query.jsonl"
 TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}
-OURS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values())  # bench.json goes first, comes last
+OURS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench.json goes first, comes last
 MEASURED, TASK = "measured", "task.json"
 LARGEST = 1 << 30
 

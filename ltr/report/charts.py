@@ -19,6 +19,7 @@ from ltr.report.drawing import (
     shape,
     text,
 )
+from ltr.report.figures import NONE, short
 from ltr.report.scale import Scale, are_drawable, linear, logarithmic
 
 ROW, TOP = 34, 8
@@ -83,6 +84,18 @@ def estimates(
     return Figure(words.title, words.description, words.table, tuple(marks), WIDTH, bottom + 22)
 
 
+def drawn_table(caption: str, heads: tuple[str, ...], rows: Sequence[Estimate]) -> Table:
+    """The numbers that a drawing of the rows draws: heads of the row, its value, and the values beside it."""
+    lines = tuple(
+        (row.label, short(row.value), _interval(row), *(short(value) for _, value in row.others)) for row in rows
+    )
+    return Table(caption, (*heads[:2], "95 %", *heads[2:]), lines)
+
+
+def _interval(row: Estimate) -> str:
+    return NONE if row.low is None or row.high is None else f"[{short(row.low)}, {short(row.high)}]"
+
+
 def _values(row: Estimate) -> list[float]:
     return [value for value in (row.value, row.low, row.high, *(other for _, other in row.others)) if value is not None]
 
@@ -134,7 +147,11 @@ def columns(words: Words, rows: Sequence[tuple[str, int, str]]) -> Figure | None
 
 
 def curves(
-    words: Words, series: Sequence[tuple[str, Sequence[tuple[float, float]]]], axes: tuple[str, str], *, level: float | None
+    words: Words,
+    series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    axes: tuple[str, str],
+    *,
+    level: float | None,
 ) -> Figure | None:
     """Each series a line through its points, over a broken line at the level."""
     kept = [(name, thinned([each for each in points if are_drawable(each)])) for name, points in series]
@@ -144,7 +161,7 @@ def curves(
     levels = [] if level is None else [level]
     entries = [(("circle", *FORMS)[place], _kind(place), name) for place, (name, _) in enumerate(kept)]
     entries = entries if len(kept) > 1 else []
-    top = TOP + 16 * legend_lines(entries)
+    top = TOP + 18 + 16 * legend_lines(entries)
     x = linear([point[0] for _, points in kept for point in points], LEFT_EDGE, RIGHT - 6)
     y = linear([*(point[1] for _, points in kept for point in points), *levels], HEIGHT - BOTTOM, top)
     marks = [*legend(entries, TOP + 6), *_plane(x, y, axes)]
@@ -176,7 +193,7 @@ def plane(
     shown = [each for each in points if are_drawable([each.x, each.y]) and (each.x > 0 or not is_log)][:MOST_ROWS]
     if not shown:
         return None
-    top = TOP + (16 * legend_lines(_numbered(shown)) if front else 0)
+    top = TOP + 18 + (16 * legend_lines(_numbered(shown)) if front else 0)
     height = HEIGHT + top
     edges = (LEFT_EDGE, RIGHT - 6)
     scale = logarithmic if is_log else linear
@@ -195,7 +212,7 @@ def plane(
         kind = "own" if each.is_marked or not front else "other o0"
         marks.append(shape("circle" if kind == "own" else "diamond", x(each.x), y(each.y), kind, each.tip))
         if front:
-            marks.append(text(x(each.x) + 7, y(each.y) - 5, str(place), kind="number"))
+            marks.append(text(x(each.x) + 8, y(each.y) + 13, str(place), kind="number"))
     if front:
         marks += legend(_numbered(shown), TOP + 6)
     return Figure(words.title, words.description, words.table, tuple(marks), WIDTH, height)
@@ -203,7 +220,11 @@ def plane(
 
 def _numbered(points: Sequence[Point]) -> list[tuple[str, str, str]]:
     return [
-        ("circle" if each.is_marked else "diamond", "own" if each.is_marked else "other o0", f"{place} {each.label[:40]}")
+        (
+            "circle" if each.is_marked else "diamond",
+            "own" if each.is_marked else "other o0",
+            f"{place} {each.label[:40]}",
+        )
         for place, each in enumerate(points, start=1)
     ]
 
@@ -213,4 +234,4 @@ def _plane(x: Scale, y: Scale, axes: tuple[str, str]) -> Iterator[Mark]:
     yield from edge_below(x, top, bottom)
     yield from edge_left(y, x.first, x.last)
     yield text(x.last, bottom + 30, axes[0], anchor="end", kind="note")
-    yield text(x.first + 4, top + 10, axes[1], kind="note")
+    yield text(LEFT, top - 11, axes[1], kind="note")

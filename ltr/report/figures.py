@@ -24,10 +24,12 @@ def signed(value: float | None) -> str:
 def short(value: float | None) -> str:
     """Any number, four digits.
 
-    >>> short(160.17112), short(0.000012345), short(4.0)
-    ('160.2', '1.234e-05', '4')
+    >>> short(160.17112), short(0.000012345), short(4.0), short(395210.9)
+    ('160.2', '1.234e-05', '4', '395,211')
     """
-    return NONE if value is None else plain(f"{value:.4g}")
+    if value is None:
+        return NONE
+    return plain(f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}")
 
 
 def span(low: float | None, high: float | None) -> str:

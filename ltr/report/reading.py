@@ -165,7 +165,9 @@ class RunFiles:
         """The metrics, in their order: the keys before the rules and counts that made them."""
         keys = list(self.metrics)
         found = keys[: keys.index("split")] if "split" in keys else [TOP1, TOP3, MRR]
-        return [key for key in found if key != "num_queries" and (key in (TOP1, TOP3, MRR) or self.number(key) is not None)]
+        return [
+            key for key in found if key != "num_queries" and (key in (TOP1, TOP3, MRR) or self.number(key) is not None)
+        ]
 
 
 def read_run(directory: AnyPath, known: Record | None = None) -> RunFiles:
@@ -191,8 +193,13 @@ def optional(path: Path, kind: type[Kind]) -> Kind | None:
 
 def document(path: Path, kind: Callable[..., Kind]) -> Kind:
     """The document of the kind, or an error that names the file."""
+    return decoded(path, _read(path), kind)
+
+
+def decoded(path: Path, content: bytes, kind: Callable[..., Kind]) -> Kind:
+    """The same of what is, or will be, the content of the file."""
     try:
-        return msgspec.json.decode(_read(path), type=kind)  # type: ignore[call-overload]
+        return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(str(path), f"not what ltr writes: {error}") from error
 
