@@ -1,7 +1,7 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,9 +112,24 @@ def record(result: RunResult, home: Path) -> dict[str, Any]:
     """What run.json says of the run, all but its times."""
     read_by = [result.train.candidates, result.measured.groups.candidates]
     files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
+    known = inputs(files, home)
+    told = dict(
+        zip(dict.fromkeys(repr(file.path) for file in files), (repr(each["path"]) for each in known), strict=True)
+    )
     return {
         "name": result.config.name,
         "seed": result.config.seed,
-        "inputs": inputs(files, home),
-        "warnings": list(result.warnings),
+        "inputs": known,
+        "warnings": [renamed(warning, told) for warning in result.warnings],
     }
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with files named as the run finds them, from wherever the command was called.
+
+    >>> renamed("'a' and 'b' share a trace", {"'a'": "'../a'"})
+    "'../a' and 'b' share a trace"
+    """
+    for old, new in names.items():
+        text = text.replace(old, new)
+    return text

@@ -1,4 +1,4 @@
-"""Strings that run script, open dialogs or fetch, wherever a page forgets to escape; and results made of nothing else."""
+"""Strings that run script, open dialogs or fetch wherever a page forgets to escape, and results made of them."""
 
 import itertools
 import json
