@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ltr.artifacts import REPORT, read_task, recorded_task, refuse_other_task, refuse_taken, sweep
-from ltr.basis import Basis, basis_key
+from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
+from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.files import AnyPath, inside, write_text
+from ltr.groups import Candidates
 from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
-from ltr.metrics import MRR
+from ltr.metrics import MRR, TOP1, TOP3, named
 from ltr.plugins import load_code
 from ltr.report import batch_page
 from ltr.resuming import Digests, is_finished, task_of
@@ -82,6 +84,7 @@ def run_batch(
     What cannot be begun at all, such as a run that is there already, is refused before the first.
     """
     refuse_foreign(root)
+    refuse_unmeasured(plan, metric)
     for each in plan:
         refuse_taken_run(each, options)
     if Path(root).is_dir():
@@ -95,6 +98,14 @@ def run_batch(
     write_leaderboard(root, board)
     write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
+
+
+def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
+    """Raise for a metric that no run will have; what a preset adds depends on the data."""
+    name, rules = named(metric).name, [each.config.evaluate for each in plan]
+    asked = {named(other).name for each in rules for other in (TOP1, TOP3, MRR, *each.metrics)}
+    if name not in asked and all(each.preset == "ltr" for each in rules):
+        raise UsageError(f"no run measures {name}; add it to evaluate.metrics, or sort by another metric")
 
 
 def refuse_taken_run(each: Planned, options: BatchOptions) -> None:
@@ -188,4 +199,14 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             refuse_other_task(each.directory, before, task_of(each.config, basis.loaded, each.directory))
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
-        yield each, f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        yield each, told + vectors_told(each.config, train.candidates)
+
+
+def vectors_told(config: RunConfig, candidates: Candidates) -> str:
+    """How many queries need no encoder, where vectors are kept between runs."""
+    if candidates.features is not None:
+        return ""
+    queries = list(dict.fromkeys(candidates.query_texts))
+    found = remembered(encoder_name(config), queries, "query")
+    return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"

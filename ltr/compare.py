@@ -5,26 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.errors import DataError, UsageError, suggestion
+from ltr.arrays import FloatArray
+from ltr.errors import UsageError, suggestion
 from ltr.files import AnyPath
-from ltr.intervals import resampled_units
-from ltr.kept import Kept, Key, read_kept
+from ltr.kept import Kept, read_kept
 from ltr.metrics import MRR, named
-from ltr.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, permutation_p, unit_sums, wins
-from ltr.statistics import RESAMPLES, bootstrap_mean
+from ltr.pairing import Pairing, num_units, paired, pairing, refuse_unlike
+from ltr.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
+from ltr.statistics import RESAMPLES
 
 MOST_CHANGED = 10
-VERSION = "metrics_version"
-RULES = {
-    VERSION: "metric version",
-    "ties": "tie rule",
-    "gain": "gain",
-    "rel_threshold": "threshold of what is right",
-    "threshold": "threshold of the probability",
-    "max_grade": "greatest grade",
-    "no_relevant": "rule for queries without a right candidate",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +74,6 @@ class Comparison:
     runs: list[Compared]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairing:
-    """All queries in the order of the baseline, which of them count, and the clusters they come in."""
-
-    baseline: Kept
-    keys: list[Key]
-    counted: BoolArray  # in the first metric
-    clusters: IntArray | None
-    seed: int
-
-
 def compare_runs(
     runs: Sequence[AnyPath],
     *,
@@ -115,39 +94,19 @@ def compare_runs(
     for other in others:
         refuse_unlike(against, other)
     names = common_metrics([against, *others], metrics)
-    pairing = _pairing(against, names[0], seed)
-    compared = _adjusted([_compared(pairing, other, names) for other in others])
+    pairs = pairing(against, names[0], seed)
+    compared = _adjusted([_compared(pairs, other, names) for other in others])
     return Comparison(
         baseline=against.name,
-        num_queries=int(pairing.counted.sum()),
-        unit="query" if pairing.clusters is None else "trace",
-        num_units=_num_units(pairing),
+        num_queries=int(pairs.counted.sum()),
+        unit="query" if pairs.clusters is None else "trace",
+        num_units=num_units(pairs),
         family=sum(len(each.differences) for each in compared),
         permutations=PERMUTATIONS,
         resamples=RESAMPLES,
         changed_by=_changed_by(names),
         runs=compared,
     )
-
-
-def refuse_unlike(baseline: Kept, other: Kept) -> None:
-    """Raise unless both were measured on the same queries by the same rules."""
-    for each in (baseline, other):
-        if VERSION not in each.metrics:
-            raise DataError(f"{each.name}: metrics.json has no {VERSION}; evaluate the model again to compare it")
-    if other.queries.keys() != baseline.queries.keys():
-        for one, two in ((other, baseline), (baseline, other)):
-            only = [key for key in one.queries if key not in two.queries]
-            if only:
-                such = f"trace_id {only[0][0]!r}, node_id {only[0][1]!r}"
-                what = f"{one.name} has {len(only):,} queries that {two.name} lacks, such as {such}"
-                raise DataError(f"different test data: {what}")
-    if other.metrics.get("truth") != baseline.metrics.get("truth"):
-        raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
-    for key, what in RULES.items():  # after the data, which the greatest grade follows
-        ours, theirs = other.metrics.get(key), baseline.metrics.get(key)
-        if ours != theirs:
-            raise DataError(f"{other.name} and {baseline.name} differ in the {what}: {ours} and {theirs}")
 
 
 def common_metrics(runs: Sequence[Kept], asked: Sequence[str] | None) -> list[str]:
@@ -162,47 +121,25 @@ def common_metrics(runs: Sequence[Kept], asked: Sequence[str] | None) -> list[st
     return list(dict.fromkeys(wanted))
 
 
-def _pairing(baseline: Kept, metric: str, seed: int) -> Pairing:
-    counted = ~np.isnan(baseline.values[metric])
-    if not counted.any():
-        raise DataError(f"{baseline.name}: no query counts in {metric}")
-    keys, codes = list(baseline.queries), dict[str, int]()
-    traces = np.array([codes.setdefault(trace, len(codes)) for trace, _ in keys])
-    return Pairing(baseline, keys, counted, resampled_units(traces), seed)
+def _compared(pairs: Pairing, run: Kept, names: Sequence[str]) -> Compared:
+    found = [_difference(pairs, run, name) for name in names]
+    return Compared(run.name, found, _changed(pairs, run, _changed_by(names)))
 
 
-def _num_units(pairing: Pairing) -> int:
-    clusters = np.arange(len(pairing.keys)) if pairing.clusters is None else pairing.clusters
-    return len(np.unique(clusters[pairing.counted]))
-
-
-def _compared(pairing: Pairing, run: Kept, names: Sequence[str]) -> Compared:
-    found = [_difference(pairing, run, name) for name in names]
-    return Compared(run.name, found, _changed(pairing, run, _changed_by(names)))
-
-
-def _difference(pairing: Pairing, run: Kept, metric: str) -> Difference:
-    ours, theirs = (each.column(metric, pairing.keys) for each in (run, pairing.baseline))
-    counted = ~np.isnan(theirs)  # some metrics leave out more queries than others
-    if not counted.any() or (np.isnan(ours) == counted).any():
-        raise DataError(f"{run.name} and {pairing.baseline.name}: {metric} does not count the same queries, or none")
-    ours, theirs = ours[counted], theirs[counted]
-    clusters = None if pairing.clusters is None else pairing.clusters[counted]
-    paired = differences(ours, theirs)
-    units = unit_sums(paired, clusters)
-    interval = bootstrap_mean(paired, np.random.default_rng(pairing.seed), clusters=clusters)
-    p, score = permutation_p(units, np.random.default_rng(pairing.seed)), wins(paired)
+def _difference(pairs: Pairing, run: Kept, metric: str) -> Difference:
+    found = paired(pairs, run, metric)
+    score = wins(found.differences)
     return Difference(
         metric=metric,
-        value=float(ours.mean()),
-        baseline_value=float(theirs.mean()),
-        difference=interval.mean,
-        low=interval.low,
-        high=interval.high,
-        permutation_p=p,
-        holm_p=p,
-        t_p=paired_t_p(units),
-        effect_size=effect_size(paired),
+        value=float(found.ours.mean()),
+        baseline_value=float(found.theirs.mean()),
+        difference=found.interval.mean,
+        low=found.interval.low,
+        high=found.interval.high,
+        permutation_p=found.permutation_p,
+        holm_p=found.permutation_p,
+        t_p=paired_t_p(found.units),
+        effect_size=effect_size(found.differences),
         wins=score.wins,
         ties=score.ties,
         losses=score.losses,
@@ -222,15 +159,15 @@ def _changed_by(names: Sequence[str]) -> str:
     return MRR if MRR in names else names[0]
 
 
-def _changed(pairing: Pairing, run: Kept, metric: str) -> list[Changed]:
+def _changed(pairs: Pairing, run: Kept, metric: str) -> list[Changed]:
     """The queries whose metric changed most, in the order of the baseline among equals."""
-    ours, theirs = (each.column(metric, pairing.keys) for each in (run, pairing.baseline))
-    paired: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))
-    most = sorted(np.flatnonzero(paired).tolist(), key=lambda place: -float(paired[place]))[:MOST_CHANGED]
+    ours, theirs = (each.column(metric, pairs.keys) for each in (run, pairs.baseline))
+    moved: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))
+    most = sorted(np.flatnonzero(moved).tolist(), key=lambda place: -float(moved[place]))[:MOST_CHANGED]
     changed = []
     for place in most:
-        key = pairing.keys[place]
-        now, before = run.queries[key], pairing.baseline.queries[key]
+        key = pairs.keys[place]
+        now, before = run.queries[key], pairs.baseline.queries[key]
         changed.append(
             Changed(
                 trace_id=key[0],

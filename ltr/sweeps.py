@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ltr.config import RunConfig, checked, read_document
-from ltr.configtext import yamltext
+from ltr.configtext import strict, yamltext
 from ltr.configtext.document import Document, Path, Value, path_text, shown
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
 from ltr.files import AnyPath, safe_name
@@ -58,10 +58,10 @@ def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ..
     sweep, count = document.value.get(SWEEP), document.value.get(COUNT)
     if not sweep or not isinstance(sweep, dict) or not (count is None or type(count) is int):
         config = checked(document, path)  # which refuses what is neither a sweep nor none
-        _refuse(_lonely_count(document) if count is not None else ())
+        _refuse(document, _lonely_count(document) if count is not None else ())
         return (Point(config, {}),)
-    axes = tuple(_axes(document, sweep, (SWEEP,)))
-    _refuse(_mistakes(document, axes))
+    axes = _latest(document, tuple(_axes(document, sweep, (SWEEP,))))
+    _refuse(document, _mistakes(document, axes))
     return tuple(_points(document, path, axes))
 
 
@@ -75,6 +75,12 @@ def _axes(document: Document, sweep: Mapping[str, Value], above: Path) -> Iterat
         values = tuple(entry) if isinstance(entry, list) else ()
         places = tuple(document.place((*here, index)) for index in range(len(values)))
         yield Axis(".".join(str(part) for part in here[1:]), values, places or (document.place(here),))
+
+
+def _latest(document: Document, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes without those of the file that a flag has replaced, however either spells the path."""
+    flagged = {axis.keys for axis in axes if axis.places[0].source != document.source}
+    return tuple(axis for axis in axes if axis.keys not in flagged or axis.places[0].source != document.source)
 
 
 def _lonely_count(document: Document) -> Iterator[Problem]:
@@ -123,10 +129,10 @@ def _points(document: Document, path: AnyPath | None, axes: Sequence[Axis]) -> I
         try:
             yield _point(base, path, axes, indices)
         except ConfigError as error:
-            problems |= {(each.path, each.message): each for each in error.problems} | problems
+            problems = {(each.path, each.message): each for each in error.problems} | problems
         if len(problems) > MOST_PROBLEMS_SHOWN:
             break
-    _refuse(problems.values())
+    _refuse(document, problems.values())
 
 
 def _combinations(document: Document, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -173,8 +179,8 @@ def _text(value: Any) -> str:
     return safe_name(value if isinstance(value, str) else shown(value))
 
 
-def _refuse(problems: Any) -> None:
-    found = tuple(problems)
+def _refuse(document: Document, problems: Iterable[Problem]) -> None:
+    found = strict.in_order(document, problems)
     if found:
         raise ConfigError(found)
 

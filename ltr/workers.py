@@ -8,10 +8,11 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, TypeVar
@@ -22,7 +23,6 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 Start = Callable[[], Callable[[Shard], Result]]
 
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # of what numpy multiplies with
 PATIENCE = 5.0  # seconds for a process to tidy up
 
 
@@ -32,27 +32,46 @@ class _Worker:
     pipe: Any
     key: Hashable = None
     index: int | None = None  # of the shard it works on
+    since: float = 0.0
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Shards that nobody works on, by key, in their order."""
+    """Shards that nobody works on, by key, in their order; how long the first of a key took, and the latest."""
 
     by_key: dict[Hashable, deque[int]] = field(default_factory=dict)
+    seconds: dict[Hashable, tuple[float, float | None]] = field(default_factory=dict)
 
-    def taken(self, worker: _Worker, workers: Sequence[_Worker]) -> int | None:
-        """The next shard for the worker: of the key it had; else of one that no other has; else of the longest."""
-        if not self.by_key:
+    def taken(self, worker: _Worker, team: Sequence[_Worker]) -> int | None:
+        """The next shard for the worker: of the key it had; else of one that nobody has; else of one that is shared."""
+        held = {each.key for each in team if each is not worker}
+        own = [key for key in self.by_key if key == worker.key]
+        free = [key for key in self.by_key if key not in held]
+        keys = own or free or [max(self._shared(worker), key=lambda key: len(self.by_key[key]), default=None)]
+        if keys[0] not in self.by_key:
             return None
-        others = {each.key for each in workers if each is not worker}
-        free = [key for key in self.by_key if key not in others]
-        longest = max(self.by_key, key=lambda key: len(self.by_key[key]))
-        worker.key = worker.key if worker.key in self.by_key else (free or [longest])[0]
+        worker.key = keys[0]
         shards = self.by_key[worker.key]
         index = shards.popleft()
         if not shards:
             del self.by_key[worker.key]
         return index
+
+    def _shared(self, worker: _Worker) -> list[Hashable]:
+        """Keys worth a second worker, which repeats what only the first shard of a key costs.
+
+        One that has done nothing yet loses nothing by it; later the shards that wait must take longer than that.
+        """
+        if worker.key is None:
+            return list(self.by_key)
+        known = {key: self.seconds.get(key, (0.0, None)) for key in self.by_key}
+        return [key for key, (first, latest) in known.items() if len(self.by_key[key]) * (latest or 0.0) > first]
+
+    def ended(self, worker: _Worker) -> None:
+        """Note how long the worker took."""
+        took = time.monotonic() - worker.since
+        first = self.seconds.get(worker.key)
+        self.seconds[worker.key] = (took, None) if first is None else (first[0], took)
 
 
 def work(
@@ -73,18 +92,21 @@ def work(
         while busy := [each for each in team if each.index is not None]:
             for pipe in connection.wait([each.pipe for each in busy]):
                 worker = next(each for each in busy if each.pipe is pipe)
+                waiting.ended(worker)
                 yield _ended(worker)
-                if not worker.process.is_alive() or worker.pipe.closed:
-                    team[team.index(worker)] = worker = _hired(start)
-                _give(worker, waiting, team, shards)
+                if worker.pipe.closed:
+                    team[team.index(worker)] = _hired(start)
+                for idle in (each for each in team if each.index is None):
+                    _give(idle, waiting, team, shards)
     finally:
         _dismiss(team)
 
 
 def _give(worker: _Worker, waiting: _Waiting, team: Sequence[_Worker], shards: Sequence[Any]) -> None:
-    worker.index = waiting.taken(worker, team)
+    worker.index, worker.since = waiting.taken(worker, team), time.monotonic()
     if worker.index is not None:
-        worker.pipe.send(shards[worker.index])
+        with suppress(OSError):  # it has died: its end of the pipe tells
+            worker.pipe.send(shards[worker.index])
 
 
 def _ended(worker: _Worker) -> tuple[int, Any]:
@@ -106,26 +128,23 @@ def _hired(start: Start[Any, Any]) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs), daemon=True)
-    with _inherited():
+    with _no_interrupt():
         process.start()
     theirs.close()
     return _Worker(process, ours)
 
 
 @contextmanager
-def _inherited() -> Iterator[None]:
-    """What a process is to have from its first moment: no Ctrl-C, one thread for sums."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+def _no_interrupt() -> Iterator[None]:
+    """What is started here never hears a Ctrl-C, from its first moment on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-        if is_main:
-            signal.signal(signal.SIGINT, handler or signal.default_int_handler)
+        signal.signal(signal.SIGINT, handler or signal.default_int_handler)
 
 
 def _serve(start: Start[Any, Any], pipe: Any) -> None:

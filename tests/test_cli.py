@@ -481,6 +481,13 @@ def test_plugins_are_listed(cli, plugins, name):
     assert cli.good("list", plugins).count("\n") == len(listed) + 1
 
 
+def test_sums_are_made_by_one_thread_unless_the_user_says_otherwise(cli, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "3")
+    cli.good("--version")
+    assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["VECLIB_MAXIMUM_THREADS"]) == ("1", "3")
+
+
 def test_the_environment_is_what_a_bug_report_needs(cli):
     facts = json.loads(cli.good("env", "--format", "json"))
     assert {"ltr", "python", "numpy", "blas", "platform", "cpus"} <= set(facts)

@@ -10,7 +10,19 @@ import ltr
 ROOT = Path(ltr.__file__).parent
 LAYERS = [
     ["cli"],
-    ["batch", "leaderboard", "runs", "resuming", "featurizing", "bench", "report", "compare", "exchange", "starter"],
+    [
+        "batch",
+        "leaderboard",
+        "runs",
+        "resuming",
+        "featurizing",
+        "bench",
+        "report",
+        "compare",
+        "pairing",
+        "exchange",
+        "starter",
+    ],
     [
         "examples",
         "explanations",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config import DataConfig, RunConfig
+from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.leaderboard import Entry, document, leaderboard, markdown, write_leaderboard
 from ltr.runs import run_and_save
@@ -67,6 +67,16 @@ def test_another_metric_is_one_that_the_runs_have(home):
     assert (board.metric, board.test.metric) == ("top3_accuracy", "top3_accuracy")
     with pytest.raises(UsageError, match="no run has ndcg@7; add it to evaluate.metrics"):
         leaderboard(entries(home, "good"), home, metric="ndcg@7")
+
+
+def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp_path):
+    data = DataConfig(train=str(home.parent / "a.jsonl"))
+    for name, feature in (("one", "tool.rel"), ("two", "tool.hist")):
+        asked = EvaluateConfig(metrics=("auc",))
+        run_and_save(RunConfig(data=data, encoder="hash", features=(feature,), evaluate=asked), tmp_path / name)
+    board = leaderboard(entries(tmp_path, "one", "two"), tmp_path, metric="auc")
+    assert [row.place for row in board.rows] == [1, 2]
+    assert (board.test, board.untested) == (None, "auc is no value of single queries")
 
 
 def test_the_document_has_the_metrics_beside_the_keys_of_the_row(home):

@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
-from ltr.cli.progress import watched
+from ltr.batch import Planned
+from ltr.cli.progress import batch_watched, watched
+from ltr.config import RunConfig
 from ltr.train import Epoch
 
 
@@ -44,3 +46,33 @@ def test_the_bar_ends_with_the_last_epoch(on_terminal, capfd):
         ended = capfd.readouterr().err
         assert ended.endswith("\x1b[2K")  # the line of the bar is cleared
     assert capfd.readouterr().err == ""
+
+
+def batch_drawn(capfd, runs, seconds_a_run, quiet=False):
+    """What stderr shows of a batch of so many runs."""
+    now, plan = [0.0], [Planned(RunConfig(), {}, None)] * runs
+    with batch_watched(plan, quiet=quiet, clock=lambda: now[0]) as (on_epoch, on_run):
+        for _ in range(runs):
+            now[0] += seconds_a_run
+            on_epoch(Epoch(7, 0.5, None))
+            on_run()
+    return capfd.readouterr().err
+
+
+def test_a_long_batch_counts_its_runs_and_tells_the_epoch(on_terminal, capfd):
+    shown = batch_drawn(capfd, runs=4, seconds_a_run=2)
+    assert "runs" in shown
+    assert shown.endswith("\x1b[2K")  # the line of the bar is cleared
+
+
+def test_a_short_batch_and_a_quiet_one_draw_nothing(on_terminal, capfd):
+    assert batch_drawn(capfd, runs=4, seconds_a_run=0.1) == ""
+    assert batch_drawn(capfd, runs=4, seconds_a_run=9, quiet=True) == ""
+
+
+def test_a_batch_draws_nothing_in_a_pipe(capfd):
+    assert batch_drawn(capfd, runs=4, seconds_a_run=9) == ""
+
+
+def test_a_batch_of_one_run_counts_its_epochs(on_terminal, capfd):
+    assert "training" in batch_drawn(capfd, runs=1, seconds_a_run=9)

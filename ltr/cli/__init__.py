@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 import signal
 import sys
 import warnings
@@ -34,6 +35,7 @@ from ltr.cli.terminal import full, note, visible, warn
 from ltr.errors import DiskError, LtrError, LtrWarning, RunError, UsageError
 
 TERMINATED = 143
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # long sums depend on how many threads share them
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 app = typer.Typer(
@@ -82,6 +84,8 @@ def options(
 def main() -> None:
     """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
+    for library in ONE_THREAD:  # before numpy is loaded
+        os.environ.setdefault(library, "1")
     prepare_streams()
     warnings.showwarning = show_warning  # type: ignore[assignment]  # it takes any place, and looks at none
     try:

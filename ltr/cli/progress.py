@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from ltr.batch import Planned
+    from ltr.config import RunConfig
     from ltr.train import Epoch
 
 PATIENCE = 1.0  # seconds
@@ -58,7 +59,7 @@ def batch_watched(
 ) -> Iterator[tuple[Callable[["Epoch"], None], Callable[[], None]]]:
     """Two functions to call, as an epoch ends and as a run ends; of several runs the bar counts the runs."""
     if len(plan) == 1:
-        with watched("training", _epochs(plan[0]), quiet=quiet) as on_epoch:
+        with watched("training", planned_epochs(plan[0].config), quiet=quiet, clock=clock) as on_epoch:
             yield on_epoch, lambda: None
         return
     start, ended, bar = clock(), 0, list["tuple[Progress, TaskID]"]()
@@ -84,9 +85,9 @@ def batch_watched(
             bar.pop()[0].stop()
 
 
-def _epochs(each: "Planned") -> int | None:
-    """The epochs of the run, where it is known how many there will be."""
-    return each.config.train.epochs if each.config.train.trainer == "descent" else None
+def planned_epochs(config: "RunConfig") -> int | None:
+    """The epochs of a run, where it is known how many there will be."""
+    return config.train.epochs if config.train.trainer == "descent" else None
 
 
 def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":

@@ -69,8 +69,9 @@ def run(
             on_run()
 
         every, board = run_batch(plan, out, options, metric=metric, on_epoch=on_epoch, on_end=on_end)
-    show(board, chosen_format(shown))
     failed = next((each.error for each in every if each.error is not None), None)
+    if any(row.error is None for row in board.rows):
+        show(board, chosen_format(shown))
     if failed is not None:
         raise typer.Exit(exit_code(failed))
 

@@ -23,7 +23,7 @@ def standings(board: "Leaderboard") -> list[str]:
     rows, seen = [], []
     for row in board.rows:
         rows.append(_run_cells(row, names))
-        beside = [[f"  {label}", "", *cells, "", ""] for label, cells in _baselines(row, names)]
+        beside = [[f" {label}", "", *cells, "", ""] for label, cells in _baselines(row, names)]
         if beside and beside not in seen:
             seen.append(beside)
             rows += beside
@@ -37,20 +37,20 @@ def standings(board: "Leaderboard") -> list[str]:
 def _run_cells(row: "Row", names: Sequence[str]) -> list[str]:
     name = shortened(row.run, LONGEST_NAME)
     if row.error is not None:
-        return [name, "failed", *("-" for _ in names), "-"]
-    return [
-        name,
-        f"{row.num_queries:,} {row.split}",
-        *(number(row.metrics.get(metric)) for metric in names),
-        _lead(row),
-    ]
+        return [name, "failed", *("-" for _ in names), "-", "-"]
+    values = [number(row.metrics.get(metric)) for metric in names]
+    interval = "-" if row.low is None or row.high is None else f"{short(row.low)}-{short(row.high)}"
+    return [name, f"{row.num_queries:,} {row.split}", *values, interval, _lead(row)]
 
 
 def _baselines(row: "Row", names: Sequence[str]) -> list[tuple[str, list[str]]]:
     best = row.beside.get("best_feature")
     labels = BASELINES | {"best_feature": f"best: {'-' if row.beside.get('best_feature.sign', 1) < 0 else ''}{best}"}
     found = [name for name in labels if any(f"{name}.{metric}" in row.beside for metric in names)]
-    return [(labels[name], [number(row.beside.get(f"{name}.{metric}")) for metric in names]) for name in found]
+    return [
+        (labels[name].partition(",")[0], [number(row.beside.get(f"{name}.{metric}")) for metric in names])
+        for name in found
+    ]
 
 
 def _lead(row: "Row") -> str:

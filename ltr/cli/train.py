@@ -30,7 +30,7 @@ from ltr.cli.options import (
     run_code,
     samples_or_share,
 )
-from ltr.cli.progress import watched
+from ltr.cli.progress import planned_epochs, watched
 from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
 
 if TYPE_CHECKING:
@@ -113,19 +113,13 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
     show_yaml(render(config))
 
 
-def planned_epochs(configs: "list[RunConfig]") -> int | None:
-    """The epochs of each run, where it is known how many there will be."""
-    planned = {each.train.epochs if each.train.trainer == "descent" else None for each in configs}
-    return planned.pop() if len(planned) == 1 else None
-
-
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.cli.result import run_lines
     from ltr.records import metrics
     from ltr.runs import run_and_save
 
-    with watched("training", planned_epochs([config]), quiet=quiet) as on_epoch:
+    with watched("training", planned_epochs(config), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)

@@ -1,7 +1,7 @@
 """Texts become vectors: the encoders by name, behind one protocol, each distinct text encoded once."""
 
 from ltr.encoders.dense import Dense
-from ltr.encoders.memory import Remembering
+from ltr.encoders.memory import Remembering, remembered
 from ltr.encoders.naming import AUTO, ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, EncoderKind, Role
 from ltr.encoders.sparse import Sparse
@@ -20,6 +20,7 @@ __all__ = [
     "best_installed",
     "encoder_kind",
     "fetch",
+    "remembered",
     "stacked",
     "vectors_from",
 ]

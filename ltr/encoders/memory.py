@@ -128,6 +128,15 @@ def own_cache() -> VectorCache:
     return VectorCache(cache_directory())
 
 
+def remembered(name: str, texts: Sequence[str], role: Role) -> int | None:
+    """How many of the texts have their vector on this machine; None of an encoder whose vectors are not kept."""
+    identity, cache = encoder_kind(name).fitted([]).identity(role), own_cache()
+    if identity is None:
+        return None
+    keys = [key_of(identity, plain(text)) for text in dict.fromkeys(texts)]
+    return len(cache.get(keys)) if cache.path.exists() else 0  # to look makes no file
+
+
 def plain(text: str) -> str:
     r"""The text in the one spelling that is encoded and kept: NFC, and half a character pair as a question mark.
 

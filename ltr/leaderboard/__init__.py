@@ -1,0 +1,18 @@
+"""The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
+
+from ltr.leaderboard.rows import Entry, Leaderboard, Row, WinnersTest, leaderboard
+from ltr.leaderboard.text import cells, document, markdown, refuse_foreign, verdict, write_leaderboard
+
+__all__ = [
+    "Entry",
+    "Leaderboard",
+    "Row",
+    "WinnersTest",
+    "cells",
+    "document",
+    "leaderboard",
+    "markdown",
+    "refuse_foreign",
+    "verdict",
+    "write_leaderboard",
+]

@@ -1,0 +1,105 @@
+"""Processes that remember, and whose death costs one piece of work."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+from ltr.errors import RunError
+from ltr.workers import work
+from tests.made import ENVIRONMENT
+
+
+def remembering(shard_that_kills=None):
+    """What is called on shards: tells the process, and the keys it has seen."""
+    seen = []
+
+    def call(shard):
+        key, number = shard
+        if number == shard_that_kills:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == -1:
+            raise ZeroDivisionError("a bug")
+        seen.append(key)
+        return os.getpid(), number, list(seen)
+
+    return call
+
+
+def done(shards, workers=2, **options):
+    """Each result in the order of the shards."""
+    found = dict(work(partial(remembering, **options), shards, [key for key, _ in shards], workers=workers))
+    return [found[index] for index in range(len(shards))]
+
+
+def test_each_shard_is_worked_on_once_in_other_processes():
+    shards = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("c", 5)]
+    found = done(shards)
+    assert [number for _, number, _ in found] == [1, 2, 3, 4, 5]
+    assert os.getpid() not in {process for process, _, _ in found}
+
+
+def test_a_process_stays_with_its_key_while_there_is_work_for_it():
+    found = done([(key, number) for number in range(6) for key in "ab"])
+    for _, _, seen in found:
+        assert len([*itertools.groupby(seen)]) == len(set(seen)), "it comes back to no key it has left"
+
+
+def test_shards_of_one_key_are_shared_among_all():
+    found = done([("a", number) for number in range(12)])
+    assert len({process for process, _, _ in found}) == 2
+
+
+def test_a_process_that_is_killed_costs_its_own_shard():
+    found = done([("a", number) for number in range(6)], shard_that_kills=2)
+    assert isinstance(found[2], RunError)
+    assert str(found[2]) == "its process ended with -9: too little memory, or killed"
+    assert [each[1] for each in found[:2] + found[3:]] == [0, 1, 3, 4, 5]
+
+
+def test_a_bug_in_a_process_is_told_with_its_traceback():
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: a bug"):
+        done([("a", -1), ("a", 2)])
+
+
+ORPHANS = """
+import os, sys, time
+from ltr.workers import work
+
+def start():
+    def call(shard):
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    return call
+
+if __name__ == "__main__":
+    list(work(start, [1, 2], ["a", "b"], workers=2))
+"""
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_outlives_the_one_that_started_it(tmp_path, number):
+    script = tmp_path / "orphans.py"
+    script.write_text(ORPHANS)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": ENVIRONMENT}
+    with subprocess.Popen([sys.executable, str(script)], text=True, **options) as parent:
+        children = [int(parent.stdout.readline()) for _ in range(2)]
+        parent.send_signal(number)
+        parent.wait(30)
+    deadline = time.monotonic() + 30
+    while any(map(alive, children)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, children))
