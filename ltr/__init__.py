@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
     from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
+    from ltr.bench import load_bench, run_bench
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
     from ltr.config import EvaluateConfig, RunConfig, load_config
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.featurizing import featurize_and_save
+    from ltr.featurizing import Featurized, featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
     from ltr.intervals import intervals
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
     from ltr.report import report_of, write_report
+    from ltr.rerankers import reranker
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.runs import Finished, run_and_save
     from ltr.significance import holm, paired_t_p, permutation_p
@@ -61,6 +63,10 @@ _HOMES = {
         "Planned",
         "planned",
         "run_batch",
+    ),
+    "ltr.bench": (
+        "load_bench",
+        "run_bench",
     ),
     "ltr.catalogues": (
         "read_graphs",
@@ -119,7 +125,10 @@ _HOMES = {
         "Model",
         "Training",
     ),
-    "ltr.featurizing": ("featurize_and_save",),
+    "ltr.featurizing": (
+        "Featurized",
+        "featurize_and_save",
+    ),
     "ltr.leaderboard": (
         "Leaderboard",
         "Row",
@@ -148,6 +157,7 @@ _HOMES = {
         "report_of",
         "write_report",
     ),
+    "ltr.rerankers": ("reranker",),
     "ltr.routing": (
         "Answer",
         "Choice",
@@ -198,6 +208,7 @@ __all__ = [
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
+    "Featurized",
     "FileError",
     "Finding",
     "Finished",
@@ -244,6 +255,7 @@ __all__ = [
     "import_samples",
     "intervals",
     "load",
+    "load_bench",
     "load_config",
     "load_router",
     "load_sweep",
@@ -259,9 +271,11 @@ __all__ = [
     "read_groups",
     "read_tools",
     "report_of",
+    "reranker",
     "run",
     "run_and_save",
     "run_batch",
+    "run_bench",
     "stop_probabilities",
     "validate_run",
     "validate_samples",

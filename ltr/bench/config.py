@@ -1,6 +1,6 @@
 """What a bench is asked to do: every key, its default, and what it means."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ltr.rerankers import Choice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
+Move = Callable[[str, Address], str]  # of a path, and where in the config it stands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +132,13 @@ def checked(document: Document, path: AnyPath) -> BenchConfig:
         problems += error.problems
     if problems:
         raise ConfigError(strict.in_order(document, problems))
-    base = Path() if str(path) == STDIN else Path(path).parent
     metrics = tuple(dict.fromkeys(named(each).name for each in (*config.metrics, DECIDING)))
-    return replace(_moved(config, lambda name: _joined(base, name)), metrics=metrics)
+    return replace(_moved(config, lambda name, at: _joined(_base(document, at, path), name)), metrics=metrics)
 
 
 def relocated(config: BenchConfig, directory: Path) -> BenchConfig:
     """The config as it stands in a file of another directory: it names the same files from there."""
-    return _moved(config, lambda name: name if name == STDIN else path_from(directory, name))
+    return _moved(config, lambda name, at: name if name == STDIN else path_from(directory, name))
 
 
 def render(config: BenchConfig) -> str:
@@ -151,25 +151,34 @@ def schema() -> dict[str, Any]:
     return rendering.schema(BenchConfig)
 
 
+def _base(document: Document, at: Address, path: AnyPath) -> Path:
+    """What a path that stands there is relative to: the directory of the file; of a flag, the current one."""
+    is_flag = document.place(at).source != document.source
+    return Path() if is_flag or str(path) == STDIN else Path(path).parent
+
+
 def _joined(base: Path, name: str) -> str:
     return name if name == STDIN else str(base / Path(name).expanduser())
 
 
-def _moved(config: BenchConfig, move: Any) -> BenchConfig:
+def _moved(config: BenchConfig, move: Move) -> BenchConfig:
     """The config with every path moved; what follows a colon is one where a file lies there, or a run should."""
     data = config.data
     samples = (data.samples,) if isinstance(data.samples, str) else data.samples
-    catalogues = {key: None if getattr(data, key) is None else move(getattr(data, key)) for key in PATHS}
-    moved = replace(data, samples=tuple(map(move, samples)), **catalogues)
-    return replace(config, data=moved, rerankers=tuple(_moved_entry(each, move) for each in config.entries))
+    named = {key: getattr(data, key) for key in PATHS if getattr(data, key) is not None}
+    catalogues = {key: move(name, ("data", key)) for key, name in named.items()}
+    moved = replace(data, samples=tuple(move(name, ("data", "samples")) for name in samples), **catalogues)
+    entries = enumerate(config.entries)
+    return replace(config, data=moved, rerankers=tuple(_moved_entry(each, place, move) for place, each in entries))
 
 
-def _moved_entry(entry: Entry, move: Any) -> Entry:
+def _moved_entry(entry: Entry, place: int, move: Move) -> Entry:
     start, colon, argument = entry.name.partition(":")
-    is_path = argument and (
-        spelled(entry.name).endswith(":RUN") or Path(move(argument)).exists() or Path(argument).is_dir()
-    )
-    return replace(entry, name=f"{start}{colon}{move(argument)}", label=entry.called) if is_path else entry
+    if not argument:
+        return entry
+    moved = move(argument, ("rerankers", place))
+    is_path = spelled(entry.name).endswith(":RUN") or Path(moved).exists() or Path(argument).is_dir()
+    return replace(entry, name=f"{start}{colon}{moved}", label=entry.called) if is_path else entry
 
 
 def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:

@@ -1,6 +1,7 @@
 """What a bench keeps: each measurement under a name that follows from all that decides it, and the results."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ltr.artifacts import REPORT, refuse_other_task, refuse_unwritable
+from ltr.artifacts.checkpoints import TEMPORARY
 from ltr.bench.measuring import Measurement
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files import AnyPath, make_directory, read_bytes, reason, remove, write_bytes
@@ -16,6 +18,7 @@ BENCH, CONFIG, SAMPLED, PER_QUERY = "bench.json", "config.yaml", "sampled.jsonl"
 TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}
 OURS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench.json goes first, comes last
 MEASURED, TASK = "measured", "task.json"
+KEPT = re.compile(r"[0-9a-f]{32}\.json|task\.json")
 LARGEST = 1 << 30
 
 
@@ -29,8 +32,9 @@ def claim(directory: AnyPath, task: Mapping[str, Any], *, overwrite: bool, resum
     for name in OURS:
         remove(home / name)
     folder = make_directory(home / MEASURED)
-    for path in [*folder.iterdir()] if overwrite else []:
-        remove(path)
+    for path in [*folder.iterdir()]:
+        if overwrite or not KEPT.fullmatch(path.name):  # what a killed bench was writing
+            remove(path)
     write_bytes(folder / TASK, msgspec.json.encode(task))
     return home
 
@@ -46,11 +50,18 @@ def refuse_taken(home: Path, *, may_go_on: bool) -> None:
     except (OSError, ValueError) as error:
         raise DiskError(str(home), reason(error)) from error
     refuse_unwritable(home)
-    foreign = [name for name in found if name not in (*OURS, MEASURED) and not name.startswith(".ltr-")]
-    if found and (foreign or MEASURED not in found):
+    foreign = [name for name in found if name not in (*OURS, MEASURED) and not _is_temporary(Path(name))]
+    measured = home / MEASURED
+    if measured.is_dir():
+        foreign += [each.name for each in measured.iterdir() if not (KEPT.fullmatch(each.name) or _is_temporary(each))]
+    if found and (foreign or not measured.is_dir()):
         raise UsageError(f"{home}: holds other things, such as {(foreign or found)[0]!r}; name another directory")
     if found and not may_go_on:
         raise UsageError(f"{home}: holds a bench; add --resume to keep what was measured, or --overwrite")
+
+
+def _is_temporary(path: Path) -> bool:
+    return TEMPORARY.fullmatch(path.name) is not None
 
 
 def key_of(task: Mapping[str, Any], identity: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ def measured(task: Task) -> Measurement:
 def measure(task: Task, asked: Sequence[Offer], clock: Clock = time.perf_counter) -> Measurement:
     """Cold start, warm-up, then the timed queries one after the other, each as often as repeats says.
 
-    The warm-up asks the first queries, which are asked again later: a reranker that remembers answers shows itself.
+    The warm-up asks the first queries, which may be timed later: no reranker of ours remembers a query.
     """
     name, start = task.choice.name, clock()
     reranker = task.choice.opened(task.setting)
@@ -65,7 +65,7 @@ def measure(task: Task, asked: Sequence[Offer], clock: Clock = time.perf_counter
                 elapsed, found[place] = _timed(name, reranker, asked[place], clock)
                 latencies.append(elapsed)
         return Measurement(
-            revision=str(getattr(reranker, "revision", "")),
+            revision=revision(reranker),
             cold_start_ms=cold,
             peak_memory_mb=peak_memory_mb(),
             timed=list(task.timed),
@@ -91,6 +91,17 @@ def scored(task: Task) -> list[list[float]]:
         return [scores(task.choice.name, reranker, each.query, each.documents).tolist() for each in offers(task.groups)]
     finally:
         close(reranker)
+
+
+def revised(task: Task) -> str:
+    """The revision of the task's reranker, in a process that did nothing before."""
+    prepare_process(task.code)
+    return revision(task.choice.opened(task.setting))
+
+
+def revision(reranker: Any) -> str:
+    """What it says that its scores depend on besides its options, such as a digest of its model."""
+    return str(getattr(reranker, "revision", ""))
 
 
 def close(reranker: Any) -> None:

@@ -11,17 +11,16 @@ from ltr.arrays import IntArray
 from ltr.artifacts import inputs, machine
 from ltr.bench.config import BenchConfig, Entry
 from ltr.bench.kept import claim, key_of, read_measurement, refuse_taken, write_measurement
-from ltr.bench.measuring import Measurement, Task, measured, scored
-from ltr.bench.processes import apart
+from ltr.bench.measuring import Measurement, Task, measured, revised, revision, scored
+from ltr.bench.processes import apart, cause
 from ltr.bench.verdict import Bench, Missing, verdict
 from ltr.bench.writing import write_bench
 from ltr.catalogues import read_graphs, read_tools
-from ltr.errors import DataError, LtrError
+from ltr.errors import DataError, DiskError
 from ltr.files import AnyPath
 from ltr.groups import Candidates, Groups, read_groups, select
+from ltr.plugins import OURS
 from ltr.rerankers import RERANKERS, Choice, Setting, collection, truth
-
-LONGEST_CAUSE = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +148,10 @@ def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
         if choice.name == "command":
             stand.tell(Event(entry.called, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
         return _measurement(stand, entry, choice)
+    except DiskError:  # the others could not be kept either
+        raise
     except Exception as error:  # a library or a plug-in may raise anything, and must not end the others' bench
-        said = " ".join(str(error).split())[:LONGEST_CAUSE]
-        why = said if isinstance(error, LtrError) else f"{type(error).__name__}: {said}"
-        return _missed(stand, Missing(entry.called, why, is_failure=True))
+        return _missed(stand, Missing(entry.called, cause(error), is_failure=True))
 
 
 def _missed(stand: Stand, missing: Missing) -> Missing:
@@ -161,35 +160,45 @@ def _missed(stand: Stand, missing: Missing) -> Missing:
 
 
 def _measurement(stand: Stand, entry: Entry, choice: Choice) -> Measurement:
-    setting = replace(stand.setting, truth=truth(stand.asked)) if choice.recipe.is_reference else stand.setting
-    identity = {
-        "name": choice.recipe.spelling,
-        "options": dict(choice.options),
-        "revision": str(getattr(choice.opened(setting), "revision", "")),
-        "source": str(RERANKERS.source(choice.recipe.spelling)),
-    }
-    key = key_of(stand.task, identity)
+    task = _task(stand, choice)
+    key = key_of(stand.task, _identity(task))
     kept = read_measurement(stand.home, key)
     if kept is not None:
         stand.tell(Event(entry.called, "kept"))
         return kept
-    fresh = _fresh(stand, choice, setting)
+    fresh = _fresh(stand, task)
     write_measurement(stand.home, key, fresh)
     stand.tell(Event(entry.called, "measured"))
     return fresh
 
 
-def _fresh(stand: Stand, choice: Choice, setting: Setting) -> Measurement:
-    """The timed queries in one process, by itself; after it the others, in as many as the config says."""
-    task = Task(
+def _task(stand: Stand, choice: Choice) -> Task:
+    known = truth(stand.asked) if choice.recipe.is_reference else {}
+    return Task(
         choice=choice,
-        setting=setting,
+        setting=replace(stand.setting, truth=known),
         groups=stand.asked,
         timed=stand.timed,
         repeats=stand.config.repeats,
         warm_up=stand.config.warm_up,
         code=stand.allowed.code,
     )
+
+
+def _identity(task: Task) -> dict[str, Any]:
+    """What decides a measurement of the reranker's own. A plug-in is opened elsewhere: it may do anything."""
+    source = RERANKERS.source(task.choice.recipe.spelling)
+    own = revision(task.choice.opened(task.setting)) if source == OURS else apart(revised, [task])[0]
+    return {
+        "name": task.choice.recipe.spelling,
+        "options": dict(task.choice.options),
+        "revision": own,
+        "source": str(source),
+    }
+
+
+def _fresh(stand: Stand, task: Task) -> Measurement:
+    """The timed queries in one process, by itself; after it the others, in as many as the config says."""
     (found,) = apart(measured, [task])
     parts = list(_untimed(stand))
     tasks = [replace(task, groups=select(stand.asked, part)) for part in parts]

@@ -61,7 +61,12 @@ def tables(bench: Bench) -> dict[str, list[list[Any]]]:
     ]
     prices = ("total", "per_query", "per_document")
     cost = [
-        [each.name, *(getattr(each.cost, key, None) for key in prices), each.balance, each.is_on_front]
+        [
+            each.name,
+            *(getattr(each.cost, key, None) for key in prices),
+            each.balance,
+            "yes" if each.is_on_front else "no",
+        ]
         for each in bench.rows
     ]
     return {
@@ -78,4 +83,4 @@ def _interval(quality: Any) -> Sequence[float]:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else str(value).translate({9: " ", 10: " ", 13: " "})
+    return str(value).translate({9: " ", 10: " ", 13: " "})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Sets, Shown, run_code
+from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, run_code
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
 from ltr.errors import RunError
 
@@ -22,6 +22,7 @@ def bench(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where it is kept: runs/NAME.")] = None,
     sets: Sets = None,
     code: Code = None,
+    seed: Seed = None,
     allow_command: AllowCommand = False,
     allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
@@ -35,7 +36,7 @@ def bench(
     from ltr.files import inside
 
     run_code(code)
-    wanted = load_bench(config, sets or ())
+    wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
     home = inside("runs", wanted.name) if out is None else out
     if dry_run:
         note(f"{visible(config)}: good; {len(wanted.entries)} rerankers, kept in {visible(home.as_posix())}/")

@@ -40,7 +40,7 @@ def quality_lines(bench: "Bench") -> list[str]:
         [_named(each), *(number(each.quality[name].mean) for name in names), _interval(each.quality[DECIDING])]
         for each in by_quality(bench.rows)
     ]
-    return table(["quality", *names, "95 % of ndcg@10"], rows, indent="")
+    return table(["quality", *names, "95 % of ndcg@10"], rows, flexible=0, indent="")
 
 
 def latency_lines(rows: Sequence["Row"]) -> list[str]:
@@ -58,7 +58,9 @@ def latency_lines(rows: Sequence["Row"]) -> list[str]:
                 "-" if each.peak_memory_mb is None else f"{each.peak_memory_mb:,.0f}",
             ]
         )
-    return table(["latency, ms", "mean", "std", "p50", "p95", "p99", "cold start", "docs/s", "MB"], found, indent="")
+    return table(
+        ["latency, ms", "mean", "std", "p50", "p95", "p99", "cold start", "docs/s", "MB"], found, flexible=0, indent=""
+    )
 
 
 def cost_lines(rows: Sequence["Row"]) -> list[str]:
@@ -72,7 +74,7 @@ def cost_lines(rows: Sequence["Row"]) -> list[str]:
         ]
         for each in rows
     ]
-    return table(["cost", "total", "per query", "per document", "balance", "front"], found, indent="")
+    return table(["cost", "total", "per query", "per document", "balance", "front"], found, flexible=0, indent="")
 
 
 def conclusion_lines(bench: "Bench") -> list[str]:

@@ -5,6 +5,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -56,6 +57,7 @@ class Program:
         self._answers: queue.Queue[bytes] = queue.Queue(maxsize=1)  # one that talks unasked waits, and fills no memory
         self._questions: queue.Queue[bytes] = queue.Queue()
         self._complaint = b""
+        self._threads: list[threading.Thread] = []
 
     @property
     def revision(self) -> str:
@@ -81,7 +83,7 @@ class Program:
         self._questions.put(b"")
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE)
-        _kill(process)
+        self._end(process)
 
     def _checked(self, line: bytes, documents: int) -> list[float]:
         if not line:
@@ -103,7 +105,7 @@ class Program:
     def _failed(self, problem: str) -> RunError:
         process = self.__dict__.pop("_process", None)
         if process is not None:
-            _kill(process)
+            self._end(process)
         said = " ".join(self._complaint.decode(errors="replace").split())[-LONGEST_COMPLAINT:]
         return RunError(f"{self.arguments[0]}: {problem}" + (f"; it said: {said}" if said else ""))
 
@@ -116,26 +118,37 @@ class Program:
         except (OSError, ValueError) as error:
             raise RunError(f"{self.arguments[0]}: cannot be started: {error}") from error
         for work, stream in ((self._ask, process.stdin), (self._listen, process.stdout), (self._heed, process.stderr)):
-            threading.Thread(target=work, args=(stream,), daemon=True).start()
+            self._threads.append(threading.Thread(target=work, args=(stream,), daemon=True))
+            self._threads[-1].start()
         return process
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        """Kill the program and all of its session, and let the threads close the pipes."""
+        _kill(process)
+        self._questions.put(b"")
+        deadline = time.monotonic() + PATIENCE  # one that left the session may hold a pipe open
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
+            with suppress(queue.Empty):
+                self._answers.get(timeout=0.01)
 
     def _ask(self, stdin: IO[bytes]) -> None:
         """Write the questions: in a thread, as a program that does not read would hold us for ever."""
-        with suppress(OSError):  # it has ended, or closed its stdin: the missing answer says so
+        with suppress(OSError), stdin:  # it has ended, or closed its stdin: the missing answer says so
             while question := self._questions.get():
                 stdin.write(question)
                 stdin.flush()
-            stdin.close()
 
     def _listen(self, stdout: IO[bytes]) -> None:
-        while line := stdout.readline(LONGEST_ANSWER):
-            self._answers.put(line)
+        with stdout:
+            while line := stdout.readline(LONGEST_ANSWER):
+                self._answers.put(line)
         self._answers.put(b"")
 
     def _heed(self, stderr: IO[bytes]) -> None:
         """Keep the end of what it complains of, and let it complain as much as it likes."""
-        while heard := stderr.read1(1 << 16):  # type: ignore[attr-defined]
-            self._complaint = (self._complaint + heard)[-4 * LONGEST_COMPLAINT :]
+        with stderr:
+            while heard := stderr.read1(1 << 16):  # type: ignore[attr-defined]
+                self._complaint = (self._complaint + heard)[-4 * LONGEST_COMPLAINT :]
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
