@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
+    from ltr.report import report_of, write_report
     from ltr.rerankers import reranker
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.runs import Finished, run_and_save
@@ -151,6 +152,10 @@ _HOMES = {
         "Ties",
         "order",
         "rank",
+    ),
+    "ltr.report": (
+        "report_of",
+        "write_report",
     ),
     "ltr.rerankers": ("reranker",),
     "ltr.routing": (
@@ -265,6 +270,7 @@ __all__ = [
     "read_graphs",
     "read_groups",
     "read_tools",
+    "report_of",
     "reranker",
     "run",
     "run_and_save",
@@ -273,6 +279,7 @@ __all__ = [
     "stop_probabilities",
     "validate_run",
     "validate_samples",
+    "write_report",
     "write_starter",
 ]
 

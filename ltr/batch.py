@@ -8,16 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ltr.artifacts import read_task, recorded_task, refuse_other_task, refuse_taken, sweep
+from ltr.artifacts import REPORT, read_task, recorded_task, refuse_other_task, refuse_taken, sweep
 from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
 from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
-from ltr.files import AnyPath, inside
+from ltr.files import AnyPath, inside, write_text
 from ltr.groups import Candidates
 from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
 from ltr.metrics import MRR, TOP1, TOP3, named
 from ltr.plugins import load_code
+from ltr.report import batch_page
 from ltr.resuming import Digests, is_finished, task_of
 from ltr.runs import run_and_save
 from ltr.sweeps import Point
@@ -95,6 +96,7 @@ def run_batch(
     all_ended = tuple(ended[index] for index in range(len(plan)))
     board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
     write_leaderboard(root, board)
+    write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
 
 

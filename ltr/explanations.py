@@ -47,15 +47,22 @@ def wrong(measured: Measured, router: Router, most: int) -> tuple[int, list[Expl
 
 def rescued(measured: Measured, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries are right where the best feature alone is wrong, and the surest beside what it would choose."""
-    beside = measured.baselines.get("best_feature")
-    if beside is None:
+    beside, firsts = measured.baselines.get("best_feature"), chosen_by_best(measured, router)
+    if beside is None or firsts is None:
         return 0, []
+    role = f"by {router.training['best_feature']['name']}"
+    is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
+    return _explained(measured, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
+
+
+def chosen_by_best(measured: Measured, router: Router) -> IntArray | None:
+    """The row that the best single feature puts first, query by query; None where it was not asked for."""
+    if "best_feature" not in measured.baselines:
+        return None
     best = router.training["best_feature"]
     column = best["sign"] * measured.phi[:, router.names.index(best["name"])]
     alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
-    firsts = order(alone, measured.evaluation.ties)[measured.groups.offsets[:-1]]
-    is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
-    return _explained(measured, router, is_rescued, (f"by {best['name']}", firsts), most=most, urgency=lambda p: -p)
+    return order(alone, measured.evaluation.ties)[measured.groups.offsets[:-1]]
 
 
 def _explained(

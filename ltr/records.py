@@ -10,7 +10,8 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
 from ltr.listwise import softmax
 from ltr.measured import Measured
-from ltr.metrics import MRR, TOP1, TOP3, Curve, Evaluation
+from ltr.metrics import MRR, TOP1, TOP3, Curve, Drawn, Evaluation, named
+from ltr.metrics.probable import probable
 from ltr.parts import Part, part_means
 from ltr.ranking import order
 from ltr.statistics import LEVEL, RESAMPLES
@@ -216,3 +217,14 @@ def ranges(measured: Measured) -> dict[str, tuple[float | None, float | None]]:
 def curves(measured: Measured) -> dict[str, Curve]:
     """The metrics that are no number, each as named columns; metrics.json is flat and keeps to numbers."""
     return measured.evaluation.curves
+
+
+def reliability(measured: Measured) -> dict[str, Curve]:
+    """The reliability curve by its name, whether it was asked for or not."""
+    drawn = named("reliability")
+    if not isinstance(drawn, Drawn):
+        return {}
+    result = measured.evaluation
+    counted = ~np.isnan(result.values[TOP1])
+    right = measured.groups.labels >= result.rel_threshold
+    return {drawn.name: drawn.of(probable(measured.ranking, right, counted, result.threshold))}

@@ -1,7 +1,7 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ import msgspec
 from ltr.artifacts import (
     CONFIG,
     EVALUATION,
+    EXAMPLES,
+    REPORT,
     TOOLS,
     Router,
     claim,
@@ -24,11 +26,13 @@ from ltr.artifacts import (
 )
 from ltr.basis import Basis
 from ltr.config import RunConfig, relocated, render
-from ltr.files import AnyPath, held, write_lines, write_text
+from ltr.examples import examples
+from ltr.files import AnyPath, encode_lines, held, write_lines, write_text
 from ltr.groups import Candidates
 from ltr.measured import Measured
 from ltr.pipeline import RunResult, run
-from ltr.records import curves, lines, metrics
+from ltr.records import curves, lines, metrics, reliability
+from ltr.report import run_page
 from ltr.resuming import Keeper
 from ltr.train.config import OnEpoch, ignore
 
@@ -69,6 +73,7 @@ def run_and_save(
         home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
         computed = clock() - start
         save(result, home)
+        write_text(home / REPORT, run_page(home, {**known, "task": keeper.task}))
         timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
         write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
         write_record(home, {**known, "timings": timings, "task": keeper.task})
@@ -83,7 +88,9 @@ def save(result: RunResult, home: Path) -> None:
     watched = result.model.training.watched
     values = [] if watched is None else watched.values.tolist()
     write_history(home, result.model.training.history.tolist(), values)
-    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), curves(result.measured))
+    drawn = {**curves(result.measured), **reliability(result.measured)}
+    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), drawn)
+    write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
 
@@ -107,9 +114,24 @@ def record(result: RunResult, home: Path) -> dict[str, Any]:
     """What run.json says of the run, all but its times."""
     read_by = [result.train.candidates, result.measured.groups.candidates]
     files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
+    known = inputs(files, home)
+    told = dict(
+        zip(dict.fromkeys(repr(file.path) for file in files), (repr(each["path"]) for each in known), strict=True)
+    )
     return {
         "name": result.config.name,
         "seed": result.config.seed,
-        "inputs": inputs(files, home),
-        "warnings": list(result.warnings),
+        "inputs": known,
+        "warnings": [renamed(warning, told) for warning in result.warnings],
     }
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with files named as the run finds them, from wherever the command was called.
+
+    >>> renamed("'a' and 'b' share a trace", {"'a'": "'../a'"})
+    "'../a' and 'b' share a trace"
+    """
+    for old, new in names.items():
+        text = text.replace(old, new)
+    return text

@@ -12,7 +12,13 @@ from ltr.artifacts.columns import load_columns, load_features, save_columns, sid
 from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, router_digest, save_router
 from ltr.artifacts.run import (
     CONFIG,
+    CURVES,
     EVALUATION,
+    EXAMPLES,
+    HISTORY,
+    METRICS,
+    PER_QUERY,
+    REPORT,
     RUN,
     TOOLS,
     claim,
@@ -33,7 +39,13 @@ from ltr.artifacts.training import training_document
 
 __all__ = [
     "CONFIG",
+    "CURVES",
     "EVALUATION",
+    "EXAMPLES",
+    "HISTORY",
+    "METRICS",
+    "PER_QUERY",
+    "REPORT",
     "RUN",
     "TOOLS",
     "Router",

@@ -31,17 +31,20 @@ from ltr.files import (
     write_lines,
 )
 
-RUN, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS = (
+RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "run.json",
     "config.yaml",
     "metrics.json",
     "curves.json",
     "per_query.jsonl",
+    "examples.jsonl",
     "history.jsonl",
     "log.jsonl",
     "tools.jsonl",
+    "report.html",
 )
-OURS = (RUN, MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, HISTORY, LOG, TOOLS)  # run.json goes first, comes last
+FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
+OURS = (RUN, *FILES)  # run.json goes first, comes last
 EVALUATION = (METRICS, CURVES, PER_QUERY)
 FORMAT = "ltr-run/1"
 
@@ -147,7 +150,7 @@ def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
 
 def write_record(directory: AnyPath, record: Mapping[str, Any]) -> None:
     """run.json: the run is complete, and this is what its files were."""
-    written = {name: _sha256(Path(directory, name)) for name in OURS if name != RUN and Path(directory, name).exists()}
+    written = {name: _sha256(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
     document = {"format": FORMAT, "status": "complete", **record, "artifacts": written, "machine": machine()}
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.artifacts import refuse_other_task, refuse_unwritable
+from ltr.artifacts import REPORT, refuse_other_task, refuse_unwritable
 from ltr.artifacts.checkpoints import TEMPORARY
 from ltr.bench.measuring import Measurement
 from ltr.errors import DiskError, FileError, UsageError
@@ -16,7 +16,7 @@ from ltr.files import AnyPath, make_directory, read_bytes, reason, remove, write
 
 BENCH, CONFIG, SAMPLED, PER_QUERY = "bench.json", "config.yaml", "sampled.jsonl", "per_query.jsonl"
 TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}
-OURS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values())  # bench.json goes first, comes last
+OURS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench.json goes first, comes last
 MEASURED, TASK = "measured", "task.json"
 KEPT = re.compile(r"[0-9a-f]{32}\.json|task\.json")
 LARGEST = 1 << 30

@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
+from ltr.artifacts import REPORT
 from ltr.bench.config import relocated, render
 from ltr.bench.kept import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
 from ltr.bench.verdict import Bench
 from ltr.files import encode_lines, write_bytes, write_lines, write_text
 from ltr.records import lines
+from ltr.report import bench_page
 
 
 def write_bench(bench: Bench, home: Path) -> None:
@@ -21,7 +23,9 @@ def write_bench(bench: Bench, home: Path) -> None:
     for name, file in TABLES.items():
         rows = tables(bench)[name]
         write_lines(home / file, ("\t".join(map(_cell, row)).encode() for row in rows))
-    write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.document()), indent=2) + b"\n")
+    document = msgspec.json.encode(bench.document())
+    write_text(home / REPORT, bench_page(home, document))
+    write_bytes(home / BENCH, msgspec.json.format(document, indent=2) + b"\n")
 
 
 def sampled(bench: Bench) -> Iterator[dict[str, Any]]:

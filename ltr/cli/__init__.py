@@ -24,6 +24,7 @@ from ltr.cli import (
     init,
     listing,
     rank,
+    report,
     run,
     train,
     validate,
@@ -54,6 +55,7 @@ app.command("rank")(rank.rank)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("bench")(bench.bench)
+app.command("report")(report.report)
 app.command("featurize")(featurize.featurize)
 app.command("import")(exchange.import_files)
 app.command("export")(exchange.export_files)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ltr.artifacts import REPORT
 from ltr.errors import FileError, UsageError
 from ltr.files import AnyPath, make_directory, read_bytes, write_bytes, write_text
 from ltr.kept import LARGEST_METRICS
@@ -68,7 +69,7 @@ def refuse_foreign(root: AnyPath) -> None:
     path = Path(root, JSON)
     if path.exists() and not _is_ours(path):
         raise UsageError(f"{path}: not a leaderboard of ours; name another directory")
-    for name in (TSV, MARKDOWN):
+    for name in (TSV, MARKDOWN, REPORT):
         if Path(root, name).exists() and not path.exists():
             raise UsageError(f"{Path(root, name)}: not a leaderboard of ours; name another directory")
 

@@ -1,0 +1,31 @@
+"""ltr report: what runs, batches and benches keep in, one page out."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltr import __version__
+from ltr.cli.options import Overwrite
+from ltr.cli.terminal import note, visible
+from ltr.errors import UsageError
+
+ENDINGS = (".html", ".htm", ".md", ".markdown")
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A run, several, a batch or a bench.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="PAGE.html, or CARD.md: the card of one run's model.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write one page on RUNS that needs nothing else."""
+    from ltr.report import write_report
+
+    if out.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{out}: name a page that ends in .html, or a card that ends in .md")
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    made = f"ltr {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    write_report(runs, out, made=made)
+    note(f"wrote {visible(out.as_posix())}")

@@ -1,0 +1,140 @@
+"""The page of a batch: its leaderboard, and how sure the first is to be the best."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ltr.files import AnyPath
+from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
+from ltr.report.charts import MOST_ROWS, Estimate, Words, drawn_table, estimates
+from ltr.report.figures import NONE, count, share, short, signed, span
+from ltr.report.reading import document
+from ltr.report.runs import HEADLINE
+
+LEADERBOARD, FORMAT = "leaderboard.json", "ltr-leaderboard/1"
+FIXED = {"place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "low", "high"}
+
+
+class Test(msgspec.Struct):
+    """The winner against the runner-up."""
+
+    winner: str
+    runner_up: str
+    metric: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+class Board(msgspec.Struct):
+    """leaderboard.json."""
+
+    metric: str
+    rows: list[dict[str, Any]]
+    test: Test | None = None
+    untested: str | None = None
+
+
+def batch_view(root: AnyPath, made: str = "") -> Page:
+    """The page of the batch whose leaderboard lies there."""
+    board = document(Path(root, LEADERBOARD), Board)
+    placed = [row for row in board.rows if not row.get("error")]
+    failed = [row for row in board.rows if row.get("error")]
+    sections = [
+        Section("Conclusions", (Points(tuple(_conclusions(board, len(placed), len(failed)))),)),
+        Section("Leaderboard", tuple(_leaderboard(board, placed))),
+        Section("Runs that failed", (_failed(failed),) if failed else ()),
+    ]
+    kept = [section for section in sections if section.blocks]
+    runs = f"{count(len(board.rows), 'run')}, by {_label(board.metric)}"
+    subtitle = f"{runs}; each run's own page is report.html in its directory."
+    return Page(f"Batch {Path(root).absolute().name}", subtitle, kept, made)
+
+
+def _label(metric: str) -> str:
+    return HEADLINE.get(metric, metric)
+
+
+def _conclusions(board: Board, placed: int, failed: int) -> list[str]:
+    """Who is first, whether that is sure, and what is missing."""
+    told = []
+    if board.test:
+        told.append(_tested(board.test))
+    elif board.untested:
+        told.append(f"The first two are not tested: {board.untested}.")
+    done = f"{count(placed, 'run is', 'runs are')} complete"
+    return [*told, f"{done}, {failed} failed." if failed else f"{done}."]
+
+
+def _tested(test: Test) -> str:
+    by = f"{signed(test.difference)} {_label(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
+    if test.low <= 0 <= test.high:
+        return f"{test.winner} is first, and not told from {test.runner_up}: {by}."
+    return f"{test.winner} is first, and better than {test.runner_up}: {by}."
+
+
+def _leaderboard(board: Board, rows: list[dict[str, Any]]) -> list[Block]:
+    paths = list(dict.fromkeys(path for row in rows for path in _sweep(row)))
+    names = list(
+        dict.fromkeys(key for row in rows for key, value in row.items() if key not in FIXED and _is_number(value))
+    )
+    heads = ("run", "place", *paths, *map(_label, names), "95 %", "queries", "split", "directory")
+    words = frozenset({0, *range(2, 2 + len(paths)), len(heads) - 1, len(heads) - 2})
+    table = Table("Runs, the best first", heads, tuple(_row(row, paths, names) for row in rows), words, frozenset({0}))
+    if not rows:
+        return [Text("No run is complete.")]
+    label = _label(board.metric)
+    drawn = [
+        Estimate(
+            _name(row, paths),
+            _number(row, board.metric),
+            _number(row, "low"),
+            _number(row, "high"),
+            tip=_name(row, paths),
+        )
+        for row in rows
+    ]
+    title = f"{label} of each run"
+    numbers = drawn_table(title, ("run", label), drawn)
+    figure = estimates(Words(title, f"{label} with its 95 % interval, the best run first.", numbers), drawn)
+    more = [Text(f"The first {MOST_ROWS} are drawn.")] if len(rows) > MOST_ROWS else []
+    return [*([figure] if figure else []), *more, table]
+
+
+def _sweep(row: dict[str, Any]) -> dict[str, Any]:
+    tried = row.get("sweep")
+    return tried if isinstance(tried, dict) else {}
+
+
+def _name(row: dict[str, Any], paths: list[str]) -> str:
+    tried = ", ".join(f"{path} {_sweep(row)[path]}" for path in paths if path in _sweep(row))
+    return f"{row.get('run')}: {tried}" if tried else str(row.get("run"))
+
+
+def _row(row: dict[str, Any], paths: list[str], names: list[str]) -> Row:
+    return (
+        str(row.get("run")),
+        str(row.get("place") or NONE),
+        *(str(_sweep(row).get(path, NONE)) for path in paths),
+        *(share(_number(row, name)) for name in names),
+        span(_number(row, "low"), _number(row, "high")),
+        f"{_number(row, 'num_queries') or 0:,.0f}",
+        str(row.get("split")),
+        str(row.get("directory")),
+    )
+
+
+def _failed(rows: list[dict[str, Any]]) -> Table:
+    told = tuple((str(row.get("run")), str(row.get("error"))) for row in rows)
+    return Table("Why they failed", ("run", "error"), told, words=frozenset({0, 1}))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(row: dict[str, Any], key: str) -> float | None:
+    value = row.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,77 @@
+"""What follows from the numbers of a run, in sentences."""
+
+from ltr.metrics import TOP1
+from ltr.records import OVER_BEST
+from ltr.report.figures import count, share, short, signed, span
+from ltr.report.placing import calibration_error
+from ltr.report.reading import RunFiles
+
+OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
+
+
+def conclusions(run: RunFiles) -> tuple[str, ...]:
+    """How good, better than what, from where, and what to doubt."""
+    told = [_quality(run), _lead(run), _training(run), _weights(run), _probabilities(run), _doubts(run)]
+    return tuple(sentence for sentence in told if sentence)
+
+
+def _quality(run: RunFiles) -> str:
+    low, high = run.number(f"{TOP1}.low"), run.number(f"{TOP1}.high")
+    sure = f" (95 % {span(low, high)})" if low is not None else ""
+    on = count(int(run.number("num_queries") or 0), "query", "queries")
+    seen = " These are the training queries: new ones may fare worse." if run.metrics.get("split") == "train" else ""
+    return f"The first candidate is right for {share(run.number(TOP1))} of {on}{sure}.{seen}"
+
+
+def _lead(run: RunFiles) -> str:
+    """Whether the model beats its best single feature."""
+    lead, low, high = (run.number(f"{OVER_BEST}{end}") for end in ("", ".low", ".high"))
+    if lead is None or low is None or high is None:
+        return ""
+    what = f"the best single feature, {run.metrics.get('best_feature')}: {signed(lead)} Top-1, 95 % {span(low, high)}"
+    if low > 0:
+        return f"It is better than {what}."
+    return f"It is worse than {what}." if high < 0 else f"It is not shown to be better than {what}."
+
+
+def _training(run: RunFiles) -> str:
+    """How far the weights are from the best there are."""
+    if run.model is None or not run.model.training.optimum:
+        return ""
+    known = run.model.training
+    if known.escape:
+        return "The loss has no optimum: it falls for ever in one direction; set an l2 above 0."
+    if known.optimum == "found":
+        return f"The weights are the exact optimum of the objective, {short(known.objective)}."
+    gap = "" if known.gap is None else f", {short(known.gap)} above the optimum"
+    return f"Training stopped at an objective of {short(known.objective)}{gap}."
+
+
+def _weights(run: RunFiles) -> str:
+    """What the decisions rest on, and which weights may as well be 0."""
+    known = run.model.training.weights if run.model else {}
+    worth = {name: each.worth for name, each in known.items() if each.worth is not None}
+    if not worth:
+        return ""
+    most = max(worth, key=lambda name: worth[name])
+    unsure = [
+        name
+        for name, each in known.items()
+        if each.low is not None and each.high is not None and each.low <= 0 <= each.high
+    ]
+    doubt = f" Not told from 0: {', '.join(unsure)}." if unsure else ""
+    return f"Most depends on {most}: without it the objective rises by {short(worth[most])}.{doubt}"
+
+
+def _probabilities(run: RunFiles) -> str:
+    error = calibration_error(run)
+    if error is None:
+        return ""
+    if error < OFF:
+        return f"Its probabilities can be taken at their word: they are off by {share(error)} on average."
+    return f"Its probabilities are off by {share(error)} on average: order by them, do not bet on them."
+
+
+def _doubts(run: RunFiles) -> str:
+    found = len(run.record.warnings)
+    return f"Validation found {count(found, 'thing')} to look at, told below." if found else ""

@@ -1,0 +1,337 @@
+"""Pages: what they hold, that they hold nothing else, and that no text of the data becomes markup."""
+
+import base64
+import hashlib
+import importlib.util
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from ltr.batch import planned, run_batch
+from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.errors import FileError, UsageError
+from ltr.report import report_of, write_report
+from ltr.report.blocks import Table
+from ltr.report.charts import Estimate, Words, estimates
+from ltr.report.pages import template_text
+from ltr.runs import run_and_save
+from ltr.train import TrainConfig
+from tests.made import Commands, tool_rows, written
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2", "h3"),
+    *("p", "a", "ul", "li", "dl", "div", "dt", "dd", "strong", "span", "pre", "details", "summary", "figure"),
+    *("figcaption", "svg", "desc", "text", "line", "rect", "circle", "polygon", "polyline"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+}
+
+
+def hostile():
+    """scripts/hostile_strings.py."""
+    spec = importlib.util.spec_from_file_location("hostile_strings", SCRIPTS / "hostile_strings.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+STRINGS = hostile()
+BENCH = {
+    "format": "ltr-bench/1",
+    "name": "small",
+    "seed": 0,
+    "queries": 5,
+    "documents": 20,
+    "sampled": True,
+    "rules": {"deciding": "ndcg@10", "ties": "expected"},
+    "rerankers": [
+        {
+            "name": name,
+            "what": "a reranker",
+            "revision": None,
+            "quality": {"ndcg@10": {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}},
+            "latency": {
+                "mean_ms": ms,
+                "std_ms": 1,
+                "p50_ms": ms,
+                "p95_ms": ms,
+                "p99_ms": ms,
+                "n": 5,
+                "too_few": ["p99"],
+            },
+            "cold_start_ms": 3.0,
+            "documents_per_second": 1e5,
+            "peak_memory_mb": 40.0,
+            "cost": {"total": 1.0, "per_query": 0.2, "per_document": 0.05},
+            "balance": None,
+            "is_on_front": True,
+        }
+        for name, mean, ms in (("bm25", 0.5, 0.1), ("hash", 0.7, 2.0))
+    ],
+    "left_out": [{"name": "minilm", "why": "not installed"}],
+    "failed": [],
+    "comparisons": [
+        {
+            "metric": "ndcg@10",
+            "a": "hash",
+            "b": "bm25",
+            "difference": 0.2,
+            "low": 0.1,
+            "high": 0.3,
+            "p": 0.01,
+            "p_holm": 0.02,
+        }
+    ],
+    "conclusions": {
+        "best_quality": "hash",
+        "lowest_latency": "bm25",
+        "best_balance": "bm25",
+        "front": ["bm25", "hash"],
+    },
+    "warnings": [],
+}
+
+
+class Parsed(HTMLParser):
+    """What a browser would see of a page: elements in order with the names of their attributes, ids, text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.ids, self.text, self.values = [], [], "", []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.values += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A batch of two small runs, and a bench."""
+    home = tmp_path_factory.mktemp("made")
+    train = str(written(home / "train.jsonl", tool_rows(range(12))))
+    test = str(written(home / "test.jsonl", tool_rows(range(20, 30), seed=1)))
+    configs = [
+        RunConfig(
+            name=name,
+            data=DataConfig(train=(train,), test=(test,)),
+            encoder="hash",
+            train=TrainConfig(trainer=trainer, epochs=5),
+            evaluate=EvaluateConfig(baselines=True, group_by="tool_description"),
+        )
+        for name, trainer in (("exact", "newton"), ("steps", "descent"))
+    ]
+    run_batch(planned(configs, home / "runs"), home / "runs")
+    (home / "bench").mkdir()
+    (home / "bench" / "bench.json").write_text(json.dumps(BENCH))
+    return home
+
+
+def pages(home):
+    """A page of each kind."""
+    runs = home / "runs"
+    for directories in ([runs / "exact"], [runs / "exact", runs / "steps"], [runs], [home / "bench"]):
+        yield report_of(directories)
+
+
+def test_a_run_and_a_batch_keep_their_page_and_its_checksum(made):
+    record = json.loads((made / "runs" / "exact" / "run.json").read_text())
+    assert "report.html" in record["artifacts"]
+    assert "examples.jsonl" in record["artifacts"]
+    assert (made / "runs" / "report.html").exists()
+
+
+def test_the_page_in_a_run_tells_no_time_and_no_machine(made, tmp_path):
+    kept = (made / "runs" / "exact" / "report.html").read_text(encoding="utf-8")
+    written_later = report_of([made / "runs" / "exact"], made="ltr, 2026-01-01")
+    assert "machine:" not in kept
+    assert "time:" not in kept
+    assert "2026-01-01" in written_later
+    assert "machine:" in written_later
+
+
+def test_the_same_input_gives_the_same_page(made, tmp_path):
+    samples = str(written(tmp_path / "train.jsonl", tool_rows(range(6))))
+    config = RunConfig(name="twice", data=DataConfig(train=(samples,)), encoder="hash")
+    contents = []
+    for _ in range(2):
+        run_and_save(config, tmp_path / "run", overwrite=True)
+        contents.append((tmp_path / "run" / "report.html").read_bytes())
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("place", range(4), ids=["run", "several", "batch", "bench"])
+def test_a_page_holds_all_it_shows(made, place):
+    page = list(pages(made))[place]
+    seen = Parsed(page)
+    assert {tag for tag, _ in seen.elements} <= ALLOWED
+    assert any(value.startswith("default-src 'none'; style-src 'sha256-") for name, value in seen.values if value)
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert not [value for name, value in seen.values if name in ("src", "style") or name.startswith("on")]
+    assert all(value.startswith("#") for name, value in seen.values if name == "href")
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+@pytest.mark.parametrize("place", range(4), ids=["run", "several", "batch", "bench"])
+def test_every_drawing_has_a_title_a_description_and_its_numbers(made, place):
+    tags = [tag for tag, _ in Parsed(list(pages(made))[place]).elements]
+    assert tags.count("svg") == tags.count("desc") == tags.count("figcaption") > 0
+    for start in (index for index, tag in enumerate(tags) if tag == "svg"):
+        assert tags[start + 1 : start + 3] == ["title", "desc"]
+    figures = [index for index, tag in enumerate(tags) if tag == "figure"]
+    for start, end in zip(figures, [*figures[1:], len(tags)], strict=True):
+        assert {"details", "table", "caption"} <= set(tags[start:end])
+
+
+@pytest.mark.parametrize("place", range(4), ids=["run", "several", "batch", "bench"])
+def test_headings_go_down_by_one(made, place):
+    levels = [int(tag[1]) for tag, _ in Parsed(list(pages(made))[place]).elements if tag in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+def changed(made, home, text):
+    """Copies of all there is, made of the text."""
+    shutil.copytree(made, home)
+    for name in ("exact", "steps"):
+        STRINGS.hostile_run(home / "runs" / name, text)
+    STRINGS.hostile_board(home / "runs", text)
+    STRINGS.hostile_bench(home / "bench", text)
+    return home
+
+
+@pytest.mark.parametrize("number", range(0, 600, 29))
+def test_no_hostile_string_becomes_markup(made, tmp_path, number):
+    text = list(STRINGS.strings())[number]
+    plain = [Parsed(page).elements for page in pages(changed(made, tmp_path / "plain", "plain words"))]
+    for page, expected in zip(pages(changed(made, tmp_path / "hostile", text)), plain, strict=True):
+        assert Parsed(page).elements == expected
+
+
+def test_every_slot_shows_the_text_it_was_given(made, tmp_path):
+    text = "<b>&amp;\"'"
+    for page in pages(changed(made, tmp_path / "hostile", text)):
+        assert Parsed(page).text.count(text) >= 10
+
+
+def test_characters_that_turn_or_hide_text_are_written_out(made, tmp_path):
+    page = next(pages(changed(made, tmp_path / "hostile", "a\u202eb\u200bc\x1b[31m")))
+    assert "aU+202EbU+200BcU+001B[31m" in page
+    assert not {"\u202e", "\u200b", "\x1b"} & set(page)
+
+
+def test_the_card_of_a_model_marks_nothing_up(made, tmp_path):
+    text = "<i> *a* [b](c) `d` | \n# e\n- f http://g"
+    plain = report_of([changed(made, tmp_path / "plain", "x") / "runs" / "exact"], is_card=True)
+    card = report_of([changed(made, tmp_path / "hostile", text) / "runs" / "exact"], is_card=True)
+    assert card.count("\n") == plain.count("\n")
+    assert "<i>" not in card
+    assert "*a*" not in card.replace("\\*", "")
+    assert "http://" not in card
+
+
+def test_a_card_is_of_one_run(made, tmp_path):
+    runs = made / "runs"
+    write_report([runs / "exact"], tmp_path / "card.md")
+    assert (tmp_path / "card.md").read_text().startswith("# exact\n")
+    for directories in ([runs / "exact", runs / "steps"], [runs]):
+        with pytest.raises(UsageError, match="a card is of one run"):
+            write_report(directories, tmp_path / "other.md")
+
+
+def test_a_page_of_runs_over_other_data_says_that_they_cannot_be_compared(made, tmp_path):
+    samples = str(written(tmp_path / "train.jsonl", tool_rows(range(6))))
+    run_and_save(RunConfig(name="other", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "other")
+    assert "cannot be compared" in report_of([made / "runs" / "exact", tmp_path / "other"])
+
+
+def test_what_an_older_run_lacks_is_left_out(made, tmp_path):
+    shutil.copytree(made / "runs" / "exact", tmp_path / "old")
+    for name in ("examples.jsonl", "curves.json", "history.jsonl", "model.json", "config.yaml", "run.json"):
+        (tmp_path / "old" / name).unlink()
+    page = report_of([tmp_path / "old"])
+    assert "Instructive queries" not in page
+    assert "Metrics" in page
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"top1_accuracy":', '{"top1_accuracy": NaN}'])
+def test_metrics_that_cannot_be_read_are_refused_by_name(made, tmp_path, content):
+    shutil.copytree(made / "runs" / "exact", tmp_path / "bad")
+    (tmp_path / "bad" / "metrics.json").write_text(content)
+    with pytest.raises(FileError, match=r"metrics\.json: not what ltr writes"):
+        report_of([tmp_path / "bad"])
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300])
+def test_numbers_too_large_to_draw_stand_in_the_table_only(value):
+    words = Words("title", "description", Table("numbers", ("a",), ()))
+    assert estimates(words, [Estimate("large", value)]) is None
+    assert estimates(words, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
+
+
+def test_the_examples_of_a_run_are_few_and_short(tmp_path):
+    rows = [{**row, "query": row["query"] + "y" * 5000} for row in tool_rows(range(60))]
+    samples = str(written(tmp_path / "train.jsonl", rows))
+    run_and_save(RunConfig(name="long", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "run")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "examples.jsonl").read_text().splitlines()]
+    assert 0 < len(lines) <= 20
+    assert max(len(line["query"]) for line in lines) == 2000
+
+
+def test_the_reliability_curve_is_kept_whether_it_was_asked_for_or_not(made):
+    assert "reliability" in json.loads((made / "runs" / "exact" / "curves.json").read_text())
+
+
+class TestCommand:
+    @pytest.fixture
+    def ltr(self, monkeypatch, capfd):
+        return Commands(monkeypatch, capfd)
+
+    def test_the_page_says_when_it_was_written(self, ltr, made, tmp_path):
+        ltr.good("report", made / "runs", "-o", tmp_path / "page.html")
+        assert "UTC" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_a_page_is_not_replaced_unasked(self, ltr, made, tmp_path):
+        page = tmp_path / "page.html"
+        page.write_text("mine")
+        assert ltr.refused("report", made / "runs", "-o", page) == (
+            2,
+            f"{page}: exists; add --overwrite, or name another file",
+        )
+        ltr.good("report", made / "runs", "-o", page, "--overwrite")
+
+    def test_another_ending_is_refused(self, ltr, made, tmp_path):
+        code, error = ltr.refused("report", made / "runs", "-o", tmp_path / "page.pdf")
+        assert (code, "ends in .html" in error) == (2, True)
+
+    def test_a_directory_that_is_none_is_named(self, ltr, tmp_path):
+        code, error = ltr.refused("report", tmp_path / "nothing", "-o", tmp_path / "page.html")
+        assert code == 3
+        assert "nothing" in error
+
+    def test_a_batch_among_others_is_refused(self, ltr, made, tmp_path):
+        directories = (made / "runs", made / "runs" / "exact")
+        code, error = ltr.refused("report", *directories, "-o", tmp_path / "page.html")
+        assert (code, "a page of its own" in error) == (2, True)
+
+
+def test_the_style_of_a_page_is_the_one_its_policy_allows(made):
+    page = next(pages(made))
+    assert f"<style>{template_text('style.css')}</style>" in page
+    allowed = base64.b64encode(hashlib.sha256(template_text("style.css").encode()).digest()).decode()
+    assert f"sha256-{allowed}&#39;" in page.replace("&#43;", "+")
+
+
+def test_nothing_is_marked_safe_in_the_templates():
+    for name in ("page.html.j2", "card.md.j2"):
+        assert "safe" not in template_text(name)
+        assert "autoescape" not in template_text(name)
