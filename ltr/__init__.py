@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ltr.artifacts import Router, load_router
     from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
+    from ltr.bench import load_bench, run_bench
     from ltr.catalogues import read_graphs, read_tools
     from ltr.compare import Comparison, compare_runs
     from ltr.config import EvaluateConfig, RunConfig, load_config
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.estimator import ListwiseRanker
     from ltr.exchange import export
     from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.featurizing import featurize_and_save
+    from ltr.featurizing import Featurized, featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
     from ltr.intervals import intervals
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ltr.model import Model, Training
     from ltr.pipeline import RunResult, evaluate_router, run
     from ltr.ranking import Ranking, Ties, order, rank
+    from ltr.rerankers import reranker
     from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
     from ltr.runs import Finished, run_and_save
     from ltr.significance import holm, paired_t_p, permutation_p
@@ -60,6 +62,10 @@ _HOMES = {
         "Planned",
         "planned",
         "run_batch",
+    ),
+    "ltr.bench": (
+        "load_bench",
+        "run_bench",
     ),
     "ltr.catalogues": (
         "read_graphs",
@@ -118,7 +124,10 @@ _HOMES = {
         "Model",
         "Training",
     ),
-    "ltr.featurizing": ("featurize_and_save",),
+    "ltr.featurizing": (
+        "Featurized",
+        "featurize_and_save",
+    ),
     "ltr.leaderboard": (
         "Leaderboard",
         "Row",
@@ -143,6 +152,7 @@ _HOMES = {
         "order",
         "rank",
     ),
+    "ltr.rerankers": ("reranker",),
     "ltr.routing": (
         "Answer",
         "Choice",
@@ -193,6 +203,7 @@ __all__ = [
     "EvaluateConfig",
     "Evaluation",
     "FeatureConfig",
+    "Featurized",
     "FileError",
     "Finding",
     "Finished",
@@ -239,6 +250,7 @@ __all__ = [
     "import_samples",
     "intervals",
     "load",
+    "load_bench",
     "load_config",
     "load_router",
     "load_sweep",
@@ -253,9 +265,11 @@ __all__ = [
     "read_graphs",
     "read_groups",
     "read_tools",
+    "reranker",
     "run",
     "run_and_save",
     "run_batch",
+    "run_bench",
     "stop_probabilities",
     "validate_run",
     "validate_samples",

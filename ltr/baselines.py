@@ -33,18 +33,21 @@ class BestFeature:
     sign: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Labelled groups of candidates, whatever ranks them."""
+
+    labels: FloatArray
+    offsets: IntArray
+    keys: IntArray  # (rows,): order of the ids
+
+
 def measure(
-    values: FloatArray,
-    labels: FloatArray,
-    offsets: IntArray,
-    keys: IntArray,
-    rules: Rules,
-    *,
-    listed: BoolArray | None = None,
+    values: FloatArray, truth: Truth, rules: Rules, *, listed: BoolArray | None = None
 ) -> tuple[Ranking, Evaluation]:
     """The ranking by the values, and its metrics by the rules."""
-    ranking = rank(values, offsets, keys=keys, listed=listed)
-    return ranking, evaluate_as(ranking, labels, rules)
+    ranking = rank(values, truth.offsets, keys=truth.keys, listed=listed)
+    return ranking, evaluate_as(ranking, truth.labels, rules)
 
 
 def evaluate_as(ranking: Ranking, labels: FloatArray, rules: Rules) -> Evaluation:
@@ -78,20 +81,14 @@ def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offs
 
 
 def baselines(
-    phi: FloatArray,
-    labels: FloatArray,
-    offsets: IntArray,
-    keys: IntArray,
-    rules: Rules,
-    best: BestFeature,
-    names: Sequence[str],
+    phi: FloatArray, truth: Truth, rules: Rules, *, best: BestFeature, names: Sequence[str]
 ) -> dict[str, Evaluation]:
     """The same metrics of random order (exactly, as one great tie), the best feature, w = 1, and the labels."""
     random = replace(rules, ties=Ties.EXPECTED)
     each = {
-        "random": (np.zeros(len(labels)), random),
+        "random": (np.zeros(len(truth.labels)), random),
         "best_feature": (best.sign * phi[:, list(names).index(best.name)], rules),
         "untrained": (scores(phi, np.ones(len(names))), rules),
-        "oracle": (labels, rules),
+        "oracle": (truth.labels, rules),
     }
-    return {name: measure(values, labels, offsets, keys, by)[1] for name, (values, by) in each.items()}
+    return {name: measure(values, truth, by)[1] for name, (values, by) in each.items()}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import IntArray, distinct
 from ltr.errors import FieldError
 from ltr.jsonlines import excerpt
 from ltr.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
@@ -73,11 +73,11 @@ def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
     >>> recoded(np.array([7, 3, 7]))
     (array([0, 1, 0]), array([7, 3]))
     """
-    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    first, which = distinct(codes)
     order = np.argsort(first)
     renumbered = np.empty_like(order)
     renumbered[order] = np.arange(len(order))
-    return renumbered[inverse], distinct[order]
+    return renumbered[which], codes[first[order]]
 
 
 class GroupColumns:

@@ -84,11 +84,12 @@ def compare_runs(
     """The runs against the baseline, by default the first of them.
 
     Each is a directory that `run`, `train` or `evaluate -o` filled, measured on the same queries by the same rules;
-    else it is refused. Without metrics, all that every run has query by query.
+    else it is refused. Named twice, it is compared once: tests counted twice would weigh in Holm's adjustment.
+    Without metrics, all that every run has query by query.
     """
     against = read_kept(runs[0] if baseline is None else baseline)
     others = [read_kept(run) for run in (runs[1:] if baseline is None else runs)]
-    others = [other for other in others if baseline is None or other.name != against.name]
+    others = list({other.name: other for other in others if baseline is None or other.name != against.name}.values())
     if not others:
         raise UsageError("nothing to compare: name at least two runs")
     for other in others:

@@ -1,6 +1,7 @@
 """Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from ltr.artifacts import (
@@ -21,15 +22,25 @@ from ltr.groups import Groups
 from ltr.loading import read
 
 
+@dataclass(frozen=True, slots=True)
+class Featurized:
+    """Groups whose columns were written, the names of the columns, and what is to be said about them."""
+
+    groups: Groups
+    names: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
 def featurize_and_save(
     config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
-) -> tuple[Groups, tuple[str, ...]]:
-    """The groups and the names of the features whose columns now lie in `out`, with the state that made them."""
+) -> Featurized:
+    """What now lies in `out`, with the state that made it beside it."""
     refuse_output(Path(out), overwrite=overwrite)
     groups, _ = read(config.data.train, config.data, labels_required=model is None)
+    warnings: tuple[str, ...] = ()
     if model is None:
         prepared = prepare(config, groups, None)
-        features, phi = prepared.features, prepared.phi
+        features, phi, warnings = prepared.features, prepared.phi, prepared.warnings
     else:
         features = fitted_features(model)
         phi = features(groups.candidates)
@@ -37,7 +48,7 @@ def featurize_and_save(
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
     write(out, groups, phi, features, is_applied=model is not None)
-    return groups, features.names
+    return Featurized(groups, features.names, warnings)
 
 
 def refuse_output(out: Path, *, overwrite: bool) -> None:

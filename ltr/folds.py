@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.baselines import Rules, measure
+from ltr.baselines import Rules, Truth, measure
 from ltr.config import RunConfig
 from ltr.errors import UsageError
 from ltr.groups import Groups, key_order, select
@@ -101,7 +101,7 @@ def rules_of(config: RunConfig) -> Rules:
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
-    return measure(column, groups.labels, groups.offsets, key_order(groups.candidates), rules)[1]
+    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]
 
 
 def _pooled(

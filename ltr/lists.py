@@ -1,11 +1,12 @@
 """Recommended lists, user by user, as a ranking with its truth."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import DataError
 from ltr.ranking import Ranking, rank
 
@@ -20,7 +21,9 @@ class RankedLists(NamedTuple):
 
 
 def rank_lists(recommended: Mapping[Any, Iterable[Any]], truth: Mapping[Any, Any]) -> RankedLists:
-    """The ranking and labels of each user's list of items, or of (item, score) pairs, the first item the best.
+    """The ranking and labels of each user's list of items, the first the best, or of their scores.
+
+    Scores are pairs (item, score), or a mapping of items to scores.
 
     The truth of a user is one item, several in a list or set, or a mapping of items to grades. Every user of the
     truth is a query: without a list it counts 0. A right item that is not in the list counts among all right ones.
@@ -62,25 +65,40 @@ def as_grades(user: object, right: Any) -> Grades:
     ({'x': 1.0}, {'x': 3.0})
     """
     if isinstance(right, Mapping):
-        return {item: float(grade) for item, grade in right.items()}
-    if isinstance(right, Collection) and not isinstance(right, str | bytes | tuple):
-        return dict.fromkeys(right, 1.0)
-    return {right: 1.0}
+        return {item: _number(user, item, grade) for item, grade in right.items()}
+    several = isinstance(right, Collection) and not isinstance(right, str | bytes | tuple)
+    try:
+        return dict.fromkeys(right if several else [right], 1.0)
+    except TypeError:
+        raise DataError(f"user {user!r}: {right!r} is no item; an item is a text or a number") from None
 
 
 def as_scores(user: object, items: Iterable[Any]) -> dict[Hashable, float]:
     """The items with their scores; those without get scores that keep their order.
 
-    >>> as_scores("ann", ["x", "y"])
-    {'x': 0.0, 'y': -1.0}
+    >>> as_scores("ann", ["x", "y"]), as_scores("ann", {"x": 0.5})
+    ({'x': 0.0, 'y': -1.0}, {'x': 0.5})
     """
-    given = list(items)
+    if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
+        raise DataError(f"user {user!r}: a list of items in their order is needed, found {type(items).__name__}")
+    given: list[Any] = list(items.items()) if isinstance(items, Mapping) else list(items)
     is_scored = [isinstance(each, tuple) for each in given]
     if any(is_scored) and not all(is_scored):
         raise DataError(f"user {user!r}: some items have scores and some have none; all or none is right")
     if any(isinstance(each, tuple) and len(each) != 2 for each in given):
         raise DataError(f"user {user!r}: a pair (item, score) is needed, found {given[0]!r}")
-    scored = dict(given) if any(is_scored) else {item: float(-place) for place, item in enumerate(given)}
+    pairs = given if any(is_scored) else [(item, -place) for place, item in enumerate(given)]
+    try:
+        scored = {item: _number(user, item, score) for item, score in pairs}
+    except TypeError:
+        raise DataError(f"user {user!r}: a list holds what is no item; an item is a text or a number") from None
     if len(scored) < len(given):
         raise DataError(f"user {user!r}: an item stands twice in the list")
     return scored
+
+
+def _number(user: object, item: object, value: Any) -> float:
+    """The score or grade of an item: a finite number, as rankings take them."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(float(value)) <= LARGEST:
+        raise DataError(f"user {user!r}: {value!r} of {item!r} is not a finite number")
+    return float(value)

@@ -1,5 +1,6 @@
 """What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,15 +51,18 @@ def load(config: RunConfig) -> Loaded:
             train, held[name] = taken_out(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
-    warnings = _warnings(train, held.get("test"), held.get("valid"))
+    warnings = _warnings(train, held, data)
     return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
 
 
-def _warnings(train: Groups, test: Groups | None, valid: Groups | None) -> tuple[str, ...]:
+def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    found = [f"{each.code}: {each.message}" for each in quick_findings(train, test)]
-    shared = [] if valid is None else [each for each in quick_findings(train, valid) if each.code.startswith("overlap")]
-    found += [f"{each.code}: validation data: {each.message}" for each in shared]
+    found = [
+        f"{each.code}: {each.message}"
+        for each in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
+    ]
+    shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
+    found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
     if train.candidates.features is not None and not train.candidates.fit:
         found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray
-from ltr.baselines import BestFeature, Rules, evaluate_as, measure
+from ltr.baselines import BestFeature, Rules, Truth, evaluate_as, measure
 from ltr.config import RunConfig
 from ltr.errors import DataError, UsageError
 from ltr.files import AnyPath
@@ -57,8 +57,8 @@ def measured_groups(
     """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
-    keys, asked = key_order(groups.candidates), rules(config, groups, listed=listed, also=also)
-    ranking, evaluation = measure(scores, groups.labels, groups.offsets, keys, asked, listed=listed)
+    asked = rules(config, groups, listed=listed, also=also)
+    ranking, evaluation = measure(scores, truth_of(groups), asked, listed=listed)
     clusters = resampled_units(groups.candidates.traces)
     return Measured(
         split="given",
@@ -86,6 +86,11 @@ def gain(measured: Measured, seed: int) -> Interval | None:
         return None
     traces = measured.groups.candidates.traces[counted]
     return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
+
+
+def truth_of(groups: Groups) -> Truth:
+    """What a ranking of the groups is measured against."""
+    return Truth(groups.labels, groups.offsets, key_order(groups.candidates))
 
 
 def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:

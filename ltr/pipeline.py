@@ -10,9 +10,9 @@ from ltr.basis import Basis, Prepared
 from ltr.config import RunConfig
 from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
 from ltr.folds import CrossValidation, cross_validate, folds_document, settled, validation
-from ltr.groups import Groups, key_order
+from ltr.groups import Groups
 from ltr.loading import Loaded
-from ltr.measured import Measured, gain, measured_groups, rules
+from ltr.measured import Measured, gain, measured_groups, rules, truth_of
 from ltr.metrics import all_named
 from ltr.model import Model
 from ltr.train import Diagnosis, Progress, TrainConfig, Validation, diagnose, fit
@@ -90,9 +90,9 @@ def evaluate_router(
     measured = measured_groups(groups, phi, router.scores(phi), config, also=also)
     if not config.evaluate.baselines:
         return measured
-    best, keys = BestFeature(**router.training["best_feature"]), key_order(groups.candidates)
+    best = BestFeature(**router.training["best_feature"])
     asked = rules(config, groups, also=also)
-    beside = baselines(phi, groups.labels, groups.offsets, keys, asked, best, router.names)
+    beside = baselines(phi, truth_of(groups), asked, best=best, names=router.names)
     measured = replace(measured, baselines=beside, best=best)
     return replace(measured, gain=gain(measured, config.seed))
 

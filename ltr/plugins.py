@@ -1,7 +1,8 @@
 """Plug-ins from outside: modules that installed packages announce as entry points, and files named by `--code`.
 
 Importing such a module registers what it defines. The entry points of the groups ltr.features, ltr.encoders,
-ltr.metrics and ltr.trainers name modules; a group is imported when the registry it belongs to is first used.
+ltr.metrics, ltr.trainers and ltr.rerankers name modules; a group is imported when the registry it belongs to is first
+used.
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ltr import __version__
-from ltr.errors import LtrWarning, UsageError
+from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -98,6 +99,20 @@ def load_code(path: str) -> None:
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise UsageError(f"{path}{_line(error, path)}: cannot be loaded: {_cause(error)}") from error
+
+
+@contextmanager
+def blamed(what: str, function: object, source: Source) -> Iterator[None]:
+    """What a stranger's function raises inside becomes one line that names it; ltr's own failures stay as they are."""
+    try:
+        yield
+    except (LtrError, MemoryError):
+        raise
+    except Exception as error:
+        if source == OURS:
+            raise
+        path = getattr(getattr(function, "__code__", None), "co_filename", str(source))
+        raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
 
 
 @contextmanager

@@ -39,7 +39,8 @@ def differences(values: FloatArray, baseline: FloatArray) -> FloatArray:
     paired = values - baseline
     if not np.isfinite(paired).all():
         raise DataError("values to compare must be finite")
-    return np.where(np.abs(paired) <= ROUNDING, 0.0, paired)
+    size = np.maximum(np.maximum(np.abs(values), np.abs(baseline)), 1.0)  # a dcg of a million rounds to 1e-10
+    return np.where(np.abs(paired) <= ROUNDING * size, 0.0, paired)
 
 
 def unit_sums(paired: FloatArray, clusters: IntArray | None = None) -> FloatArray:

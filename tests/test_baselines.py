@@ -1,17 +1,18 @@
 import numpy as np
 import pytest
 
-from ltr.baselines import BestFeature, Rules, baselines, best_feature, measure
+from ltr.baselines import BestFeature, Rules, Truth, baselines, best_feature, measure
 
 RULES = Rules(("ndcg@3",), "expected", 1.0, "skip")
 OFFSETS = np.array([0, 3, 5])
 BEST = BestFeature("a", 1)
 LABELS = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
+TRUTH = Truth(LABELS, OFFSETS, np.arange(5))
 PHI = np.array([[0.2, 3.0], [0.9, 1.0], [0.5, 2.0], [0.8, 9.0], [0.1, 8.0]])
 
 
 def beside(rules=RULES, best=BEST):
-    return baselines(PHI, LABELS, OFFSETS, np.arange(5), rules, best, ["a", "b"])
+    return baselines(PHI, TRUTH, rules, best=best, names=["a", "b"])
 
 
 def test_random_order_is_the_exact_expectation_whatever_the_tie_rule():
@@ -49,7 +50,7 @@ def test_graded_labels_above_zero_count_for_the_choice():
 
 
 def test_the_rules_are_handed_on():
-    result = measure(PHI[:, 0], LABELS, OFFSETS, np.arange(5), Rules(("hit@2",), "worst", 1.0, "zero"))[1]
+    result = measure(PHI[:, 0], TRUTH, Rules(("hit@2",), "worst", 1.0, "zero"))[1]
     assert (result.ties, result.no_relevant, "hit@2" in result.means) == ("worst", "zero", True)
 
 

@@ -232,6 +232,14 @@ def test_featurising_is_told_on_stderr(cli):
     )
 
 
+def test_featurising_few_traces_says_that_fewer_features_are_used(cli):
+    written("few.jsonl", tool_rows(range(4)))
+    cli.good("featurize", "few.jsonl", "-o", "x.npz", "-q", "--set", "features=[recommended]")
+    assert cli.err == (
+        "warning: only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on\n"
+    )
+
+
 def test_a_ranking_has_a_line_a_candidate_and_probabilities(tools, cli):
     lines = [line.split("\t") for line in cli.good("rank", "run", "the weather?", "-k", "3").splitlines()]
     assert lines[0] == ["trace_id", "node_id", "query", "rank", "candidate", "probability", "score"]
@@ -372,7 +380,7 @@ def test_every_rule_of_ties_is_named_in_the_result(tools, cli, rule):
     [
         (["mrr=0"], 0, ""),
         (["mrr=1.1"], 4, r"error: mrr is 0\.\d+, below 1.1\n"),
-        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@03 is 0\.\d+, below 2\n"),
+        (["mrr=1.1", "ndcg@03=2"], 4, r"error: mrr is 0\.\d+, below 1.1; ndcg@3 is 0\.\d+, below 2\n"),
     ],
 )
 def test_a_metric_below_its_limit_ends_with_four_after_the_result(tools, cli, limits, code, told):

@@ -263,3 +263,7 @@ def test_hostile_names_reach_the_terminal_written_out(cli, tmp_path):
     names = [kept(tmp_path, "a", 1, hostile), kept(tmp_path, "b", 2, hostile)]
     for form in ("human", "tsv"):
         assert not {"\x1b", "\x07", "\u202e"} & set(cli.good("compare", *names, "--format", form))
+
+
+def test_a_run_named_twice_is_compared_once(two):
+    assert compare_runs([*two, two[1]]) == compare_runs(two)

@@ -15,7 +15,7 @@ from ltr.encoders import ENCODERS, Remembering, best_installed, encoder_kind, fe
 from ltr.encoders.memory import plain
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
 from ltr.encoders.packages import folder_of
-from ltr.encoders.sentences import BATCH, MINILM, PREFIX, batches
+from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
 from ltr.errors import ConfigError, DataError, UsageError
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]
@@ -225,6 +225,49 @@ def test_a_config_may_name_any_encoder(name):
 def test_a_config_with_an_unknown_encoder_is_refused(name):
     with pytest.raises(ConfigError, match="unknown encoder"):
         load_config(None, [f"encoder={name!r}"])
+
+
+class Fickle:
+    """A model whose numbers follow from how many texts it reads at once, up to a limit."""
+
+    tokenizer, max_seq_length = None, None
+
+    def __init__(self, limit):
+        self.limit, self.sizes = limit, []
+
+    def encode_query(self, texts, **options):
+        self.sizes.append(len(texts))
+        return np.full((len(texts), 2), min(len(texts), self.limit), dtype=np.float32)
+
+    def get_embedding_dimension(self):
+        return 2
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("limit, sizes", [(1, [1]), (BATCH, [BATCH])])
+def test_a_lone_text_is_read_alone_unless_company_changes_its_bits(tmp_path, limit, sizes):
+    pytest.importorskip("torch")
+    encoder = SentenceEncoder("fickle", tmp_path, "1")
+    encoder._model = model = Fickle(limit)
+    alone = encoder.encode(["a"], "query").numbers
+    assert model.sizes[-1:] == sizes
+    np.testing.assert_array_equal(encoder.encode(["a", "b", "c"], "query").numbers[:1], alone)
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not ENCODERS["minilm"].is_installed(), reason="not installed")
+def test_bits_do_not_follow_from_the_number_of_threads_which_is_left_as_it_was():
+    import torch
+
+    encoder, before, rows = ENCODERS["minilm"].fitted([]), torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            rows.append(encoder.encode([*TEXTS, *(f"find tool {number}" for number in range(30))], "query").numbers)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(*rows)
 
 
 def test_batches_have_one_length_and_at_most_so_many_texts():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ltr.cli.evaluate import is_below
 from tests.made import tool_rows, written
 
 RUN = "".join(f"{topic} Q0 d{place} {place} {9 - place} t\n" for topic in (1, 2, 3) for place in range(5))
@@ -78,6 +79,9 @@ def test_another_tie_rule_can_be_asked_for(files):
         (["run", "s.jsonl", "--run", "x.run", "--qrels", "x.qrels"], "leave out the model and the samples"),
         ([], "name a model and samples, or --run and --qrels"),
         (["--run", "x.run", "--qrels", "x.qrels", "--group-by", "topic"], "a TREC run has no fields but its topics"),
+        (["--run", "x.run", "--qrels", "x.qrels", "--baselines"], "--baselines belongs to a model"),
+        (["--run", "x.run", "--qrels", "x.qrels", "--explain"], "--explain belongs to a model"),
+        (["--run", "x.run", "--qrels", "x.qrels", "--tools", "t.json"], "--tools belongs to a model"),
         (["run"], "name a model and samples, or --run and --qrels"),
     ],
 )
@@ -123,3 +127,15 @@ def test_the_worst_and_the_best_of_ties_stand_beside_a_run(files):
 def test_curves_of_a_run_are_kept(files):
     files.good("evaluate", "--run", "x.run", "--qrels", "x.qrels", "--metrics", "roc", "-o", "out")
     assert list(json.loads(Path("out/curves.json").read_bytes())) == ["roc"]
+
+
+def test_a_metric_has_one_limit_by_whatever_name(files):
+    limits = ("--fail-under", "RR=0.9", "--fail-under", "mrr=0.1")
+    assert files.refused("evaluate", "--run", "x.run", "--qrels", "x.qrels", *limits)[0] == 2
+
+
+def test_a_mean_is_not_below_its_limit_by_rounding_alone():
+    assert not is_below(0.1 + 0.1 + 0.1 - 0.2, 0.1)
+    assert not is_below(0.7 - 1e-16, 0.7)
+    assert is_below(0.7 - 1e-9, 0.7)
+    assert is_below(None, 0.0)

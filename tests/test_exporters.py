@@ -238,3 +238,19 @@ def test_one_ready_number_is_the_score_and_several_are_not(tmp_path):
     assert exported_samples(tmp_path / "s.jsonl").ranking is not None
     written(tmp_path / "s.jsonl", [sample() | {"features": [1, 2]}])
     assert exported_samples(tmp_path / "s.jsonl").ranking is None
+
+
+@pytest.mark.parametrize("start", ["\n=1", "＝1", "＋1", "－1", "＠SUM(1)"])
+def test_what_some_spreadsheets_take_for_a_formula_is_quoted_too(start):
+    assert cell(start) == f"'{start}"
+
+
+def test_labels_keep_every_digit(tmp_path):
+    labels = [1234567, 0.30000000000000004, 3, 1e-7]
+    samples = written(tmp_path / "s.jsonl", [sample(str(place), label=each) for place, each in enumerate(labels)])
+    export("trec", str(samples), tmp_path / "x")
+    export("letor", str(samples), tmp_path / "x.letor")
+    assert [float(line.split()[3]) for line in (tmp_path / "x.qrels").read_text().splitlines()] == labels
+    assert [line.split()[0] for line in (tmp_path / "x.letor").read_text().splitlines()] == [
+        "1234567", "0.30000000000000004", "3", "1e-07"
+    ]  # fmt: skip

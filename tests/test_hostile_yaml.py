@@ -2,44 +2,13 @@
 
 import random
 import time
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from ltr.configtext.strict import read
 from ltr.configtext.yamltext import parse
 from ltr.errors import ConfigError, Problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureConfig:
-    name: str
-    k: int = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainConfig:
-    learning_rate: float = 0.01
-    l2: float | None = 0.001
-    betas: tuple[float, float] = (0.9, 0.999)
-
-    def __post_init__(self) -> None:
-        if self.l2 is not None and self.l2 < 0:
-            raise ValueError(f"l2 must be at least 0, found {self.l2}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    name: str = "run"
-    seed: int = 0
-    data: str | None = None
-    features: tuple[str | FeatureConfig, ...] = ()
-    train: TrainConfig = TrainConfig()
-    sweep: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-    files: str | tuple[str, ...] = ()
-
+from tests.tables import Config
 
 GOOD = [
     "name: a\nseed: 3\ntrain:\n  learning_rate: 1e-3\n  l2: 0.1\n  betas: [0.5, 0.9]\n",

@@ -168,3 +168,31 @@ def test_the_note_on_even_probabilities_counts_the_listed_alone():
     assert even_log_loss(result) == pytest.approx(result.means["logloss"], abs=1e-15)
     assert result.num_found.tolist() == [1, 0]
     assert not any("cannot miss" in note for note in notes(evaluate(ranking, labels, ["hit@10"]), "recall"))
+
+
+def test_a_mapping_of_items_is_ranked_by_its_scores():
+    assert means({"u": {"a": 0.1, "b": 0.9}}, {"u": "b"})["mrr"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "items, found",
+    [("ab", "found str"), ({"a", "b"}, "found set"), (None, "found NoneType"), (3, "found int")],
+)
+def test_what_has_no_order_is_no_list_of_items(items, found):
+    with pytest.raises(DataError, match=f"user 'u': a list of items in their order is needed, {found}"):
+        rank_lists({"u": items}, {"u": "b"})
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), 1e305, "0.5", True, None])
+def test_a_score_or_grade_that_is_no_finite_number_is_refused_with_its_user(score):
+    with pytest.raises(DataError, match="user 'u': .* of 'a' is not a finite number"):
+        rank_lists({"u": [("a", score)]}, {"u": "a"})
+    with pytest.raises(DataError, match="user 'u': .* of 'a' is not a finite number"):
+        rank_lists({"u": ["a"]}, {"u": {"a": score}})
+
+
+def test_what_cannot_be_an_item_is_refused_with_its_user():
+    with pytest.raises(DataError, match="user 'u': a list holds what is no item"):
+        rank_lists({"u": [["a"]]}, {"u": "a"})
+    with pytest.raises(DataError, match="user 'u': .* is no item"):
+        rank_lists({"u": ["a"]}, {"u": [["a"]]})

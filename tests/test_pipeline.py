@@ -202,3 +202,8 @@ def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools
     assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
     told = "only 4 training traces: 4 of the 7 recommended features are used; all from 10 traces on"
     assert told in fewer.warnings
+
+
+@pytest.mark.parametrize("side", ["test", "valid"])
+def test_a_share_of_the_training_files_is_not_told_to_share_them(tools, side):
+    assert "overlap-file" not in codes_of_warnings(with_data(tools, **{"test": None, side: 0.2}))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ltr.arrays import groups_of
 from ltr.errors import ArrayError, UsageError
-from ltr.ranking import COUNTED, Ties, _counted, _sorted, order, places, rank
+from ltr.places import COUNTED, Within, _counted, _second, _sorted, places
+from ltr.ranking import Ties, order, rank
 
 
 def place(scores, ties, labels=None, keys=None):
@@ -104,7 +105,8 @@ def test_sorting_a_group_once_places_its_rows_as_counting_does(seed, ties):
     ranking = rank(rng.integers(0, 4, count) * rng.choice([-1.0, 1.0], count), offsets, keys=rng.permutation(count))
     rows, labels = np.flatnonzero(rng.random(count) < 0.7), rng.integers(0, 3, count).astype(float)
     owners = groups_of(rows, offsets)
-    counted, listed = (place(ranking, rows, owners, ties, labels) for place in (_counted, _sorted))
+    within = Within(ties is Ties.EXPECTED, _second(ranking, ties, labels))
+    counted, listed = (place(ranking, rows, owners, within) for place in (_counted, _sorted))
     np.testing.assert_array_equal(listed, counted)
 
 

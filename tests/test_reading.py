@@ -121,3 +121,9 @@ def test_even_probabilities_lose_what_a_constant_scorer_loses():
 def test_the_floor_of_logloss_is_told_where_queries_have_several_right_candidates():
     result = evaluate(rank([2.0, 1.0, 0.0], [0, 3]), [1, 1, 0], ["auc", "logloss"])
     assert f"no scores bring logloss below {2 * math.log(2) / 3:.3f}" in notes(result, "ctr")[-1]
+
+
+def test_top_3_high_is_told_though_mrr_is_low_as_well():
+    found = notes(at_ranks(3, 3, 3, 3, 1, 5))  # Top-1 1/6, Top-3 5/6, MRR .422
+    assert "MRR is low: look at the features" in found
+    assert "top-1 is low and top-3 high: the right one is near the top; look at the weights" in found

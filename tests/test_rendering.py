@@ -10,12 +10,7 @@ import pytest
 from ltr.configtext.rendering import render, schema
 from ltr.configtext.strict import read
 from ltr.configtext.yamltext import parse
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureConfig:
-    name: str
-    k: int = 5
+from tests.tables import FeatureConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

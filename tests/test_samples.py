@@ -335,3 +335,8 @@ def test_a_sample_error_tells_its_parts(tmp_path):
     with pytest.raises(SampleError) as error:
         read(tmp_path, tool(label=-1))
     assert error.value.args == (f"{tmp_path}/s.jsonl", 1, "label", f"found -1; {LABEL}")
+
+
+def test_of_a_key_that_stands_twice_in_a_line_the_last_counts(tmp_path):
+    samples = read(tmp_path, '{"trace_id": "t", "node_id": "n", "query": "q", "tool": "a", "label": 0, "label": 1}')
+    assert samples.labels.tolist() == [1]

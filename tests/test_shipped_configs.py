@@ -7,10 +7,13 @@ from typing import get_type_hints
 
 import pytest
 
+from ltr.bench.config import BenchConfig, Entry, load_bench
 from ltr.config import RunConfig, load_config
 from ltr.features import FEATURES, recommended
 
-CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
+FOLDER = Path(__file__).parent.parent / "configs"
+BENCH = FOLDER / "bench.yaml"
+CONFIGS = sorted(set(FOLDER.glob("*.yaml")) - {BENCH})
 
 
 def keys(kind, above=()):
@@ -33,6 +36,16 @@ def test_a_shipped_config_has_every_key_with_its_reason(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     for *_, key in keys(RunConfig):
         line = next(line for line in lines if re.match(rf"\s*{key}:", line))
+        assert "#" in line, f"{key} is not explained"
+
+
+def test_the_shipped_bench_can_be_read_and_explains_every_key():
+    config = load_bench(BENCH)
+    assert config.name == BENCH.stem
+    assert len(config.entries) >= 7
+    lines = BENCH.read_text(encoding="utf-8").splitlines()
+    for *_, key in (*keys(BenchConfig), *keys(Entry)):
+        line = next(line for line in lines if re.match(rf"[\s-]*{key}:", line))
         assert "#" in line, f"{key} is not explained"
 
 

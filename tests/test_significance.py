@@ -137,3 +137,9 @@ def test_values_that_cannot_be_paired_are_refused():
 def test_values_that_are_not_finite_are_refused():
     with pytest.raises(DataError, match="finite"):
         differences(np.array([np.nan]), np.zeros(1))
+
+
+def test_what_large_values_differ_by_in_rounding_is_no_difference():
+    large = np.array([1e6, 3e9])
+    assert differences(large, np.nextafter(large, np.inf)).tolist() == [0, 0]
+    assert differences(large, large + 0.5).tolist() == [-0.5, -0.5]

@@ -343,3 +343,12 @@ def test_a_damaged_run_is_read_as_a_plain_loop_reads_it_or_refused(tmp_path):
         assert found == plainly_read(content), content
         outcomes.add(found is None)
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("score", ["1e308", "-1e301", "1e400", "nan", "-inf"])
+def test_a_score_beyond_what_can_be_compared_is_refused_with_its_line(tmp_path, score):
+    run, qrels = written(tmp_path, run=f"301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 {score} tag\n")
+    with pytest.raises(
+        SampleError, match=rf"x\.run:2: score: found '{score}'; a finite number is needed, from -1e\+300"
+    ):
+        read_ranked(run, qrels)

@@ -9,7 +9,7 @@ from ltr.artifacts.checkpoints import (
     write_checkpoint,
 )
 from ltr.artifacts.columns import load_columns, load_features, save_columns, sidecar, state_of, write_featurized
-from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, save_router
+from ltr.artifacts.model import Router, load_router, nameless, refuse_other_columns, router_digest, save_router
 from ltr.artifacts.run import (
     CONFIG,
     EVALUATION,
@@ -55,6 +55,7 @@ __all__ = [
     "refuse_other_task",
     "refuse_taken",
     "refuse_unwritable",
+    "router_digest",
     "save_columns",
     "save_router",
     "sidecar",

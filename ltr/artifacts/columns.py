@@ -24,6 +24,7 @@ CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
 NOTHING = np.empty(0, dtype=np.int64)
 UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
+LISTED = 1 << 12  # rows that are lists of Python numbers at once: they take eight times the memory of an array
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
 
@@ -125,7 +126,7 @@ def write_featurized(
     in_file, seen = np.argsort(candidates.lines, kind="stable"), Fingerprint()
 
     def lines() -> Iterator[bytes]:
-        for line in _with_features(candidates, phi[in_file]):
+        for line in _with_features(candidates, _listed(phi, in_file)):
             seen.update(line + b"\n")
             yield line
         write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
@@ -134,8 +135,13 @@ def write_featurized(
     write_lines(path, lines())
 
 
-def _with_features(candidates: Candidates, phi: FloatArray) -> Iterator[bytes]:
-    rows = iter(phi.tolist())
+def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:
+    """The rows in that order as lists, a few thousand of them at once."""
+    for first in range(0, len(order), LISTED):
+        yield from phi[order[first : first + LISTED]].tolist()
+
+
+def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Iterator[bytes]:
     for source in candidates.files:
         seen = Fingerprint()
         for _, line in read_lines(source.path, fingerprint=seen):

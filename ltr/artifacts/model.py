@@ -143,6 +143,12 @@ def load_router(path: AnyPath) -> Router:
         raise FileError(str(file), f"not a usable model: {error}") from error
 
 
+def router_digest(path: AnyPath) -> str:
+    """The checksum of a model.json or of that of a run directory, which speaks for its arrays, too."""
+    given = Path(path)
+    return _digest(read_bytes(given / MODEL if given.is_dir() else given, limit=LARGEST_DOCUMENT))
+
+
 def _read(file: Path) -> dict[str, Any]:
     content = read_bytes(file, limit=LARGEST_DOCUMENT)
     try:

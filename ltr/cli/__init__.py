@@ -13,6 +13,7 @@ import typer
 
 from ltr import __version__
 from ltr.cli import (
+    bench,
     cache,
     compare,
     config,
@@ -52,6 +53,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
+app.command("bench")(bench.bench)
 app.command("featurize")(featurize.featurize)
 app.command("import")(exchange.import_files)
 app.command("export")(exchange.export_files)

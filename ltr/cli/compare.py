@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.evaluate import thresholds
+from ltr.cli.evaluate import is_below, thresholds
 from ltr.cli.options import Seed, Shown, metric_names
 from ltr.cli.terminal import (
     Format,
@@ -43,9 +43,8 @@ def compare(
 ) -> None:
     """Compare RUNS query by query: differences, tests, what changed."""
     from ltr.compare import compare_runs
-    from ltr.metrics import named
 
-    limits = {named(name).name: limit for name, limit in thresholds(fail_under or []).items()}
+    limits = thresholds(fail_under or [])
     asked = metric_names(metrics)
     asked = None if asked is None else [*asked, *limits]
     comparison = compare_runs(runs, baseline=baseline, metrics=asked, seed=seed or 0)
@@ -173,7 +172,7 @@ def refuse_below(comparison: "Comparison", limits: dict[str, float]) -> None:
         f"{each.run}: {found.metric} differs by {found.difference:+.6g}, below {limits[found.metric]:g}"
         for each in comparison.runs
         for found in each.differences
-        if found.metric in limits and found.difference < limits[found.metric]
+        if found.metric in limits and is_below(found.difference, limits[found.metric])
     ]
     if missed:
         raise ThresholdError("; ".join(missed))

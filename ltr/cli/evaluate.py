@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ltr.artifacts import Router
     from ltr.config import RunConfig
     from ltr.measured import Measured
+    from ltr.metrics import Measure
+
+ROUNDING = 1e-12  # of a mean
 
 
 class Asked(NamedTuple):
@@ -77,6 +80,8 @@ def evaluate(
 
     run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
+    if run is not None:
+        refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
     rules = {"ties": ties or ("trec" if run else None), "no_relevant": no_relevant, "rel_threshold": rel_threshold}
     rules |= {"threshold": threshold, "max_grade": max_grade}
@@ -124,20 +129,21 @@ def thresholds(texts: list[str]) -> dict[str, float]:
     """
     limits = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, _, value = text.partition("=")
         try:
-            limits[name.strip()] = float(value)
+            limit = float(value)
         except ValueError:
-            equals = ""
-        if not equals or not math.isfinite(limits[name.strip()]):
+            limit = math.nan
+        if not math.isfinite(limit):
             raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
-    for name in limits:
-        refuse_limit(name)
+        limits[measure_of(name.strip()).name] = limit
+    if len(limits) < len(texts):
+        raise UsageError("--fail-under: a metric stands twice; name each once")
     return limits
 
 
-def refuse_limit(name: str) -> None:
-    """Raise unless the metric is one number, and the greater the better."""
+def measure_of(name: str) -> "Measure":
+    """The metric of that name, which must be one number, and the greater the better."""
     from ltr.metrics import named
 
     found = named(name)
@@ -145,6 +151,12 @@ def refuse_limit(name: str) -> None:
         raise UsageError(f"--fail-under {name}: {found.name} is not a single number")
     if found.less_is_better:
         raise UsageError(f"--fail-under {name}: of {found.name} less is better; name a metric of which more is")
+    return found
+
+
+def is_below(value: float | None, limit: float) -> bool:
+    """Whether the value misses the limit, and not by rounding alone: a third of .3 is not below .1."""
+    return value is None or value < limit - ROUNDING
 
 
 def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrels: str | None) -> None:
@@ -155,6 +167,13 @@ def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrel
         raise UsageError("--run is a ranking already: leave out the model and the samples")
     if run is None and (model is None or not samples):
         raise UsageError("name a model and samples, or --run and --qrels")
+
+
+def refuse_for_run(options: dict[str, Any]) -> None:
+    """Raise for an option that a run has nothing for: it has scores, and neither features nor texts."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{name} belongs to a model; a TREC run has scores alone")
 
 
 def measure(
@@ -200,13 +219,10 @@ def show(measured: "Measured", router: "Router | None", shown: Format | None, *,
 
 def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:
     """Raise when a metric misses its limit."""
-    from ltr.metrics import named
-
-    reached = [(name, means[named(name).name], limit) for name, limit in limits.items()]
     missed = [
-        f"{name} is {'undefined' if value is None else f'{value:.6g}'}, below {limit:g}"
-        for name, value, limit in reached
-        if value is None or value < limit
+        f"{name} is {'undefined' if (value := means[name]) is None else f'{value:.6g}'}, below {limit:g}"
+        for name, limit in limits.items()
+        if is_below(means[name], limit)
     ]
     if missed:
         raise ThresholdError("; ".join(missed))

@@ -20,7 +20,7 @@ from ltr.cli.options import (
     fetch_encoder,
     run_code,
 )
-from ltr.cli.terminal import count, note, visible
+from ltr.cli.terminal import count, note, visible, warn
 
 
 def featurize(
@@ -48,10 +48,10 @@ def featurize(
     run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
-    groups, names = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
+    made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
+    for warning in made.warnings:
+        warn(warning)
     if not quiet:
-        rows = count(len(groups.labels), "candidate")
+        rows, groups = count(len(made.groups.labels), "candidate"), count(len(made.groups.offsets) - 1, "group")
         how = "applied" if model else "fitted and cross-fitted"
-        note(
-            f"{rows} of {count(len(groups.offsets) - 1, 'group')}, {', '.join(names)} {how}: {visible(out.as_posix())}"
-        )
+        note(f"{rows} of {groups}, {', '.join(made.names)} {how}: {visible(out.as_posix())}")

@@ -19,6 +19,7 @@ class Plugins(StrEnum):
     ENCODERS = "encoders"
     METRICS = "metrics"
     TRAINERS = "trainers"
+    RERANKERS = "rerankers"
     IMPORTERS = "importers"
     EXPORTERS = "exporters"
 
@@ -81,6 +82,10 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
             from ltr.train import TRAINERS
 
             return TRAINERS, []
+        case Plugins.RERANKERS:
+            from ltr.rerankers import RERANKERS
+
+            return RERANKERS, []
         case Plugins.IMPORTERS:
             from ltr.importers import IMPORTERS
 

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +12,11 @@ from ltr.cache import VectorCache, key_of
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
+from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
 from ltr.files import cache_directory
+from ltr.plugins import blamed, source_of
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # held; beyond, those that nobody asked for in the last CALLS calls are forgotten
@@ -38,7 +41,9 @@ class Remembering:
     @classmethod
     def fitted(cls, name: str, texts: Sequence[str], cache: VectorCache | None = None) -> Self:
         """The encoder of that name, after it has seen the training texts."""
-        encoder = encoder_kind(name).fitted(texts)
+        kind = encoder_kind(name)
+        with _blamed(name, kind.fitted):
+            encoder = kind.fitted(texts)
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache or own_cache())
 
     @classmethod
@@ -47,7 +52,8 @@ class Remembering:
         kind = encoder_kind(name)
 
         def opened() -> Encoder:
-            encoder = kind.restored(state)
+            with _blamed(name, kind.restored):
+                encoder = kind.restored(state)
             if encoder.revision != revision:
                 raise DataError(f"the encoder {name} is at revision {encoder.revision}, not {revision}")
             return encoder
@@ -80,19 +86,30 @@ class Remembering:
 
     def _encoded(self, texts: list[str], role: Role, identity: tuple[str, ...] | None) -> Vectors:
         if identity is None or not texts:
-            return self.encoder().encode(texts, role)
+            return self._fresh(texts, role)
         keys = [key_of(identity, text) for text in texts]
         found = self._cache.get(keys)
         missing = [(key, text) for key, text in zip(keys, texts, strict=True) if key not in found]
         for first in range(0, len(missing), TEXTS_AT_ONCE):
             part = missing[first : first + TEXTS_AT_ONCE]
-            fresh = self.encoder().encode([text for _, text in part], role)
+            fresh = self._fresh([text for _, text in part], role)
             if not isinstance(fresh, Dense):
                 raise TypeError(f"the encoder {self.name} has an identity, and vectors that are not dense")
             kept = dict(zip((key for key, _ in part), fresh.numbers.astype(np.float32), strict=True))
             self._cache.put(kept)
             found |= kept
         return Dense(np.stack([found[key] for key in keys]))
+
+    def _fresh(self, texts: list[str], role: Role) -> Vectors:
+        """What the encoder gives, looked at: a stranger's may give anything."""
+        encoder = self.encoder()
+        with _blamed(self.name, encoder.encode):
+            found = encoder.encode(texts, role)
+        if not _are_rows(found, len(texts)):
+            raise DataError(
+                f"the encoder {self.name} did not give a row of finite numbers for each of {len(texts)} texts"
+            )
+        return found
 
     def _keep(self, texts: list[str], role: Role, vectors: Vectors) -> None:
         part = self._calls << ROW_BITS
@@ -121,6 +138,17 @@ class Remembering:
         self._asked = {part: call for part, call in self._asked.items() if part not in stale}
         for role, places in self._places.items():
             self._places[role] = {text: place for text, place in places.items() if place >> ROW_BITS not in stale}
+
+
+def _are_rows(found: object, count: int) -> bool:
+    if not isinstance(found, Dense | Sparse) or len(found) != count:
+        return False
+    return found.numbers.dtype.kind in "fiu" and bool(np.isfinite(found.numbers).all())
+
+
+def _blamed(name: str, method: Callable[..., object]) -> AbstractContextManager[None]:
+    """A failure of the method is told as one of the encoder, unless the encoder is ours."""
+    return blamed(f"the encoder {name}", method, source_of(method))
 
 
 def own_cache() -> VectorCache:

@@ -2,13 +2,16 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ltr.encoders.dense import Dense
 from ltr.encoders.modelfolder import commit, digest, fetched, located, prompts, refuse_code
@@ -24,8 +27,9 @@ MINILM = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-BATCH = 8  # texts of one length, always as many: a product of matrices of one shape gives each row the same bits
+BATCH = 8  # texts of one length that are read at once
 STEP = 8  # lengths are rounded up to a multiple, or batches would be half empty
+PROBES = ("a", "word " * 30)  # a short and a long text, read alone and among others to see what company does
 
 
 class SentenceEncoder:
@@ -45,17 +49,36 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Dense:
         """One row a text; a blank one gives zeros."""
-        model = self._model
-        encode = model.encode_query if role == "query" else model.encode_document
-        lengths = self._lengths(texts, role)
         spoken = [place for place, text in enumerate(texts) if text.strip()]
-        numbers = np.zeros((len(texts), int(model.get_embedding_dimension())), dtype=np.float32)
-        padding: dict[str, Any] = {"processing_kwargs": {"text": {"pad_to_multiple_of": STEP}}} if self._pads else {}
-        for places in batches(spoken, texts, lengths):
-            whole = [texts[place] for place in (*places, *places[-1:] * (BATCH - len(places)))]
-            found = encode(whole, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True, **padding)
-            numbers[places] = found[: len(places)]
+        runs = batches(spoken, texts, self._lengths(texts, role))
+        numbers = np.zeros((len(texts), int(self._model.get_embedding_dimension())), dtype=np.float32)
+        least = 1 if self._is_steady else BATCH
+        read = partial(self._read, role=role, least=least)
+        with one_thread():
+            for places, found in zip(runs, _each(read, [[texts[place] for place in run] for run in runs]), strict=True):
+                numbers[places] = found
         return Dense(numbers)
+
+    def _read(self, texts: list[str], *, role: Role, least: int) -> npt.NDArray[np.float32]:
+        """Texts of one length in one pass, the last of them repeated until there are `least`."""
+        model, whole = self._model, [*texts, *texts[-1:] * (least - len(texts))]
+        encode = model.encode_query if role == "query" else model.encode_document
+        padding: dict[str, Any] = {"processing_kwargs": {"text": {"pad_to_multiple_of": STEP}}} if self._pads else {}
+        found: npt.NDArray[np.float32] = encode(
+            whole, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True, **padding
+        )
+        return found[: len(texts)]
+
+    @cached_property
+    def _is_steady(self) -> bool:
+        """Whether a text read alone has the bits it has among BATCH; where it has not, BATCH are always read.
+
+        Products of matrices of one shape give each row the same bits. Of other shapes they do so as well where one
+        thread makes them with the libraries at hand, and then a lone query costs one text, not BATCH.
+        """
+        with one_thread():
+            rows = [self._read([probe], role="query", least=least)[0] for probe in PROBES for least in (1, BATCH)]
+        return all(np.array_equal(*pair) for pair in zip(rows[::2], rows[1::2], strict=True))
 
     def _lengths(self, texts: Sequence[str], role: Role) -> list[int]:
         """Tokens of each text as the model pads them; all alike where it does not read tokens in a row."""
@@ -77,11 +100,9 @@ class SentenceEncoder:
     @cached_property
     def _model(self) -> Any:
         refuse_code(self.folder)
-        import torch
         import transformers
         from sentence_transformers import SentenceTransformer
 
-        torch.set_num_threads(os.cpu_count() or 1)  # imported after numpy, torch uses one thread: three times as slow
         transformers.utils.logging.disable_progress_bar()
         try:
             return SentenceTransformer(str(self.folder), local_files_only=True, trust_remote_code=False)
@@ -160,6 +181,35 @@ class Named:
     def model(self) -> str:
         """The name without its prefix."""
         return self.name.removeprefix(PREFIX)
+
+
+def _each(
+    read: Callable[[list[str]], npt.NDArray[np.float32]], runs: list[list[str]]
+) -> Iterator[npt.NDArray[np.float32]]:
+    """What is read of each run, in their order, by as many threads as there are processors.
+
+    The first is read alone: it sets the padding of the tokenizer, which threads must not change under each other.
+    """
+    yield from map(read, runs[:1])
+    if len(runs) > 1:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            yield from threads.map(read, runs[1:])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Every product of matrices is made by one thread.
+
+    Shared among threads its bits depend on how many there are, and on texts this short they wait more than they work.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def batches(places: list[int], texts: Sequence[str], lengths: list[int]) -> list[list[int]]:

@@ -12,7 +12,7 @@ from ltr.exporters.registry import Exported, exporter
 from ltr.files import AnyPath, write_lines
 from ltr.ranking import Ties, order
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")  # wide ones too: spreadsheets take them for the narrow
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 

@@ -22,6 +22,15 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode())
 
 
+def number_text(value: float) -> str:
+    """The number with every digit, a whole one without a point: readers of qrels take no other.
+
+    >>> number_text(2.0), number_text(1234567.0), number_text(0.1)
+    ('2', '1234567', '0.1')
+    """
+    return repr(value).removesuffix(".0")
+
+
 def topic_texts(candidates: Candidates) -> list[str]:
     """One id for each query: TRACE/NODE, or its trace alone where the node has no name.
 

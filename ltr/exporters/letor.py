@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.errors import UsageError
-from ltr.exporters.identifiers import topic_texts
+from ltr.exporters.identifiers import number_text, topic_texts
 from ltr.exporters.registry import Exported, exporter
 from ltr.files import AnyPath, write_lines
 from ltr.groups import Groups
@@ -32,4 +32,4 @@ def _lines(groups: Groups, phi: FloatArray) -> Iterator[bytes]:
         for row in range(int(groups.offsets[group]), int(groups.offsets[group + 1])):
             values = " ".join(f"{number}:{value!r}" for number, value in enumerate(phi[row].tolist(), start=1))
             name = BREAKS.sub(" ", texts[groups.candidates.names[row]])
-            yield f"{groups.labels[row]:g} qid:{topic} {values} # {name}".encode()
+            yield f"{number_text(float(groups.labels[row]))} qid:{topic} {values} # {name}".encode()

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.errors import UsageError
-from ltr.exporters.identifiers import column_text, topic_texts
+from ltr.exporters.identifiers import column_text, number_text, topic_texts
 from ltr.exporters.registry import Exported, exporter
 from ltr.files import AnyPath, write_lines
 from ltr.groups import Groups
@@ -45,7 +45,7 @@ def _qrels_lines(groups: Groups) -> Iterator[bytes]:
     for group, topic in enumerate(topic_texts(groups.candidates)):
         rows = slice(groups.offsets[group], groups.offsets[group + 1])
         for code, label in zip(groups.candidates.names[rows].tolist(), groups.labels[rows].tolist(), strict=True):
-            yield f"{topic} 0 {names[code]} {label:g}".encode()
+            yield f"{topic} 0 {names[code]} {number_text(label)}".encode()
 
 
 def falling(scores: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, distinct
 from ltr.groups import Groups
 
 
@@ -13,8 +13,10 @@ def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> dict[s
     """For each name [wins, seen]: groups where a row that bears it was right, and groups with such a row."""
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = group * max(len(names), 1) + codes  # a type may stand several times in a group, and counts once
-    seen = np.bincount(np.unique(keys) % max(len(names), 1), minlength=len(names))
-    wins = np.bincount(np.unique(keys[groups.labels > 0]) % max(len(names), 1), minlength=len(names))
+    seen, wins = (
+        np.bincount(each[distinct(each)[0]] % max(len(names), 1), minlength=len(names))
+        for each in (keys, keys[groups.labels > 0])
+    )
     return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
 
 

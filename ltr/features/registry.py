@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -10,9 +11,12 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Encoder
 from ltr.errors import DataError, UsageError, suggestion
+from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.groups import Candidates, Groups
+from ltr.plugins import OURS, blamed
 from ltr.registry import Registry
+from ltr.schema import Kind
 
 Family = Literal["rel", "hist", "coop", "struct"]
 State = dict[str, Any] | None
@@ -102,7 +106,15 @@ FEATURES: Registry[Feature] = Registry("feature")
 def feature(name: str, family: Family, *, fit: Fit | None = None) -> Callable[[Column], Column]:
     """Register a column function under a name, with the function that fits its state, if it has one."""
 
+    kind = name.partition(".")[0]
+    if kind not in get_args(Kind) or kind == name:
+        raise UsageError(f"feature {name!r}: a name such as tool.{name} or graph.{name} is needed")
+    if family not in get_args(Family):
+        raise UsageError(f"feature {name}: family {family!r}; one of {', '.join(get_args(Family))} is needed")
+
     def keep(column: Column) -> Column:
+        if not callable(column):
+            raise UsageError(f"feature {name}: {column!r} is not a function")
         FEATURES.add(name, Feature(name, family, column, fit), made_of=column)
         return column
 
@@ -133,17 +145,29 @@ class FeatureConfig:
 def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
     """The state of a feature that learns, fitted on the groups; None for one that does not."""
     function = FEATURES[config.name].fit
-    return function(groups, context, **_accepted(function, config.options)) if function else None
+    if function is None:
+        return None
+    with _blamed(config.name, function):
+        state: State = function(groups, context, **_accepted(function, config.options))
+    if FEATURES.source(config.name) != OURS:
+        refuse_other_state(config.name, state)
+    return state
 
 
 def column(config: FeatureConfig, candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The feature's value of each row."""
     function = FEATURES[config.name].column
-    values = function(candidates, state, context, **_accepted(function, config.options))
+    with _blamed(config.name, function):
+        values = function(candidates, state, context, **_accepted(function, config.options))
     rows = int(candidates.offsets[-1])
-    if not (isinstance(values, np.ndarray) and values.shape == (rows,) and np.isfinite(values).all()):
+    is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
+    if not (is_plain and np.isfinite(values).all()):
         raise DataError(f"the feature {config.name} did not give one finite number for each of {rows} candidates")
-    return values
+    return values.astype(np.float64, copy=False)
+
+
+def _blamed(name: str, function: Callable[..., object]) -> AbstractContextManager[None]:
+    return blamed(f"the feature {name}", function, FEATURES.source(name))
 
 
 def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:

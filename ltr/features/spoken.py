@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, distinct
 from ltr.columns import Codes
 from ltr.features.registry import Context
 from ltr.features.words import Lexicon, Ragged, spoken
@@ -24,8 +24,9 @@ class Tools:
 
 def tools_of(candidates: Candidates) -> Tools:
     """The tools of the rows."""
-    pairs, codes = np.unique(candidates.names * len(candidates.tool_texts) + candidates.texts, return_inverse=True)
-    names, texts = np.divmod(pairs, max(len(candidates.tool_texts), 1))
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
     each = zip(names.tolist(), texts.tolist(), strict=True)
     said = tuple(spoken(candidates.name_texts[name], candidates.tool_texts[text].description) for name, text in each)
     return Tools(codes, names, said)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, code_sums
+from ltr.arrays import FloatArray, code_sums, distinct
 from ltr.features.history import fit_success, success_rates
 from ltr.features.registry import Context, Positive, Rate, State, feature
 from ltr.groups import Candidates, Groups
@@ -17,8 +17,9 @@ def relevance(candidates: Candidates, state: State, context: Context) -> FloatAr
 
 
 def _relevance(candidates: Candidates, context: Context) -> FloatArray:
-    pairs, codes = np.unique(candidates.names * len(candidates.tool_texts) + candidates.texts, return_inverse=True)
-    names, texts = np.divmod(pairs, len(candidates.tool_texts))
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], len(candidates.tool_texts))
     spoken = tuple(
         tool_text(candidates.name_texts[name], *candidates.tool_texts[text])
         for name, text in zip(names.tolist(), texts.tolist(), strict=True)

@@ -13,7 +13,7 @@ from ltr.encoders import Sparse
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
 TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-BREAK = re.compile(r"(?<=[.!?;:])\s+|[。！？；，、]|,\s*|\s+(?:and|then|also)\s+", re.IGNORECASE)
+BREAK = re.compile(r"(?<=[.!?;:])\s+|[。！？；，、]|,\s*|(?<!\s)\s+(?:and|then|also)\s+", re.IGNORECASE)
 SHORTEST_CLAUSE, MOST_CLAUSES = 3, 8  # words, clauses
 SAYS_NOTHING = """
 a an the this that these those i me my we our you your he she it its they them their who what which when where why how
@@ -77,14 +77,17 @@ def clauses(query: str) -> list[str]:
     >>> clauses("Find a flight to Paris, then book a cheap hotel and a car. Send me an email!")
     ['Find a flight to Paris', 'then book a cheap hotel a car.', 'Send me an email!']
     """
-    joined: list[str] = []
+    joined: list[list[str]] = []
+    size = 0  # words of the last
     for piece in filter(None, (part.strip() for part in BREAK.split(query))):
-        is_short = len(piece.split()) < SHORTEST_CLAUSE or (joined and len(joined[-1].split()) < SHORTEST_CLAUSE)
-        if joined and (is_short or len(joined) == MOST_CLAUSES):
-            joined[-1] = f"{joined[-1]} {piece}"
+        own = len(piece.split())
+        if joined and (min(own, size) < SHORTEST_CLAUSE or len(joined) == MOST_CLAUSES):
+            joined[-1].append(piece)
+            size += own
         else:
-            joined.append(piece)
-    return joined if len(joined) > 1 else [query]
+            joined.append([piece])
+            size = own
+    return [" ".join(pieces) for pieces in joined] if len(joined) > 1 else [query]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Sink(io.RawIOBase):
             _sync_directory(self._path.parent)
 
     def discard(self) -> None:
-        """Remove what was written so far; the failure that led here is the one to report."""
+        """Remove what has no name yet; a failure that led here is the one to report."""
         with suppress(OSError):
             self._close()
         with suppress(OSError):
@@ -73,9 +73,8 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
     try:
         yield sink
         sink.publish()
-    except BaseException:
+    finally:
         sink.discard()
-        raise
 
 
 def _require_replaceable(path: Path) -> None:

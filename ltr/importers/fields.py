@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.errors import SampleError
 from ltr.files import AnyPath, Fingerprint, read_line_blocks, shown
 from ltr.jsonlines import excerpt
@@ -161,21 +161,21 @@ def same(words: Words, others: Words) -> BoolArray:
 
 
 def as_numbers(path: AnyPath, lines: IntArray, words: Words, field: str) -> FloatArray:
-    """The tokens as finite numbers; the first that is none is refused."""
+    """The tokens as finite numbers whose differences are finite too; the first that is none is refused."""
     tokens = as_tokens(words)
     try:
         values = np.array(list(map(float, tokens)), dtype=np.float64)
-        if np.isfinite(values).all() and b"_" not in b" ".join(tokens):  # float takes 1_000 for a number
+        if (np.abs(values) <= LARGEST).all() and b"_" not in b" ".join(tokens):  # float takes 1_000 for a number
             return values
     except ValueError:
         pass
     bad = next(place for place, token in enumerate(tokens) if not _is_number(token))
-    problem = f"found {excerpt(tokens[bad].decode())}; a finite number is needed"
+    problem = f"found {excerpt(tokens[bad].decode())}; a finite number is needed, from {-LARGEST:g} to {LARGEST:g}"
     raise SampleError(shown(path), int(lines[bad]), field, problem)
 
 
 def _is_number(token: bytes) -> bool:
     try:
-        return bool(np.isfinite(float(token))) and b"_" not in token
+        return abs(float(token)) <= LARGEST and b"_" not in token
     except ValueError:
         return False

@@ -41,7 +41,7 @@ def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(names)))])
     lines = np.concatenate([retrieved.lines + truth.source.line_count, missed.lines])[rows]
     files = (truth.source, replace(every.source, before=truth.source.line_count))
-    candidates = _candidates(names, stacked([retrieved.docs, missed.docs])[rows], offsets, lines, files)
+    candidates = _candidates(names, stacked([retrieved.docs, missed.docs])[rows], offsets, lines=lines, files=files)
     labels = np.maximum(np.concatenate([judgement.grades, missed.values]), 0.0)[rows]
     return RankedGroups(
         Groups(candidates, labels, offsets),
@@ -64,7 +64,7 @@ def _taken(entries: Entries, rows: IntArray) -> Entries:
 
 
 def _candidates(
-    topics: list[bytes], docs: Words, offsets: IntArray, lines: IntArray, files: tuple[SourceFile, ...]
+    topics: list[bytes], docs: Words, offsets: IntArray, *, lines: IntArray, files: tuple[SourceFile, ...]
 ) -> Candidates:
     """Documents as tools without a text; the text of a query is its topic, for a run knows no other."""
     codes, texts = _names(docs)

@@ -15,7 +15,8 @@ from ltr.metrics.cascade import stop_probabilities
 from ltr.metrics.judged import Judged, judge
 from ltr.metrics.probable import Probable, probable
 from ltr.metrics.registry import MEASURES, ByQuery, Curve, Drawn, Measure, Pooled, all_named, measure, named
-from ltr.ranking import NOWHERE, Ranking, Ties, chosen
+from ltr.places import NOWHERE
+from ltr.ranking import Ranking, Ties, chosen
 
 __all__ = [
     "MEASURES",
@@ -113,12 +114,12 @@ def evaluate(
     )
     measures = _measures(metrics)
     keep_freed_memory()
-    judged = judge(ranking, truth, rules.ties, rules.rel_threshold, rules.max_grade)
+    judged = judge(ranking, truth, rules.ties, rules.rel_threshold, max_grade=rules.max_grade)
     counted = _counted(judged, rules)
     candidates = None
     if any(type(each) is not Measure for each in measures.values()):
         candidates = probable(ranking, truth >= rules.rel_threshold, counted, rules.threshold)
-    return _evaluation(judged, candidates, counted, measures, rules)
+    return _evaluation(judged, candidates, counted, measures, rules=rules)
 
 
 def _measures(metrics: Iterable[str]) -> dict[str, Measure]:
@@ -144,6 +145,7 @@ def _evaluation(
     candidates: Probable | None,
     counted: BoolArray,
     measures: Mapping[str, Measure],
+    *,
     rules: Rules,
 ) -> Evaluation:
     """The means of the counted queries, and everything that belongs to them."""

@@ -11,7 +11,8 @@ import numpy as np
 from ltr.arrays import FloatArray, code_sums, groups_of
 from ltr.metrics.probable import Probable, levels, probable
 from ltr.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
-from ltr.ranking import Ties, places, rank
+from ltr.places import places
+from ltr.ranking import Ties, rank
 
 FLOOR = "logloss_floor"
 BINS = 10

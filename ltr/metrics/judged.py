@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, distinct, owners, ragged
-from ltr.ranking import NOWHERE, Places, Ranking, places
+from ltr.places import NOWHERE, Places, places
+from ltr.ranking import Ranking
 
 LARGEST_CODE = 1 << 20  # of a whole label that stands for itself
 
@@ -80,7 +81,7 @@ class Judged:
         return code_sums(query, values, len(self.sizes))
 
 
-def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float, max_grade: float = 1.0) -> Judged:
+def judge(ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float, *, max_grade: float = 1.0) -> Judged:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
     rows = np.flatnonzero(labels > 0)
     sizes = ranking.num_listed

@@ -47,9 +47,10 @@ def _headline(result: Evaluation) -> Iterator[str]:
     yield f"top-1 {top1:.3f}: {band(top1)} (usable above 0.5, good above 0.7, excellent above 0.9)"
     if max(top1, top3, mrr) <= LOW:
         yield "all are low: look at the features and at the data"
-    elif mrr <= LOW:
+        return
+    if mrr <= LOW:
         yield "MRR is low: look at the features"
-    elif top1 <= LOW and top3 > HIGH:
+    if top1 <= LOW and top3 > HIGH:
         yield "top-1 is low and top-3 high: the right one is near the top; look at the weights"
 
 

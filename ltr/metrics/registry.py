@@ -162,5 +162,7 @@ def all_named(names: Iterable[str]) -> list[Measure]:
 
 def example(name: str, scores: list[float], labels: list[float], max_grade: float = 1.0) -> float:
     """The measure of one query, for the examples in the docstrings."""
-    judged = judge(rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0, max_grade)
+    judged = judge(
+        rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0, max_grade=max_grade
+    )
     return round(float(named(name)(judged)[0]), 4)

@@ -1,0 +1,18 @@
+"""Rerankers side by side: quality, latency, cost."""
+
+from ltr.bench.config import DECIDING, BenchConfig, BenchData, Entry, load_bench
+from ltr.bench.running import Allowed, Event, run_bench
+from ltr.bench.verdict import Bench, Missing
+
+__all__ = [
+    "DECIDING",
+    "Allowed",
+    "Bench",
+    "BenchConfig",
+    "BenchData",
+    "Entry",
+    "Event",
+    "Missing",
+    "load_bench",
+    "run_bench",
+]

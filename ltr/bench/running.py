@@ -1,0 +1,213 @@
+"""A bench from its config to its verdict: each reranker measured by itself, all judged by the same queries."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.artifacts import inputs, machine
+from ltr.bench.config import BenchConfig, Entry
+from ltr.bench.kept import claim, key_of, read_measurement, refuse_taken, write_measurement
+from ltr.bench.measuring import Measurement, Task, measured, revised, revision, scored
+from ltr.bench.processes import apart, cause
+from ltr.bench.verdict import Bench, Missing, verdict
+from ltr.bench.writing import write_bench
+from ltr.catalogues import read_graphs, read_tools
+from ltr.errors import DataError, DiskError
+from ltr.files import AnyPath
+from ltr.groups import Candidates, Groups, read_groups, select
+from ltr.plugins import OURS
+from ltr.rerankers import RERANKERS, Choice, Setting, collection, truth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What may reach outside; never a key of a config."""
+
+    command: bool = False
+    download: bool = False
+    code: tuple[str, ...] = ()  # files that were run here, and are run in each process
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell while the bench goes on."""
+
+    name: str
+    what: str  # runs (a command, with its arguments), measured, kept, left out, failed
+    detail: str = ""
+
+
+Tell = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stand:
+    """What all rerankers of a bench share."""
+
+    config: BenchConfig
+    asked: Groups  # the queries that were drawn
+    timed: tuple[int, ...]  # which of them are timed
+    setting: Setting
+    allowed: Allowed
+    task: Mapping[str, Any]  # what decides a measurement besides the reranker
+    home: Path
+    tell: Tell
+
+
+def run_bench(
+    config: BenchConfig,
+    out: AnyPath,
+    *,
+    allowed: Allowed | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    tell: Tell = lambda event: None,
+) -> Bench:
+    """Measure the rerankers one after the other, judge them, and keep all of it in the directory.
+
+    Each measurement is kept as soon as it is made; `resume` takes those whose reranker, data and settings are the
+    same. A reranker that cannot be used here is left out, one that fails leaves the others alone; both are named.
+    """
+    refuse_taken(Path(out), may_go_on=overwrite or resume)
+    groups, allowed = read(config), allowed or Allowed()
+    drawn, timed = draw(config, len(groups.offsets) - 1)
+    task = task_of(config, groups.candidates, Path(out))
+    stand = Stand(
+        config=config,
+        asked=select(groups, drawn),
+        timed=timed,
+        setting=Setting(
+            collection=collection(groups.candidates),
+            seed=config.seed,
+            allow_command=allowed.command,
+            allow_download=allowed.download,
+        ),
+        allowed=allowed,
+        task=task,
+        home=claim(out, task, overwrite=overwrite, resume=resume),
+        tell=tell,
+    )
+    outcomes = [(entry, outcome(stand, entry)) for entry in config.entries]
+    bench = verdict(config, stand.asked, outcomes, queries_in_data=len(groups.offsets) - 1)
+    write_bench(bench, stand.home)
+    return bench
+
+
+def read(config: BenchConfig) -> Groups:
+    """The groups of the data; at least one must have a right candidate, or there is nothing to measure."""
+    data = config.data
+    tools = read_tools(data.tools) if data.tools else None
+    graphs = read_graphs(data.graphs) if data.graphs else None
+    groups = read_groups(data.samples, tools=tools, graphs=graphs)
+    if not (groups.labels >= config.rel_threshold).any():
+        raise DataError(f"no candidate has a label of {config.rel_threshold:g} or more, so none is right")
+    return groups
+
+
+def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
+    """The queries of the bench, in the order of the data, and which of them are timed; both drawn by the seed.
+
+    >>> from ltr.bench.config import BenchData
+    >>> drawn, timed = draw(BenchConfig(data=BenchData(samples="s"), rerankers=("random",), sample=3, timed=2), 9)
+    >>> len(drawn), len(timed), max(timed) < 3
+    (3, 2, True)
+    """
+    sample, timed = np.random.default_rng(config.seed).spawn(2)
+    drawn = _some(sample, queries, config.sample)
+    return drawn, tuple(_some(timed, len(drawn), config.timed).tolist())
+
+
+def _some(rng: np.random.Generator, count: int, wanted: int | None) -> IntArray:
+    """So many of the numbers below count, rising."""
+    is_drawn = np.zeros(count, dtype=bool)
+    is_drawn[rng.permutation(count)[:wanted]] = True
+    return np.flatnonzero(is_drawn)
+
+
+def task_of(config: BenchConfig, candidates: Candidates, home: Path) -> dict[str, Any]:
+    """What decides a measurement besides the reranker: queries, settings, machine."""
+    found = inputs([*candidates.files, *candidates.catalogues], home)
+    keys = ("seed", "sample", "timed", "repeats", "warm_up")
+    return {
+        "settings": {key: getattr(config, key) for key in keys},
+        "inputs": {each["path"]: each["sha256"] for each in found},
+        "machine": machine(),
+    }
+
+
+def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
+    """The measurement of one reranker, kept or fresh; or why there is none."""
+    try:
+        choice = Choice(entry.name, entry.options)
+        if why := choice.absent(stand.setting):
+            return _missed(stand, Missing(entry.called, why, is_failure=False))
+        if choice.name == "command":
+            stand.tell(Event(entry.called, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
+        return _measurement(stand, entry, choice)
+    except DiskError:  # the others could not be kept either
+        raise
+    except Exception as error:  # a library or a plug-in may raise anything, and must not end the others' bench
+        return _missed(stand, Missing(entry.called, cause(error), is_failure=True))
+
+
+def _missed(stand: Stand, missing: Missing) -> Missing:
+    stand.tell(Event(missing.name, "failed" if missing.is_failure else "left out", missing.why))
+    return missing
+
+
+def _measurement(stand: Stand, entry: Entry, choice: Choice) -> Measurement:
+    task = _task(stand, choice)
+    key = key_of(stand.task, _identity(task))
+    kept = read_measurement(stand.home, key)
+    if kept is not None:
+        stand.tell(Event(entry.called, "kept"))
+        return kept
+    fresh = _fresh(stand, task)
+    write_measurement(stand.home, key, fresh)
+    stand.tell(Event(entry.called, "measured"))
+    return fresh
+
+
+def _task(stand: Stand, choice: Choice) -> Task:
+    known = truth(stand.asked) if choice.recipe.is_reference else {}
+    return Task(
+        choice=choice,
+        setting=replace(stand.setting, truth=known),
+        groups=stand.asked,
+        timed=stand.timed,
+        repeats=stand.config.repeats,
+        warm_up=stand.config.warm_up,
+        code=stand.allowed.code,
+    )
+
+
+def _identity(task: Task) -> dict[str, Any]:
+    """What decides a measurement of the reranker's own. A plug-in is opened elsewhere: it may do anything."""
+    source = RERANKERS.source(task.choice.recipe.spelling)
+    own = revision(task.choice.opened(task.setting)) if source == OURS else apart(revised, [task])[0]
+    return {
+        "name": task.choice.recipe.spelling,
+        "options": dict(task.choice.options),
+        "revision": own,
+        "source": str(source),
+    }
+
+
+def _fresh(stand: Stand, task: Task) -> Measurement:
+    """The timed queries in one process, by itself; after it the others, in as many as the config says."""
+    (found,) = apart(measured, [task])
+    parts = list(_untimed(stand))
+    tasks = [replace(task, groups=select(stand.asked, part)) for part in parts]
+    for part, scores in zip(parts, apart(scored, tasks), strict=True):
+        found.scores.update(zip(part.tolist(), scores, strict=True))
+    return found
+
+
+def _untimed(stand: Stand) -> Iterator[IntArray]:
+    """The queries that are not timed, in a part for each worker: a query is scored alone, so no cut can show."""
+    rest = np.setdiff1d(np.arange(len(stand.asked.offsets) - 1), stand.timed)
+    yield from (part for part in np.array_split(rest, stand.config.workers) if part.size)

@@ -1,0 +1,126 @@
+"""What a bench came to: every figure, what is missing, and what to choose."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ltr.bench.config import DECIDING, BenchConfig, Entry
+from ltr.bench.judging import Comparison, Conclusions, Row, comparisons, conclusions, judged, row, with_front
+from ltr.bench.measuring import Measurement
+from ltr.groups import Groups
+from ltr.measured import Measured
+from ltr.records import METRICS_VERSION
+from ltr.significance import PERMUTATIONS
+from ltr.statistics import LEVEL, RESAMPLES
+
+FORMAT = "ltr-bench/1"
+FEWEST_QUERIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A reranker without figures."""
+
+    name: str
+    why: str
+    is_failure: bool  # else left out: not on this machine, or not allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """The verdict; rows, measurements and measured in the order of the config."""
+
+    config: BenchConfig
+    groups: Groups  # the queries that were drawn
+    queries_in_data: int
+    rows: list[Row]
+    measurements: list[Measurement]
+    measured: list[Measured]
+    missing: list[Missing]
+    comparisons: list[Comparison]
+    conclusions: Conclusions
+    warnings: list[str]
+
+    @property
+    def left_out(self) -> list[Missing]:
+        """Those that cannot be used here."""
+        return [each for each in self.missing if not each.is_failure]
+
+    @property
+    def failed(self) -> list[Missing]:
+        """Those that went wrong."""
+        return [each for each in self.missing if each.is_failure]
+
+    def document(self) -> dict[str, Any]:
+        """All but the queries, as bench.json has it."""
+        return {
+            "format": FORMAT,
+            "name": self.config.name,
+            "seed": self.config.seed,
+            "queries": len(self.groups.offsets) - 1,
+            "documents": int(self.groups.offsets[-1]),
+            "queries_in_data": self.queries_in_data,
+            "sampled": len(self.groups.offsets) - 1 < self.queries_in_data,
+            "rules": self._rules(),
+            "rerankers": [asdict(each) for each in self.rows],
+            "left_out": [{"name": each.name, "why": each.why} for each in self.left_out],
+            "failed": [{"name": each.name, "why": each.why} for each in self.failed],
+            "comparisons": [asdict(each) for each in self.comparisons],
+            "conclusions": asdict(self.conclusions),
+            "warnings": self.warnings,
+        }
+
+    def _rules(self) -> dict[str, Any]:
+        """What the figures rest on."""
+        rules: dict[str, Any] = {"deciding": DECIDING, "metrics_version": METRICS_VERSION}
+        for measured in self.measured[:1]:
+            result = measured.evaluation
+            rules |= {
+                "ties": result.ties.value,
+                "gain": result.gain,
+                "rel_threshold": result.rel_threshold,
+                "no_relevant": result.no_relevant.value,
+                "num_queries": result.num_queries,
+                "num_no_relevant": result.num_no_relevant,
+                "interval_unit": measured.unit,
+            }
+        keys = ("repeats", "warm_up", "cost_weight")
+        timed = {"timed": len(self.measurements[0].timed)} if self.measurements else {}
+        own = {key: getattr(self.config, key) for key in keys}
+        return rules | {"interval_level": LEVEL, "resamples": RESAMPLES, "permutations": PERMUTATIONS, **timed, **own}
+
+
+def verdict(
+    config: BenchConfig,
+    groups: Groups,
+    outcomes: Sequence[tuple[Entry, Measurement | Missing]],
+    *,
+    queries_in_data: int,
+) -> Bench:
+    """The figures of all that were measured."""
+    pairs = [(entry, found) for entry, found in outcomes if isinstance(found, Measurement)]
+    measured = [judged(groups, found, config) for _, found in pairs]
+    rows = [row(*pair, each, config) for pair, each in zip(pairs, measured, strict=True)]
+    rows = with_front(rows)
+    return Bench(
+        config=config,
+        groups=groups,
+        queries_in_data=queries_in_data,
+        rows=rows,
+        measurements=[found for _, found in pairs],
+        measured=measured,
+        missing=[found for _, found in outcomes if isinstance(found, Missing)],
+        comparisons=comparisons(rows, measured, config.seed),
+        conclusions=conclusions(rows),
+        warnings=list(_warnings(groups, rows)),
+    )
+
+
+def _warnings(groups: Groups, rows: Sequence[Row]) -> list[str]:
+    queries = len(groups.offsets) - 1
+    said = [f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"]
+    told = said if queries < FEWEST_QUERIES else []
+    if rows and rows[0].latency.too_few:
+        few, n = ", ".join(rows[0].latency.too_few), rows[0].latency.n
+        told = [*told, f"{few} of {n} times are guesses from the slowest"]
+    return told

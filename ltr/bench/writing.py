@@ -1,0 +1,82 @@
+"""The files of a bench: bench.json last, which says that all others are there."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ltr.bench.config import relocated, render
+from ltr.bench.kept import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
+from ltr.bench.verdict import Bench
+from ltr.files import encode_lines, write_bytes, write_lines, write_text
+from ltr.records import lines
+
+
+def write_bench(bench: Bench, home: Path) -> None:
+    """All of it in the directory."""
+    write_text(home / CONFIG, render(relocated(bench.config, home)))
+    write_lines(home / SAMPLED, encode_lines(sampled(bench)))
+    write_lines(home / PER_QUERY, encode_lines(per_query(bench)))
+    for name, file in TABLES.items():
+        rows = tables(bench)[name]
+        write_lines(home / file, ("\t".join(map(_cell, row)).encode() for row in rows))
+    write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.document()), indent=2) + b"\n")
+
+
+def sampled(bench: Bench) -> Iterator[dict[str, Any]]:
+    """The queries that were drawn, in the order of the data."""
+    candidates = bench.groups.candidates
+    for group, code in enumerate(candidates.traces.tolist()):
+        yield {"trace_id": candidates.trace_ids[code], "node_id": candidates.node_ids[group]}
+
+
+def per_query(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Each query of each reranker as `evaluate` keeps it, with the mean time it took, null if it was not timed."""
+    for row, measurement, measured in zip(bench.rows, bench.measurements, bench.measured, strict=True):
+        times: dict[int, list[float]] = {}
+        for index, elapsed in enumerate(measurement.latencies_ms):
+            times.setdefault(measurement.timed[index % len(measurement.timed)], []).append(elapsed)
+        for place, line in enumerate(lines(measured)):
+            took = times.get(place)
+            yield {"reranker": row.name, **line, "latency_ms": sum(took) / len(took) if took else None}
+
+
+def tables(bench: Bench) -> dict[str, list[list[Any]]]:
+    """Quality, latency and cost, a row a reranker under one of headers."""
+    metrics = bench.config.metrics
+    quality = [
+        [each.name, *(value for name in metrics for value in _interval(each.quality[name]))] for each in bench.rows
+    ]
+    heads = [f"{name}{end}" for name in metrics for end in ("", ".low", ".high")]
+    times = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n")
+    rest = ("cold_start_ms", "documents_per_second", "peak_memory_mb")
+    latency = [
+        [each.name, *(getattr(each.latency, key) for key in times), *(getattr(each, key) for key in rest)]
+        for each in bench.rows
+    ]
+    prices = ("total", "per_query", "per_document")
+    cost = [
+        [
+            each.name,
+            *(getattr(each.cost, key, None) for key in prices),
+            each.balance,
+            "yes" if each.is_on_front else "no",
+        ]
+        for each in bench.rows
+    ]
+    return {
+        "quality": [["reranker", *heads], *quality],
+        "latency": [["reranker", *times, *rest], *latency],
+        "cost": [["reranker", *prices, "balance", "is_on_front"], *cost],
+    }
+
+
+def _interval(quality: Any) -> Sequence[float]:
+    return quality.mean, quality.low, quality.high
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).translate({9: " ", 10: " ", 13: " "})

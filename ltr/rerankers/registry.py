@@ -1,0 +1,155 @@
+"""The rerankers by name: what opens one, what it may know, which options it has."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+
+from ltr.arrays import LARGEST, FloatArray
+from ltr.configtext.strict import adapter
+from ltr.configtext.wording import complaint
+from ltr.errors import RunError, UnknownNameError, UsageError, suggestion
+from ltr.features.registry import RANGES
+from ltr.registry import Registry
+from ltr.rerankers.documents import Documents, Key
+
+Reranker = Callable[[str, Documents], Any]  # a number for each document, the higher the better
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Setting:
+    """What a reranker may know before the first query."""
+
+    collection: Documents  # every candidate of the data, once
+    seed: int = 0
+    truth: Mapping[Key, float] = field(default_factory=dict)  # for the oracle alone
+    allow_command: bool = False
+    allow_download: bool = False
+
+
+Absent = Callable[[str, Setting], str]
+
+
+def here(argument: str, setting: Setting) -> str:
+    """Nothing is missing."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a reranker is opened: `open(setting, *[argument], **options)`, quick; what is slow waits for a query."""
+
+    spelling: str  # NAME, or NAME:WHAT where something must follow the colon
+    open: Callable[..., Reranker]
+    absent: Absent  # why it cannot be used on this machine; "": it can
+    is_reference: bool  # a bound that others are read by, and nothing to choose
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return (inspect.getdoc(self.open) or "").partition("\n")[0]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options and their types: the keyword-only parameters."""
+        parameters = inspect.signature(self.open).parameters.values()
+        return {each.name: each.annotation for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+RERANKERS: Registry[Recipe] = Registry("reranker")
+
+
+def reranker(
+    spelling: str, *, absent: Absent = here, is_reference: bool = False
+) -> Callable[[Callable[..., Reranker]], Callable[..., Reranker]]:
+    """Register a function that opens a reranker, under NAME, or NAME:WHAT if it takes an argument."""
+
+    def keep(function: Callable[..., Reranker]) -> Callable[..., Reranker]:
+        RERANKERS.add(spelling, Recipe(spelling, function, absent, is_reference), made_of=function)
+        return function
+
+    return keep
+
+
+def spelled(name: str) -> str:
+    """The registered spelling of a name such as model:runs/tools; an unknown name lists the known ones.
+
+    >>> spelled("random")
+    'random'
+    """
+    start, colon, argument = name.partition(":")
+    spelling = next((each for each in RERANKERS.names() if each.partition(":")[0] == start), None)
+    if spelling is None:
+        raise UnknownNameError("reranker", name, RERANKERS.names())
+    wanted = spelling.partition(":")[2]
+    if bool(wanted) != bool(argument) or (colon and not wanted):
+        raise UsageError(f"reranker {name!r}: {spelling} is needed")
+    return spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A reranker by name, and its options where they are not the defaults."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.recipe.options
+        for option, value in self.options.items():
+            if option not in known:
+                hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
+                raise UsageError(f"reranker {self.name} has no option {option!r}{hint}")
+            refuse_misfit(f"reranker {self.name}: {option}", known[option], value)
+
+    @property
+    def recipe(self) -> Recipe:
+        """What is registered."""
+        return RERANKERS[spelled(self.name)]
+
+    @property
+    def argument(self) -> str:
+        """What follows the colon."""
+        return self.name.partition(":")[2]
+
+    def absent(self, setting: Setting) -> str:
+        """Why it cannot be used here; "" when it can."""
+        return self.recipe.absent(self.argument, setting)
+
+    def opened(self, setting: Setting) -> Reranker:
+        """The reranker, ready for the first query."""
+        arguments = (self.argument,) if self.argument else ()
+        return self.recipe.open(setting, *arguments, **self.options)
+
+
+def refuse_misfit(what: str, kind: Any, value: Any) -> None:
+    """Raise unless the value has the type, and lies in the range its annotation names."""
+    from pydantic import ValidationError
+
+    try:
+        adapter(kind).validate_json(json.dumps([value]))
+    except ValidationError:
+        raise UsageError(f"{what}: {complaint(kind, value)}") from None
+    for word in get_args(kind):
+        if word in RANGES and not RANGES[word](value):
+            raise UsageError(f"{what} is {value!r}; a number {word} is needed")
+
+
+def scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
+    """What the reranker says of each document, checked: one finite number each."""
+    said = reranker(query, documents)
+    try:
+        found = np.asarray(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RunError(
+            f"{name}: gave {type(said).__name__} for {len(documents)} documents; numbers are needed"
+        ) from None
+    if found.shape != (len(documents),):
+        raise RunError(f"{name}: gave scores of shape {found.shape} for {len(documents)} documents; one each is needed")
+    if not (np.abs(found) <= LARGEST).all():  # NaN fails too
+        wrong = float(found[int(np.argmin(np.abs(found) <= LARGEST))])
+        raise RunError(f"{name}: gave the score {wrong}; a finite number is needed")
+    return found.copy()

@@ -1,0 +1,109 @@
+"""What plug-ins of strangers do wrong is one line that names them: features and encoders, in a run like any other."""
+
+from pathlib import Path
+
+import pytest
+
+from ltr.encoders import ENCODERS
+from ltr.errors import UsageError
+from ltr.features import FEATURES
+from ltr.plugins import load_code
+from tests.made import tool_rows, written
+
+FEATURE = """
+import numpy as np
+from ltr import feature
+def fit(groups, context):
+    return {state}
+@feature("{name}", "{family}", fit=fit)
+def column(candidates, state, context):
+    return {value}
+"""
+ENCODER = """
+import numpy as np
+from ltr.encoders import ENCODERS, Dense
+class Stranger:
+    name, revision, state = "stranger", "1", {{}}
+    @classmethod
+    def is_installed(cls):
+        return True
+    @classmethod
+    def fitted(cls, texts):
+        return {made}
+    def identity(self, role):
+        return None
+    def encode(self, texts, role):
+        return {rows}
+ENCODERS.add("stranger", Stranger)
+"""
+GOOD = {"name": "tool.own", "family": "rel", "state": "{}", "value": "np.zeros(len(candidates.names))"}
+SOUND = {"made": "cls()", "rows": "Dense(np.ones((len(texts), 2)))"}
+
+
+@pytest.fixture
+def own(cli):
+    """Runs with a plug-in of a file."""
+    written("s.jsonl", tool_rows(range(25)))
+
+    def trained(code, *arguments):
+        Path("own.py").write_text(code, encoding="utf-8")
+        exit_code = cli.run("train", "s.jsonl", "-o", "run", "-q", "--code", "own.py", *arguments)
+        return exit_code, cli.err
+
+    yield trained
+    FEATURES._own.pop("tool.own", None)
+    ENCODERS._own.pop("stranger", None)
+
+
+@pytest.mark.parametrize(
+    "change, code, told",
+    [
+        ({"value": "1 / 0"}, 1, "own.py:8: the feature tool.own failed: ZeroDivisionError: division by zero"),
+        ({"state": "groups.nothing"}, 1, "own.py:5: the feature tool.own failed: AttributeError: "),
+        ({"value": "[1.0]"}, 3, "the feature tool.own did not give one finite number for each of "),
+        ({"value": "np.array(['a'] * len(candidates.names))"}, 3, "the feature tool.own did not give one finite "),
+        ({"value": "np.zeros(len(candidates.names), dtype=complex)"}, 3, "the feature tool.own did not give one "),
+        ({"state": "{'a': {'b': object()}}"}, 3, "the feature tool.own: its fit gave object at state.a.b; a dict of"),
+        ({"state": "{'a': (1, 2)}"}, 3, "the feature tool.own: its fit gave tuple at state.a; "),
+        ({"state": "{'a': float('nan')}"}, 3, "the feature tool.own: its fit gave float at state.a; "),
+        ({"state": "{'a': [np.ones(2)]}"}, 3, "the feature tool.own: its fit gave an array of float64 at state.a[0]; "),
+        ({"state": "{'a': np.array(['x'])}"}, 3, "the feature tool.own: its fit gave an array of <U1 at state.a; "),
+        ({"state": "{1: 2}"}, 3, "the feature tool.own: its fit gave dict at state; "),
+        ({"name": "own"}, 2, "own.py:6: cannot be loaded: feature 'own': a name such as tool.own or graph.own"),
+        ({"family": "relevance"}, 2, "own.py:6: cannot be loaded: feature tool.own: family 'relevance'; one of rel, "),
+    ],
+)
+def test_a_feature_that_fails_is_named(own, change, code, told):
+    exit_code, err = own(FEATURE.format(**GOOD | change), "--set", "features=[tool.rel, tool.own]")
+    assert exit_code == code
+    assert err.startswith(f"error: {told}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", ["np.arange(len(candidates.names))", "candidates.names > 2"])
+def test_a_feature_may_give_any_numbers(own, value):
+    assert own(FEATURE.format(**GOOD | {"value": value}), "--set", "features=[tool.rel, tool.own]") == (0, "")
+
+
+@pytest.mark.parametrize(
+    "change, code, told",
+    [
+        ({"made": "1 / 0"}, 1, "own.py:11: the encoder stranger failed: ZeroDivisionError: division by zero"),
+        ({"rows": "1 / 0"}, 1, "own.py:15: the encoder stranger failed: ZeroDivisionError: division by zero"),
+        ({"rows": "None"}, 3, "the encoder stranger did not give a row of finite numbers for each of "),
+        ({"rows": "np.ones((len(texts), 2))"}, 3, "the encoder stranger did not give a row of finite numbers for"),
+        ({"rows": "Dense(np.ones((len(texts) + 1, 2)))"}, 3, "the encoder stranger did not give a row of finite"),
+        ({"rows": "Dense(np.full((len(texts), 2), np.nan))"}, 3, "the encoder stranger did not give a row of finite"),
+    ],
+)
+def test_an_encoder_that_fails_is_named(own, change, code, told):
+    exit_code, err = own(ENCODER.format(**SOUND | change), "--encoder", "stranger")
+    assert exit_code == code
+    assert err.startswith(f"error: {told}")
+    assert err.count("\n") == 1
+
+
+def test_what_is_no_function_is_no_feature(tmp_path):
+    (tmp_path / "own.py").write_text("from ltr import feature\nfeature('tool.own', 'rel')(3)\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r":2: cannot be loaded: feature tool.own: 3 is not a function"):
+        load_code(str(tmp_path / "own.py"))
