@@ -122,7 +122,7 @@ def test_a_bench_says_all_that_it_promises(samples, tmp_path):
     assert not any(each["is_on_front"] for each in found["rerankers"][:2])
     assert sorted(path.name for path in home.iterdir()) == [
         "bench.json", "config.yaml", "cost.tsv", "latency.tsv", "measured", "per_query.jsonl", "quality.tsv",
-        "sampled.jsonl",
+        "report.html", "sampled.jsonl",
     ]  # fmt: skip
     assert len(lines(home / "sampled.jsonl")) == queries
     assert len(lines(home / "per_query.jsonl")) == 4 * queries
@@ -229,15 +229,53 @@ def test_an_interrupted_bench_leaves_no_process_and_no_traceback(number, code_of
     path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [asleep]\n")
     command = [sys.executable, "-m", "ltr", "bench", path, "-o", "out", "--code", code]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "asleep").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for((tmp_path / "asleep").exists)
         running.send_signal(number)
         _, said = running.communicate(timeout=60)
     assert running.returncode == code_of_exit
     assert b"Traceback" not in said
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "asleep").read_text()), 0)
+
+
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open("begun", "w") as file:
+    file.write(str(os.getpid()))
+os.rename("begun", "asleep")
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_ends_for_nothing_ends_with_the_bench(number, samples, tmp_path):
+    (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    arguments = f"{{arguments: ['{sys.executable}', stubborn.py]}}"
+    text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
+    command = [sys.executable, "-m", "ltr", "bench", written(tmp_path, text), "-o", "out", "--allow-command"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
+        wait_for((tmp_path / "asleep").exists)
+        running.send_signal(number)
+        running.wait(60)
+        program = int((tmp_path / "asleep").read_text())
+        wait_for(lambda: not is_alive(program))
+    assert not is_alive(program)
+
+
+def wait_for(what):
+    deadline = time.monotonic() + 60
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_another_reranker_joins_and_other_options_are_measured_again(samples, tmp_path):

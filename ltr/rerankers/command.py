@@ -22,7 +22,7 @@ from ltr.rerankers.registry import Reranker, Setting, reranker
 
 LONGEST_ANSWER = 16 << 20
 LONGEST_COMPLAINT = 200  # of what the program wrote on stderr
-PATIENCE = 5.0  # seconds a program has to end by itself
+PATIENCE = 2.0  # seconds a program has to end by itself; less than a process of a bench has itself
 
 
 def absent(argument: str, setting: Setting) -> str:
