@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import IO, Any
 
 import msgspec
@@ -21,6 +20,7 @@ from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
 LONGEST_ANSWER = 16 << 20
+LONGEST_WAIT = 1e6  # seconds; no clock holds every number
 LONGEST_COMPLAINT = 200  # of what the program wrote on stderr
 PATIENCE = 2.0  # seconds a program has to end by itself; less than a process of a bench has itself
 
@@ -52,7 +52,7 @@ class Program:
     """A running program. Whatever it does wrong is one RunError, and ends it."""
 
     def __init__(self, arguments: Sequence[str], timeout: float) -> None:
-        self.arguments, self.timeout = tuple(arguments), timeout
+        self.arguments, self.timeout = tuple(arguments), min(timeout, LONGEST_WAIT)
         self._asked = 0
         self._answers: queue.Queue[bytes] = queue.Queue(maxsize=1)  # one that talks unasked waits, and fills no memory
         self._questions: queue.Queue[bytes] = queue.Queue()
@@ -62,7 +62,7 @@ class Program:
     @property
     def revision(self) -> str:
         """The files among the arguments, by content; what else the program reads is its own affair."""
-        files = [each for each in self.arguments if Path(each).is_file()]
+        files = [each for each in self.arguments if os.path.isfile(each)]  # noqa: PTH113 - code may be too long a name
         return " ".join(digest(each).sha256[:16] for each in files)
 
     def __call__(self, query: str, documents: Documents) -> list[float]:
