@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
@@ -62,7 +63,7 @@ class Program:
     @property
     def revision(self) -> str:
         """The files among the arguments, by content; what else the program reads is its own affair."""
-        files = [each for each in self.arguments if os.path.isfile(each)]  # noqa: PTH113 - code may be too long a name
+        files = [each for each in self.arguments if _is_file(each)]
         return " ".join(digest(each).sha256[:16] for each in files)
 
     def __call__(self, query: str, documents: Documents) -> list[float]:
@@ -149,6 +150,13 @@ class Program:
         with stderr:
             while heard := stderr.read1(1 << 16):  # type: ignore[attr-defined]
                 self._complaint = (self._complaint + heard)[-4 * LONGEST_COMPLAINT :]
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except OSError:  # code, say, which is too long for a name
+        return False
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
