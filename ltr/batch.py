@@ -13,7 +13,7 @@ from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
 from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
-from ltr.files import AnyPath, inside, write_text
+from ltr.files import STDIN, AnyPath, inside, write_text
 from ltr.groups import Candidates
 from ltr.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
 from ltr.metrics import MRR, TOP1, TOP3, named
@@ -21,6 +21,7 @@ from ltr.plugins import load_code
 from ltr.report import batch_page
 from ltr.resuming import Digests, is_finished, task_of
 from ltr.runs import run_and_save
+from ltr.sources import source_names
 from ltr.sweeps import Point
 from ltr.train.config import OnEpoch, ignore
 from ltr.workers import work
@@ -64,6 +65,14 @@ def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned
     """Where each run is kept: a directory of root named after it."""
     each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
     homes = [inside(root, point.config.name) for point in each]
+    refuse_homes(homes)
+    if len(each) > 1:
+        refuse_stdin([point.config for point in each])
+    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+
+
+def refuse_homes(homes: Sequence[Path]) -> None:
+    """Raise for a directory that two runs would have, or a run and the leaderboard."""
     alike = [str(home).casefold() for home in homes]  # some disks know no capitals
     if len(set(alike)) < len(alike):
         twice = next(home for home, name in zip(homes, alike, strict=True) if alike.count(name) > 1)
@@ -71,7 +80,13 @@ def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned
     for home in homes:
         if home.name.casefold() in BOARD:
             raise UsageError(f"{home}: the leaderboard is kept there; give the config another name")
-    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+
+
+def refuse_stdin(configs: Sequence[RunConfig]) -> None:
+    """Raise for data that only one of several runs could read, and no process of the jobs."""
+    for config in configs:
+        if any(STDIN in ((names,) if isinstance(names, str) else names) for names in source_names(config.data)):
+            raise UsageError(f"{config.name}: reads stdin, which several runs cannot; name a file")
 
 
 def run_batch(

@@ -158,6 +158,11 @@ def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
         made(sweep, tmp_path / "runs")
 
 
+def test_several_runs_cannot_read_stdin(sweep, tmp_path):
+    with pytest.raises(UsageError, match="reads stdin, which several runs cannot; name a file"):
+        planned(load_sweep(sweep, ['data.test="-"']), tmp_path)
+
+
 @pytest.mark.parametrize("name", ["leaderboard.json", "Leaderboard.TSV", "report.html"])
 def test_a_run_is_not_kept_where_the_leaderboard_will_be(name, tmp_path):
     with pytest.raises(UsageError, match="the leaderboard is kept there; give the config another name"):
