@@ -10,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-from ltr.batch import run_and_save
 from ltr.bench import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
 from ltr.bench.measuring import Task, measure
 from ltr.config import DataConfig, RunConfig
@@ -19,6 +18,7 @@ from ltr.groups import read_groups
 from ltr.metrics import evaluate
 from ltr.ranking import rank
 from ltr.rerankers import Choice, Setting, collection, offers
+from ltr.runs import run_and_save
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.batch import run_and_save
 from ltr.catalogues import ToolText
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
@@ -21,6 +20,7 @@ from ltr.pipeline import evaluate_router
 from ltr.rerankers import RERANKERS, Choice, Documents, Setting, collection, offers, reranker, scores, spelled, truth
 from ltr.rerankers.documents import texts_of
 from ltr.rerankers.lexical import Bm25
+from ltr.runs import run_and_save
 from tests.builders import graph_lines, tool_lines, write_lines
 
 ANSWERING = """
