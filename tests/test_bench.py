@@ -198,7 +198,7 @@ def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_pat
     assert [each["name"] for each in found["rerankers"]] == ["bm25", "shortest"]
     assert found["failed"] == [
         {"name": "broken", "why": "ValueError: no such luck"},
-        {"name": "gone", "why": "its process died: out of memory, or a fault in a library"},
+        {"name": "gone", "why": "its process ended with 3: too little memory, or killed"},
     ]
     assert [each["name"] for each in found["left_out"]] == ["model:nowhere", "command"]
     assert "nowhere: no such run" in found["left_out"][0]["why"]
