@@ -15,7 +15,7 @@ from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.files import AnyPath, inside, write_text
 from ltr.groups import Candidates
-from ltr.leaderboard import Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
+from ltr.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
 from ltr.metrics import MRR, TOP1, TOP3, named
 from ltr.plugins import load_code
 from ltr.report import batch_page
@@ -47,6 +47,7 @@ class Ended:
 
 
 OnEnd = Callable[[Ended], object]
+BOARD = (*BOARDS, REPORT)  # what lies beside the runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,9 @@ def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned
     if len(set(alike)) < len(alike):
         twice = next(home for home, name in zip(homes, alike, strict=True) if alike.count(name) > 1)
         raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
+    for home in homes:
+        if home.name.casefold() in BOARD:
+            raise UsageError(f"{home}: the leaderboard is kept there; give the config another name")
     return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
 
 

@@ -17,6 +17,7 @@ from ltr.files import AnyPath, safe_name
 SWEEP, COUNT = "sweep", "sweep_count"
 OWN = ("name", SWEEP, COUNT)  # keys that are no setting of a run
 MOST_RUNS = 1_000
+MOST_VALUES = 1_000  # of one key; beyond, looking for what stands twice takes long
 MOST_COMBINATIONS = 10**15
 
 
@@ -107,6 +108,9 @@ def _axis_mistakes(axis: Axis, before: Sequence[Axis]) -> Iterator[Problem]:
         yield Problem(axis.places[0], name, "cannot be swept; a path such as train.l2 is needed")
     if not axis.values:
         yield Problem(axis.places[0], name, "a list of values is needed, such as [0.01, 0.1]")
+    if len(axis.values) > MOST_VALUES:
+        yield Problem(axis.places[0], name, f"{len(axis.values):,} values; at most {MOST_VALUES:,} are possible")
+        return
     for index, value in enumerate(axis.values):
         if any(_same(value, other) for other in axis.values[:index]):
             yield Problem(axis.places[index], name, f"{shown(value)} stands twice")

@@ -168,10 +168,15 @@ def _tried(call: Callable[[Any], Any], shard: Any) -> tuple[bool, Any]:
 
 
 def _end_with_parent() -> None:
-    """Stop at once when the parent is gone, however it went: nobody else may find this process still writing."""
+    """Stop at once when the parent is gone, however it went: nobody else may find this process still writing.
+
+    It stops as at a SIGTERM, so that what it has started itself, such as a program that ranks, ends with it.
+    """
     parent = parent_process()
     if parent is not None:
         parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
         os._exit(1)
 
 

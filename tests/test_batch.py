@@ -158,6 +158,12 @@ def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
         made(sweep, tmp_path / "runs")
 
 
+@pytest.mark.parametrize("name", ["leaderboard.json", "Leaderboard.TSV", "report.html"])
+def test_a_run_is_not_kept_where_the_leaderboard_will_be(name, tmp_path):
+    with pytest.raises(UsageError, match="the leaderboard is kept there; give the config another name"):
+        planned([RunConfig(name=name)], tmp_path)
+
+
 # ---- the command line
 
 

@@ -229,15 +229,53 @@ def test_an_interrupted_bench_leaves_no_process_and_no_traceback(number, code_of
     path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [asleep]\n")
     command = [sys.executable, "-m", "ltr", "bench", path, "-o", "out", "--code", code]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "asleep").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for((tmp_path / "asleep").exists)
         running.send_signal(number)
         _, said = running.communicate(timeout=60)
     assert running.returncode == code_of_exit
     assert b"Traceback" not in said
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "asleep").read_text()), 0)
+
+
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open("begun", "w") as file:
+    file.write(str(os.getpid()))
+os.rename("begun", "asleep")
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_ends_for_nothing_ends_with_the_bench(number, samples, tmp_path):
+    (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    arguments = f"{{arguments: ['{sys.executable}', stubborn.py]}}"
+    text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
+    command = [sys.executable, "-m", "ltr", "bench", written(tmp_path, text), "-o", "out", "--allow-command"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
+        wait_for((tmp_path / "asleep").exists)
+        running.send_signal(number)
+        running.wait(60)
+        program = int((tmp_path / "asleep").read_text())
+        wait_for(lambda: not is_alive(program))
+    assert not is_alive(program)
+
+
+def wait_for(what):
+    deadline = time.monotonic() + 60
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_another_reranker_joins_and_other_options_are_measured_again(samples, tmp_path):
@@ -290,6 +328,62 @@ def test_a_damaged_measurement_is_named(samples, tmp_path):
     kept.write_bytes(b"{")
     bench = run_bench(config(samples, "random"), home, resume=True)
     assert "not a measurement" in bench.failed[0].why
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scores": {}},
+        {"scores": {str(place): [1.0] for place in range(TRACES * GROUPS)}},
+        {"timed": []},
+        {"timed": [999] * TRACES * GROUPS},
+        {"latencies_ms": []},
+        {"latencies_ms": [-1.0] * TRACES * GROUPS},
+    ],
+)
+def test_a_measurement_of_other_queries_is_named(changes, samples, tmp_path):
+    home = tmp_path / "out"
+    run_bench(config(samples, "random"), home)
+    kept = next(path for path in (home / "measured").glob("*.json") if path.name != "task.json")
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | changes))
+    bench = run_bench(config(samples, "random"), home, resume=True)
+    assert "not a measurement of these queries; remove it to measure again" in bench.failed[0].why
+
+
+def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
+    run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
+    others = ({**line, "trace_id": f"other{line['trace_id']}"} for line in tool_lines(traces=TRACES, groups=GROUPS))
+    elsewhere = write_lines(tmp_path / "others.jsonl", others)
+    entry = Entry(name=f"model:{tmp_path / 'run'}", label="mine")
+    for path, told in (
+        (samples, [f"mine: {TRACES} of {TRACES} traces that were compared are among those the model was trained on"]),
+        (elsewhere, []),
+    ):
+        found = run_bench(config(path, entry, "random"), tmp_path / f"out-{path.name}")
+        assert [warning for warning in found.warnings if "trained" in warning] == told
+        assert document(tmp_path / f"out-{path.name}")["warnings"] == found.warnings
+
+
+def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
+    other = write_lines(
+        tmp_path / "o.jsonl", ({**line, "label": 1} for line in tool_lines(traces=TRACES, groups=GROUPS))
+    )
+    run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
+    names = ("bm25", "hash", "random", f"model:{tmp_path / 'run'}")
+    ours, theirs = (run_bench(config(path, *names), tmp_path / f"out-{path.name}") for path in (samples, other))
+    assert [each.scores for each in ours.measurements] == [each.scores for each in theirs.measurements]
+
+
+def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
+    from ltr.files import held
+
+    with held(tmp_path / "out"), pytest.raises(UsageError, match="another process"):
+        run_bench(config(samples, "random"), tmp_path / "out")
+
+
+def test_what_would_end_a_cell_or_move_a_terminal_is_written_out(samples, tmp_path):
+    run_bench(config(samples, Entry(name="random", label="a\tb\u202e")), tmp_path / "out")
+    assert (tmp_path / "out" / "cost.tsv").read_text().splitlines()[1].split("\t")[0] == "a\\tb\\u202e"
 
 
 def test_the_kept_config_gives_the_same_bench_from_elsewhere(samples, tmp_path):
@@ -362,6 +456,10 @@ def test_a_config_says_all_that_is_wrong_with_it_and_where(tmp_path):
         ("rerankers: [random]\n", "data.samples: is missing"),
         ("data: {samples: s.jsonl}\n", "rerankers: is empty"),
         ("data: {samples: s.jsonl}\nrerankers: [random]\nsample: 0\n", "sample: is 0; at least 1 is needed"),
+        (
+            "data: {samples: s.jsonl}\nrerankers: [{name: random, price_per_query: 1e300}]\n",
+            r"price_per_query: 1e\+300 is above 1e\+15",
+        ),
         ("data: {samples: s.jsonl}\nrerankers: [random]\nwarm_up: 0\n", "warm_up: is 0; at least 1 is needed"),
     ],
 )
@@ -374,6 +472,20 @@ def test_data_without_a_right_candidate_cannot_be_measured(tmp_path):
     path = write_lines(tmp_path / "s.jsonl", ({**line, "label": 0} for line in tool_lines()))
     with pytest.raises(DataError, match="no candidate has a label of 1 or more"):
         run_bench(config(path, "random"), tmp_path / "out")
+
+
+def test_a_sample_without_a_right_candidate_cannot_be_measured(tmp_path):
+    rows = ({**line, "label": line["label"] * (line["trace_id"] == "t0")} for line in tool_lines(traces=50))
+    path = write_lines(tmp_path / "s.jsonl", rows)
+    with pytest.raises(DataError, match="no candidate of the queries that were drawn has a label of 1 or more"):
+        run_bench(config(path, "random", sample=1), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sample_greater_than_the_data_is_all_of_them_and_told(samples, tmp_path):
+    found = run_bench(config(samples, "random", sample=1000), tmp_path / "out")
+    assert found.warnings[0] == "sample asks for 1,000 queries; all 30 of the data were asked"
+    assert found.document()["sampled"] is False
 
 
 def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_path):

@@ -71,6 +71,8 @@ def test_balance_is_quality_over_weighted_seconds_and_undefined_for_zero():
     assert balance(0.9, 300.0, 2.0) == pytest.approx(0.9 / (0.3 * 2))
     assert balance(0.9, 0.0, 2.0) is None
     assert balance(0.9, 300.0, 0.0) is None
+    assert balance(0.9, 300.0, 5e-324) is None
+    assert balance(0.9, 300.0, 1e-310) is None
 
 
 def test_the_front_holds_whoever_nobody_beats():

@@ -52,6 +52,11 @@ def test_nothing_is_started_before_the_first_query_and_all_ends_with_close():
     assert process.returncode == 0  # its stdin ended, and so did it
 
 
+def test_arguments_of_any_length_and_any_patience_will_do(running):
+    long = running(READ + GOOD + "\n" + "# no name of a file" * 1000, timeout=1e300)
+    assert (long.revision, long("q", DOCUMENTS)) != ("", [1, 2, 3])
+
+
 BAD = {
     "print('hello', flush=True)": 'answered what is not {"id": 1, "scores": [numbers]}: JSON is malformed',
     "print('[1, 2, 3]', flush=True)": "Expected `object`, got `array`",

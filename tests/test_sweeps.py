@@ -137,6 +137,10 @@ def test_every_value_that_is_wrong_is_told_once_where_it_stands(complaints):
             f"sweep: {{seed: {list(range(50))}, train.init: {list(range(50))}}}\n",
             "ltr.yaml:1:1: sweep: 2,500 runs; at most 1,000 are possible, sweep_count draws some of them",
         ),
+        (
+            f"sweep: {{seed: {list(range(1001))}}}\nsweep_count: 2\n",
+            "ltr.yaml:1:16: sweep.seed: 1,001 values; at most 1,000 are possible",
+        ),
         ("sweep: {seed.x: [1]}\n", "ltr.yaml:1:18: seed: a mapping is not an integer"),
     ],
 )

@@ -16,6 +16,7 @@ from ltr.rerankers import Choice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
+DEAREST = 1e15  # a price from which sums lose their cents
 Move = Callable[[str, Address], str]  # of a path, and where in the config it stands
 
 
@@ -48,7 +49,9 @@ class Entry:
 
     def __post_init__(self) -> None:
         prices = {"price_per_document": self.price_per_document, "price_per_query": self.price_per_query}
-        wrong = [f"{key} {price} is below 0" for key, price in prices.items() if price is not None and price < 0]
+        told = [(key, price) for key, price in prices.items() if price is not None]
+        wrong = [f"{key} {price} is below 0" for key, price in told if price < 0]
+        wrong += [f"{key} {price:g} is above {DEAREST:g}" for key, price in told if price > DEAREST]
         if self.label is not None and not self.label.strip():
             wrong.append("label is blank")
         if wrong:

@@ -1,5 +1,6 @@
 """The bench's own arithmetic: latency, throughput, cost, balance, front."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -77,13 +78,14 @@ def cost(queries: int, documents: int, per_query: float | None, per_document: fl
 
 
 def balance(quality: float, mean_ms: float, cost_weight: float) -> float | None:
-    """quality / (mean latency in seconds * cost_weight); None where that divides by zero.
+    """quality / (mean latency in seconds * cost_weight); None where that divides by zero, or by next to it.
 
     >>> balance(0.75, 500.0, 3.0), balance(0.75, 500.0, 0.0)
     (0.5, None)
     """
     weighted = mean_ms / 1000 * cost_weight
-    return quality / weighted if weighted else None
+    found = quality / weighted if weighted else math.inf
+    return found if math.isfinite(found) else None
 
 
 def is_on_front(points: Sequence[Point | None]) -> list[bool]:

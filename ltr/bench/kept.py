@@ -10,7 +10,7 @@ import msgspec
 
 from ltr.artifacts import REPORT, refuse_other_task, refuse_unwritable
 from ltr.artifacts.checkpoints import TEMPORARY
-from ltr.bench.measuring import Measurement
+from ltr.bench.measuring import Measurement, Task
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files import AnyPath, make_directory, read_bytes, reason, remove, write_bytes
 
@@ -69,15 +69,18 @@ def key_of(task: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode([task, identity], order="sorted")).hexdigest()[:32]
 
 
-def read_measurement(home: Path, key: str) -> Measurement | None:
-    """What was measured under the key; None where nothing was."""
+def read_measurement(home: Path, key: str, task: Task) -> Measurement | None:
+    """What was measured under the key, which must answer the task; None where nothing was."""
     path = home / MEASURED / f"{key}.json"
     if not path.exists():
         return None
     try:
-        return msgspec.json.decode(read_bytes(path, limit=LARGEST), type=Measurement)
+        found = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=Measurement)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FileError(str(path), f"not a measurement: {error}; remove it to measure again") from error
+    if not found.answers(task):
+        raise FileError(str(path), "not a measurement of these queries; remove it to measure again")
+    return found
 
 
 def write_measurement(home: Path, key: str, measurement: Measurement) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ltr.groups import Groups
 from ltr.plugins import load_code
@@ -39,6 +40,16 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     timed: list[int]  # places of the queries whose latencies follow, all of them once, then all again
     latencies_ms: list[float]
     scores: dict[int, list[float]]  # of each query that was asked, by its place
+
+    def answers(self, task: Task) -> bool:
+        """Whether it has a score for every document of all queries, and every time that the task asks for."""
+        sizes = dict(enumerate(np.diff(task.groups.offsets).tolist()))
+        return (
+            {place: len(found) for place, found in self.scores.items()} == sizes
+            and self.timed == list(task.timed)
+            and len(self.latencies_ms) == len(task.timed) * task.repeats
+            and min(self.latencies_ms) >= 0
+        )
 
 
 def measured(task: Task) -> Measurement:

@@ -17,7 +17,7 @@ from ltr.bench.verdict import Bench, Missing, verdict
 from ltr.bench.writing import write_bench
 from ltr.catalogues import read_graphs, read_tools
 from ltr.errors import DataError, DiskError
-from ltr.files import AnyPath
+from ltr.files import AnyPath, held
 from ltr.groups import Candidates, Groups, read_groups, select
 from ltr.plugins import OURS
 from ltr.rerankers import RERANKERS, Choice, Setting, collection, truth
@@ -73,39 +73,43 @@ def run_bench(
     same. A reranker that cannot be used here is left out, one that fails leaves the others alone; both are named.
     """
     refuse_taken(Path(out), may_go_on=overwrite or resume)
-    groups, allowed = read(config), allowed or Allowed()
-    drawn, timed = draw(config, len(groups.offsets) - 1)
-    task = task_of(config, groups.candidates, Path(out))
-    stand = Stand(
-        config=config,
-        asked=select(groups, drawn),
-        timed=timed,
-        setting=Setting(
-            collection=collection(groups.candidates),
-            seed=config.seed,
-            allow_command=allowed.command,
-            allow_download=allowed.download,
-        ),
-        allowed=allowed,
-        task=task,
-        home=claim(out, task, overwrite=overwrite, resume=resume),
-        tell=tell,
-    )
-    outcomes = [(entry, outcome(stand, entry)) for entry in config.entries]
-    bench = verdict(config, stand.asked, outcomes, queries_in_data=len(groups.offsets) - 1)
-    write_bench(bench, stand.home)
+    groups = read(config)
+    with held(out):
+        task = task_of(config, groups.candidates, Path(out))
+        stand = stood(config, groups, allowed or Allowed(), task=task, home=Path(out), tell=tell)
+        claim(out, task, overwrite=overwrite, resume=resume)
+        outcomes = [(entry, outcome(stand, entry)) for entry in config.entries]
+        bench = verdict(config, stand.asked, outcomes, queries_in_data=len(groups.offsets) - 1)
+        write_bench(bench, stand.home)
     return bench
 
 
+def stood(
+    config: BenchConfig, groups: Groups, allowed: Allowed, *, task: Mapping[str, Any], home: Path, tell: Tell
+) -> Stand:
+    """What the rerankers share; at least one query must have a right candidate, or there is nothing to measure."""
+    drawn, timed = draw(config, len(groups.offsets) - 1)
+    asked = select(groups, drawn)
+    if not (asked.labels >= config.rel_threshold).any():
+        of = "" if config.sample is None else " of the queries that were drawn"
+        raise DataError(f"no candidate{of} has a label of {config.rel_threshold:g} or more, so none is right")
+    setting = Setting(
+        collection=collection(groups.candidates),
+        seed=config.seed,
+        allow_command=allowed.command,
+        allow_download=allowed.download,
+    )
+    return Stand(
+        config=config, asked=asked, timed=timed, setting=setting, allowed=allowed, task=task, home=home, tell=tell
+    )
+
+
 def read(config: BenchConfig) -> Groups:
-    """The groups of the data; at least one must have a right candidate, or there is nothing to measure."""
+    """The groups of the data."""
     data = config.data
     tools = read_tools(data.tools) if data.tools else None
     graphs = read_graphs(data.graphs) if data.graphs else None
-    groups = read_groups(data.samples, tools=tools, graphs=graphs)
-    if not (groups.labels >= config.rel_threshold).any():
-        raise DataError(f"no candidate has a label of {config.rel_threshold:g} or more, so none is right")
-    return groups
+    return read_groups(data.samples, tools=tools, graphs=graphs)
 
 
 def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
@@ -162,7 +166,7 @@ def _missed(stand: Stand, missing: Missing) -> Missing:
 def _measurement(stand: Stand, entry: Entry, choice: Choice) -> Measurement:
     task = _task(stand, choice)
     key = key_of(stand.task, _identity(task))
-    kept = read_measurement(stand.home, key)
+    kept = read_measurement(stand.home, key, task)
     if kept is not None:
         stand.tell(Event(entry.called, "kept"))
         return kept

@@ -1,20 +1,24 @@
 """What a bench came to: every figure, what is missing, and what to choose."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ltr.artifacts import load_router
 from ltr.bench.config import DECIDING, BenchConfig, Entry
 from ltr.bench.judging import Comparison, Conclusions, Row, comparisons, conclusions, judged, row, with_front
 from ltr.bench.measuring import Measurement
-from ltr.groups import Groups
+from ltr.doubts import learned_from
+from ltr.groups import Candidates, Groups
 from ltr.measured import Measured
 from ltr.records import METRICS_VERSION
+from ltr.rerankers import spelled
 from ltr.significance import PERMUTATIONS
 from ltr.statistics import LEVEL, RESAMPLES
 
 FORMAT = "ltr-bench/1"
 FEWEST_QUERIES = 100
+TRAINED = "model:RUN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +116,27 @@ def verdict(
         missing=[found for _, found in outcomes if isinstance(found, Missing)],
         comparisons=comparisons(rows, measured, config.seed),
         conclusions=conclusions(rows),
-        warnings=list(_warnings(groups, rows)),
+        warnings=[
+            *_known_by_heart([entry for entry, _ in pairs], groups.candidates),
+            *_too_few(config.sample, len(groups.offsets) - 1, rows),
+        ],
     )
 
 
-def _warnings(groups: Groups, rows: Sequence[Row]) -> list[str]:
-    queries = len(groups.offsets) - 1
-    said = [f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"]
-    told = said if queries < FEWEST_QUERIES else []
+def _known_by_heart(entries: Sequence[Entry], candidates: Candidates) -> Iterator[str]:
+    """Which trained runs are measured on what they learned from."""
+    for entry in entries:
+        if spelled(entry.name) == TRAINED:
+            router = load_router(entry.name.partition(":")[2])
+            yield from (f"{entry.called}: {doubt}" for doubt in learned_from(router, candidates))
+
+
+def _too_few(sample: int | None, queries: int, rows: Sequence[Row]) -> Iterator[str]:
+    """Where there are fewer queries, or fewer times, than were asked for or than can tell much."""
+    if sample is not None and sample > queries:
+        yield f"sample asks for {sample:,} queries; all {queries:,} of the data were asked"
+    if queries < FEWEST_QUERIES:
+        yield f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"
     if rows and rows[0].latency.too_few:
         few, n = ", ".join(rows[0].latency.too_few), rows[0].latency.n
-        told = [*told, f"{few} of {n} times are guesses from the slowest"]
-    return told
+        yield f"{few} of {n} times are guesses from the slowest"

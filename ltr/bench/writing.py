@@ -8,9 +8,10 @@ import msgspec
 
 from ltr.artifacts import REPORT
 from ltr.bench.config import relocated, render
+from ltr.bench.judging import Row
 from ltr.bench.kept import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
 from ltr.bench.verdict import Bench
-from ltr.files import encode_lines, write_bytes, write_lines, write_text
+from ltr.files import cell, encode_lines, write_bytes, write_lines, write_text
 from ltr.records import lines
 from ltr.report import bench_page
 
@@ -22,7 +23,7 @@ def write_bench(bench: Bench, home: Path) -> None:
     write_lines(home / PER_QUERY, encode_lines(per_query(bench)))
     for name, file in TABLES.items():
         rows = tables(bench)[name]
-        write_lines(home / file, ("\t".join(map(_cell, row)).encode() for row in rows))
+        write_lines(home / file, ("\t".join(map(cell, row)).encode() for row in rows))
     document = msgspec.json.encode(bench.document())
     write_text(home / REPORT, bench_page(home, document))
     write_bytes(home / BENCH, msgspec.json.format(document, indent=2) + b"\n")
@@ -48,39 +49,39 @@ def per_query(bench: Bench) -> Iterator[dict[str, Any]]:
 
 def tables(bench: Bench) -> dict[str, list[list[Any]]]:
     """Quality, latency and cost, a row a reranker under one of headers."""
+    return {"quality": _quality(bench), "latency": _latency(bench.rows), "cost": _cost(bench.rows)}
+
+
+def _quality(bench: Bench) -> list[list[Any]]:
     metrics = bench.config.metrics
-    quality = [
-        [each.name, *(value for name in metrics for value in _interval(each.quality[name]))] for each in bench.rows
-    ]
     heads = [f"{name}{end}" for name in metrics for end in ("", ".low", ".high")]
+    rows = [[each.name, *(value for name in metrics for value in _interval(each.quality[name]))] for each in bench.rows]
+    return [["reranker", *heads], *rows]
+
+
+def _latency(rows: Sequence[Row]) -> list[list[Any]]:
     times = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n")
     rest = ("cold_start_ms", "documents_per_second", "peak_memory_mb")
-    latency = [
+    found = [
         [each.name, *(getattr(each.latency, key) for key in times), *(getattr(each, key) for key in rest)]
-        for each in bench.rows
+        for each in rows
     ]
+    return [["reranker", *times, *rest], *found]
+
+
+def _cost(rows: Sequence[Row]) -> list[list[Any]]:
     prices = ("total", "per_query", "per_document")
-    cost = [
+    found = [
         [
             each.name,
             *(getattr(each.cost, key, None) for key in prices),
             each.balance,
             "yes" if each.is_on_front else "no",
         ]
-        for each in bench.rows
+        for each in rows
     ]
-    return {
-        "quality": [["reranker", *heads], *quality],
-        "latency": [["reranker", *times, *rest], *latency],
-        "cost": [["reranker", *prices, "balance", "is_on_front"], *cost],
-    }
+    return [["reranker", *prices, "balance", "is_on_front"], *found]
 
 
 def _interval(quality: Any) -> Sequence[float]:
     return quality.mean, quality.low, quality.high
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).translate({9: " ", 10: " ", 13: " "})

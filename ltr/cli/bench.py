@@ -55,9 +55,14 @@ def bench(
     show(found, chosen_format(shown))
     if not quiet:
         note(f"kept {visible(home.as_posix())}/")
+    refuse_failed(found)
+
+
+def refuse_failed(found: "Bench") -> None:
+    """Raise for the rerankers that went wrong, once all is kept and shown."""
     if found.failed:
         names = ", ".join(each.name for each in found.failed)
-        raise RunError(f"{len(found.failed)} of {len(wanted.entries)} rerankers failed: {names}")
+        raise RunError(f"{len(found.failed)} of {len(found.config.entries)} rerankers failed: {names}")
 
 
 def told(event: "Event", *, quiet: bool) -> None:

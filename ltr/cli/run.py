@@ -53,10 +53,7 @@ def run(
     from ltr.batch import BatchOptions, planned, run_batch
 
     run_code(code)
-    if not configs and not Path(HERE).exists():
-        raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
-    points = [point for name in configs or [HERE] for point in swept(name, sets, seed=seed)]
-    plan = planned(points, out)
+    plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
     options = BatchOptions(overwrite=overwrite, resume=resume, jobs=jobs, code=tuple(code or ()))
     if dry_run:
         show_plan(plan, options)
@@ -76,6 +73,13 @@ def run(
         show(board, chosen_format(shown))
     if failed is not None:
         raise typer.Exit(exit_code(failed))
+
+
+def named(configs: list[str] | None) -> list[str]:
+    """The configs, or the one that lies here."""
+    if not configs and not Path(HERE).exists():
+        raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
+    return configs or [HERE]
 
 
 def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:

@@ -20,6 +20,7 @@ from ltr.files.reading import (
 from ltr.files.writing import (
     Sink,
     atomic_file,
+    cell,
     drop,
     encode_lines,
     make_directory,
@@ -38,6 +39,7 @@ __all__ = [
     "Sink",
     "atomic_file",
     "cache_directory",
+    "cell",
     "digest",
     "drop",
     "encode_lines",

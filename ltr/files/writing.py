@@ -188,3 +188,13 @@ def _joined(lines: Iterable[bytes]) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"\n".join([*held, b""])
+
+
+def cell(value: object) -> str:
+    """A value between tabs, nothing for None; what would end the cell, or move a terminal, is written out.
+
+    >>> cell("a\\tb"), cell(None)
+    ('a\\\\tb', '')
+    """
+    text = "" if value is None else str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -1,9 +1,10 @@
 """The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
 
 from ltr.leaderboard.rows import Entry, Leaderboard, Row, WinnersTest, leaderboard
-from ltr.leaderboard.text import cells, document, markdown, refuse_foreign, verdict, write_leaderboard
+from ltr.leaderboard.text import BOARDS, cells, document, markdown, refuse_foreign, verdict, write_leaderboard
 
 __all__ = [
+    "BOARDS",
     "Entry",
     "Leaderboard",
     "Row",

@@ -9,13 +9,13 @@ import msgspec
 
 from ltr.artifacts import REPORT
 from ltr.errors import FileError, UsageError
-from ltr.files import AnyPath, make_directory, read_bytes, write_bytes, write_text
+from ltr.files import AnyPath, cell, make_directory, read_bytes, write_bytes, write_text
 from ltr.kept import LARGEST_METRICS
 from ltr.leaderboard.rows import COUNTED, SPLIT, Leaderboard, Row
 from ltr.sweeps import swept
 
 FORMAT = "ltr-leaderboard/1"
-JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
+BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
 
 
 def document(board: Leaderboard) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
     """leaderboard.json, .tsv and .md of the runs in root."""
     home = make_directory(root)
     write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(document(board)), indent=2) + b"\n")
-    write_text(home / TSV, "".join("\t".join(map(_cell, row)) + "\n" for row in cells(board)))
+    write_text(home / TSV, "".join("\t".join(map(cell, row)) + "\n" for row in cells(board)))
     write_text(home / MARKDOWN, "\n".join(markdown(board)) + "\n")
 
 
@@ -80,12 +80,6 @@ def _is_ours(path: Path) -> bool:
     except (msgspec.MsgspecError, RecursionError, ValueError, FileError):
         return False
     return isinstance(found, dict) and found.get("format") == FORMAT
-
-
-def _cell(value: Any) -> str:
-    """A value between tabs: what would end the cell is written out."""
-    text = "" if value is None else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def markdown(board: Leaderboard) -> list[str]:
@@ -111,7 +105,7 @@ def _numbers(row: Row, names: Sequence[str]) -> list[str]:
 
 def _escaped(text: Any) -> str:
     """Text that Markdown shows as it is, on one line."""
-    shown = _cell(text).replace("&", "&amp;").replace("<", "&lt;")
+    shown = cell(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{character}" if character in "\\`*_[]|#!" else character for character in shown)
 
 

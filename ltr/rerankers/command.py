@@ -21,8 +21,9 @@ from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
 LONGEST_ANSWER = 16 << 20
+LONGEST_WAIT = 1e6  # seconds; no clock holds every number
 LONGEST_COMPLAINT = 200  # of what the program wrote on stderr
-PATIENCE = 5.0  # seconds a program has to end by itself
+PATIENCE = 2.0  # seconds a program has to end by itself; less than a process of a bench has itself
 
 
 def absent(argument: str, setting: Setting) -> str:
@@ -52,7 +53,7 @@ class Program:
     """A running program. Whatever it does wrong is one RunError, and ends it."""
 
     def __init__(self, arguments: Sequence[str], timeout: float) -> None:
-        self.arguments, self.timeout = tuple(arguments), timeout
+        self.arguments, self.timeout = tuple(arguments), min(timeout, LONGEST_WAIT)
         self._asked = 0
         self._answers: queue.Queue[bytes] = queue.Queue(maxsize=1)  # one that talks unasked waits, and fills no memory
         self._questions: queue.Queue[bytes] = queue.Queue()
@@ -62,7 +63,7 @@ class Program:
     @property
     def revision(self) -> str:
         """The files among the arguments, by content; what else the program reads is its own affair."""
-        files = [each for each in self.arguments if Path(each).is_file()]
+        files = [each for each in self.arguments if _is_file(each)]
         return " ".join(digest(each).sha256[:16] for each in files)
 
     def __call__(self, query: str, documents: Documents) -> list[float]:
@@ -149,6 +150,13 @@ class Program:
         with stderr:
             while heard := stderr.read1(1 << 16):  # type: ignore[attr-defined]
                 self._complaint = (self._complaint + heard)[-4 * LONGEST_COMPLAINT :]
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except OSError:  # code, say, which is too long for a name
+        return False
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
