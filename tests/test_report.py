@@ -254,6 +254,48 @@ def test_a_page_of_runs_over_other_data_says_that_they_cannot_be_compared(made, 
     assert "cannot be compared" in report_of([made / "runs" / "exact", tmp_path / "other"])
 
 
+def told(made, home, **metrics):
+    """The page of a run whose metrics.json says this as well."""
+    shutil.copytree(made / "runs" / "exact", home)
+    kept = json.loads((home / "metrics.json").read_text())
+    (home / "metrics.json").write_text(json.dumps(kept | metrics))
+    return report_of([home])
+
+
+def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
+    values = {"top1_accuracy": 0.75, "top1_accuracy.low": 0.5, "top1_accuracy.high": 0.875, "num_queries": 40}
+    page = told(made, tmp_path / "run", **values)
+    assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page
+
+
+@pytest.mark.parametrize("units, is_sure", [(1, False), (19, False), (20, True)])
+def test_a_handful_of_queries_proves_nothing(made, tmp_path, units, is_sure):
+    lead = {"over_best_feature": 0.5, "over_best_feature.low": 0.5, "over_best_feature.high": 0.5}
+    page = told(made, tmp_path / "run", **lead, interval_num_units=units)
+    assert ("It is better than the best single feature" in page) == is_sure
+    assert ("Too little was measured to be sure" in page) != is_sure
+
+
+def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
+    page = told(made, tmp_path / "run", num_queries=0, top1_accuracy=None)
+    assert "No query has a right candidate: there is nothing to measure." in page
+
+
+def test_an_evaluation_does_not_claim_that_its_data_were_looked_at(made, tmp_path):
+    shutil.copytree(made / "runs" / "exact", tmp_path / "evaluation")
+    for name in ("model.json", "run.json"):
+        (tmp_path / "evaluation" / name).unlink()
+    page = report_of([tmp_path / "evaluation"])
+    assert "What validation found" not in page
+    assert ">seed<" not in page
+
+
+def test_a_long_query_is_whole_behind_a_short_line(made, tmp_path):
+    page = next(pages(changed(made, tmp_path / "long", "q" * 300)))
+    assert f"<summary>{'q' * 160}…</summary>" in page
+    assert f"<p>{'q' * 300}</p>" in page
+
+
 def test_what_an_older_run_lacks_is_left_out(made, tmp_path):
     shutil.copytree(made / "runs" / "exact", tmp_path / "old")
     for name in ("examples.jsonl", "curves.json", "history.jsonl", "model.json", "config.yaml", "run.json"):

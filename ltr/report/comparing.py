@@ -32,7 +32,7 @@ def comparison_view(runs: Sequence[RunFiles], made: str = "") -> Page:
         _findings(runs),
     ]
     title = f"{len(runs)} runs compared"
-    subtitle = f"Held against {runs[0].name}." if isinstance(compared, Comparison) else "Measured on different data."
+    subtitle = f"Compared with {runs[0].name}." if isinstance(compared, Comparison) else "Measured on different data."
     return Page(title, subtitle, [section for section in sections if section.blocks], made)
 
 
@@ -55,10 +55,10 @@ def _conclusion(comparison: Comparison, compared: Compared) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     found = next(each for each in compared.differences if each.metric == comparison.changed_by)
     tests = f"p {short(found.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
-    what = f"by {signed(found.difference)} {_label(found.metric)}, 95 % {span(found.low, found.high)}, {tests}"
+    what = f"{signed(found.difference)} {_label(found.metric)}, 95 % {span(found.low, found.high)}, {tests}"
     if found.low <= 0 <= found.high or found.holm_p >= SURE:
-        return f"{compared.run} is not told from {comparison.baseline}: it differs {what}."
-    return f"{compared.run} is {'better' if found.difference > 0 else 'worse'} than {comparison.baseline} {what}."
+        return f"{compared.run} cannot be told from {comparison.baseline}: {what}."
+    return f"{compared.run} is {'better' if found.difference > 0 else 'worse'} than {comparison.baseline}: {what}."
 
 
 def _label(metric: str) -> str:
