@@ -4,6 +4,7 @@ import base64
 import hashlib
 import importlib.util
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -371,6 +372,37 @@ def test_the_style_of_a_page_is_the_one_its_policy_allows(made):
     assert f"<style>{template_text('style.css')}</style>" in page
     allowed = base64.b64encode(hashlib.sha256(template_text("style.css").encode()).digest()).decode()
     assert f"sha256-{allowed}&#39;" in page.replace("&#43;", "+")
+
+
+def test_the_policy_stands_before_all_it_holds_for(made):
+    for page in pages(made):
+        assert page.index('<head>\n<meta http-equiv="Content-Security-Policy"') > 0
+        assert len(page[: page.index('charset="utf-8"')].encode()) < 1024  # browsers look no further
+
+
+def colours(scheme):
+    """The colours of the style, light or dark, as their names call them."""
+    found = re.findall(r":root{(--page[^}]*)}", template_text("style.css"))[scheme]
+    pairs = (each.removeprefix("--").split(":#") for each in found.split(";"))
+    return {name: [int(each, 16) for each in re.findall("..", code * (6 // len(code)))] for name, code in pairs}
+
+
+def contrast(one, other):
+    """(lighter + 0.05) / (darker + 0.05), by relative luminance."""
+    linear = [[((each / 255 + 0.055) / 1.055) ** 2.4 for each in colour] for colour in (one, other)]
+    light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light[1] + 0.05) / (light[0] + 0.05)
+
+
+@pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
+def test_texts_and_marks_stand_out_from_what_is_behind_them(scheme):
+    found = colours(scheme)
+    grounds = [found.pop(name) for name in ("page", "fill", "marked")]
+    found.pop("line")  # the grid, which nobody needs to read
+    assert min(contrast(colour, ground) for colour in found.values() for ground in grounds) >= 4.5
+    opacity = float(re.search(r"stroke-opacity:([.\d]+)", template_text("style.css")).group(1))
+    faint = [opacity * own + (1 - opacity) * page for own, page in zip(found["own"], grounds[0], strict=True)]
+    assert contrast(faint, grounds[0]) >= 3
 
 
 def test_nothing_is_marked_safe_in_the_templates():

@@ -91,8 +91,8 @@ def _metrics(run: RunFiles) -> Section:
     )
     drawn = [_estimate(run, name, beside) for name in run.measured]
     figure = estimates(words, [each for each in drawn if each], names)
-    blocks: list[Block] = [figure] if figure else [table]
-    return Section("Metrics", (*blocks, Points(tuple(_rules(run))), *_parts(run)))
+    blocks: list[Block] = [figure] if figure else []
+    return Section("Metrics", (*blocks, Points(tuple(_rules(run))), table, *_parts(run)))
 
 
 def _estimate(run: RunFiles, name: str, beside: list[str]) -> Estimate | None:
