@@ -16,8 +16,9 @@ from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
 from ltr.report import report_of, write_report
 from ltr.report.blocks import Table
-from ltr.report.charts import Estimate, Words, estimates
+from ltr.report.charts import Estimate, Words, bars, estimates
 from ltr.report.pages import template_text
+from ltr.report.planes import Point, columns, front
 from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from tests.made import Commands, tool_rows, written
@@ -266,7 +267,7 @@ def told(made, home, **metrics):
 def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
     values = {"top1_accuracy": 0.75, "top1_accuracy.low": 0.5, "top1_accuracy.high": 0.875, "num_queries": 40}
     page = told(made, tmp_path / "run", **values)
-    assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page
+    assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page.replace("\xa0", " ")
 
 
 @pytest.mark.parametrize("units, is_sure", [(1, False), (19, False), (20, True)])
@@ -319,6 +320,35 @@ def test_numbers_too_large_to_draw_stand_in_the_table_only(value):
     words = Words("title", "description", Table("numbers", ("a",), ()))
     assert estimates(words, [Estimate("large", value)]) is None
     assert estimates(words, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
+
+
+@pytest.mark.parametrize("name, what", [("steps", "before its own step"), ("exact", "The objective of each step")])
+def test_the_learning_curve_says_what_its_loss_is(made, name, what):
+    assert what in report_of([made / "runs" / name])
+
+
+def test_a_drawing_says_how_many_of_its_rows_it_leaves_out():
+    words = Words("title", "Bars.", Table("numbers", ("a",), ()))
+    rows = [(str(number), 1.0, "") for number in range(50)]
+    assert bars(words, rows).description == "Bars. The first 40 of 50 are drawn."
+    assert bars(words, rows[:40]).description == "Bars."
+
+
+def test_numbers_of_points_at_one_place_stand_apart_and_on_the_drawing():
+    words = Words("title", "description", Table("numbers", ("a",), ()))
+    figure = front(words, [Point(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
+    numbers = [mark.attributes for mark in figure.marks if mark.attributes.get("class") == "number"]
+    places = [(each["x"], each["y"]) for each in numbers]
+    pairs = [(one, other) for one in places for other in places if one != other]
+    assert len(set(places)) == 6
+    assert all(abs(one[0] - other[0]) >= 15 or abs(one[1] - other[1]) >= 11 for one, other in pairs)
+    assert all(x + 15 <= figure.width for x, _ in places)
+
+
+def test_both_edges_of_the_ranks_say_what_they_are():
+    words = Words("title", "description", Table("numbers", ("a",), ()))
+    figure = columns(words, [("1", 3, ""), ("2", 1, "")], ("rank", "queries"))
+    assert [mark.text for mark in figure.marks if mark.attributes.get("class") == "note"] == ["rank", "queries"]
 
 
 def test_the_examples_of_a_run_are_few_and_short(tmp_path):

@@ -7,7 +7,7 @@ import msgspec
 
 from ltr.files import AnyPath
 from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
-from ltr.report.charts import MOST_ROWS, Estimate, Words, drawn_table, estimates
+from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
 from ltr.report.reading import document
 from ltr.report.runs import HEADLINE
@@ -99,8 +99,7 @@ def _leaderboard(board: Board, rows: list[dict[str, Any]]) -> list[Block]:
     title = f"{label} of each run"
     numbers = drawn_table(title, ("run", label), drawn)
     figure = estimates(Words(title, f"{label} with its 95 % interval, the best run first.", numbers), drawn)
-    more = [Text(f"The first {MOST_ROWS} are drawn.")] if len(rows) > MOST_ROWS else []
-    return [*([figure] if figure else []), *more, table]
+    return [*([figure] if figure else []), table]
 
 
 def _sweep(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import msgspec
 
 from ltr.files import AnyPath
 from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
-from ltr.report.charts import Estimate, Point, Words, drawn_table, estimates, plane
+from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
+from ltr.report.planes import Point, front
 from ltr.report.reading import decoded, document
 
 BENCH = "bench.json"
@@ -166,7 +167,7 @@ def _front(bench: Bench, deciding: str) -> list[Block]:
         "nothing is better, faster and cheaper.",
         table,
     )
-    figure = plane(words, points, ("mean latency per query, ms", deciding), front=True, is_log=True)
+    figure = front(words, points, ("mean latency per query, ms", deciding))
     return [figure] if figure else [table]
 
 

@@ -16,12 +16,12 @@ def share(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share of a hundred.
+    r"""A share of a hundred, its sign on the same line.
 
     >>> percent(0.72649), percent(None)
-    ('72.6 %', '–')
+    ('72.6\xa0%', '–')
     """
-    return NONE if value is None else f"{100 * value:.1f} %"
+    return NONE if value is None else f"{100 * value:.1f}\u00a0%"
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
