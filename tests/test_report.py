@@ -404,6 +404,23 @@ def test_the_style_of_a_page_is_the_one_its_policy_allows(made):
     assert f"sha256-{allowed}&#39;" in page.replace("&#43;", "+")
 
 
+def test_the_leaderboard_names_the_metric_of_its_interval_and_a_directory_only_where_names_do_not_tell(made, tmp_path):
+    page = report_of([made / "runs"])
+    assert ">MRR 95 %</th>" in page
+    assert ">directory</th>" not in page
+    shutil.copytree(made / "runs", tmp_path / "runs")
+    board = json.loads((tmp_path / "runs" / "leaderboard.json").read_text())
+    board["rows"][0]["directory"] = "elsewhere"
+    (tmp_path / "runs" / "leaderboard.json").write_text(json.dumps(board))
+    assert ">elsewhere</td>" in report_of([tmp_path / "runs"])
+
+
+def test_the_conclusions_of_a_bench_have_their_figures(made):
+    page = report_of([made / "bench"])
+    assert "Best quality: hash, ndcg@10 0.700 in 2 ms a query." in page
+    assert "Lowest latency: bm25, ndcg@10 0.500 in 0.1 ms a query." in page
+
+
 def test_the_policy_stands_before_all_it_holds_for(made):
     for page in pages(made):
         assert page.index('<head>\n<meta http-equiv="Content-Security-Policy"') > 0
