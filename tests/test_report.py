@@ -279,8 +279,16 @@ def test_a_handful_of_queries_proves_nothing(made, tmp_path, units, is_sure):
 
 
 def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
-    page = told(made, tmp_path / "run", num_queries=0, top1_accuracy=None)
+    page = told(made, tmp_path / "run", num_queries=0, top1_accuracy=None, interval_num_units=0)
+    assert "Too little was measured" not in page
     assert "No query has a right candidate: there is nothing to measure." in page
+
+
+def test_the_things_to_look_at_are_counted_as_they_are_listed(made):
+    page = report_of([made / "runs" / "steps"])
+    listed = page.split(">What validation found</h2>")[1].split("</section>")[0].count("<li>")
+    assert listed > 0
+    assert f"found {listed} things to look at" in page
 
 
 def test_an_evaluation_does_not_claim_that_its_data_were_looked_at(made, tmp_path):

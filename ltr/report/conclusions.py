@@ -12,8 +12,9 @@ OFF = 0.05  # a calibration error from which probabilities are not to be taken a
 
 def conclusions(run: RunFiles) -> tuple[str, ...]:
     """How good, better than what, from where, and what to doubt."""
-    is_sure = run.number("interval_num_units") is None or (run.number("interval_num_units") or 0) >= FEW
-    lead, trust = (_lead(run), _probabilities(run)) if is_sure else (_few(run), "")
+    number = run.number("interval_num_units")
+    is_enough = number is None or number >= FEW
+    lead, trust = (_lead(run), _probabilities(run)) if is_enough else (_few(run), "")
     told = (_quality(run), lead, _training(run), _weights(run), trust, _doubts(run))
     return tuple(sentence for sentence in told if sentence)
 
@@ -25,6 +26,8 @@ def units(run: RunFiles) -> str:
 
 
 def _few(run: RunFiles) -> str:
+    if not run.number("num_queries"):
+        return ""
     return f"Too little was measured to be sure of anything: {units(run)}. The intervals promise too much."
 
 
@@ -88,5 +91,5 @@ def _probabilities(run: RunFiles) -> str:
 
 
 def _doubts(run: RunFiles) -> str:
-    found = len(run.record.warnings)
-    return f"Validation found {count(found, 'thing')} to look at, told below." if found else ""
+    found = len(run.record.warnings) + (len(run.model.training.warnings) if run.model else 0)
+    return f"Validation and diagnosis found {count(found, 'thing')} to look at, told below." if found else ""
