@@ -3,11 +3,12 @@
 import math
 
 from ltr.examples import RESCUED, WRONG
-from ltr.report.blocks import Folded, Section, Table, Text
+from ltr.report.blocks import Block, Folded, Section, Table, Text
 from ltr.report.figures import count, share, signed
 from ltr.report.reading import Candidate, Example, RunFiles
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
+LONGEST_LINE = 160  # letters of a query in the line that opens it
 OPEN = 1  # examples of each kind that are open from the start
 
 
@@ -37,7 +38,10 @@ def example_section(run: RunFiles) -> Section:
 def _folded(example: Example, *, is_open: bool) -> Folded:
     place = f"Right candidate at rank {example.rank} of {example.num_candidates}"
     stood = f"{place}; trace {example.trace_id}, node {example.node_id}."
-    return Folded(example.query, (Text(stood), _table(example)), is_open)
+    query, whole = example.query, list[Block]()
+    if len(query) > LONGEST_LINE:
+        query, whole = f"{query[:LONGEST_LINE]}…", [Text(query)]
+    return Folded(query, (*whole, Text(stood), _table(example)), is_open)
 
 
 def _table(example: Example) -> Table:
