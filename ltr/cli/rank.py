@@ -33,8 +33,10 @@ WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of ea
 
 
 def rank(
-    model: Annotated[Path, typer.Argument(help="A run directory or model.json.")],
-    query: Annotated[str | None, typer.Argument(help="What to answer; - reads a query a line from stdin.")] = None,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="What to answer; - reads a query a line from stdin.")
+    ] = None,
     samples: Annotated[
         str | None, typer.Option("--samples", help="Samples to rank instead; labels are not needed.")
     ] = None,
