@@ -95,8 +95,9 @@ def run_batch(
         on_end(one)
     all_ended = tuple(ended[index] for index in range(len(plan)))
     board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
-    write_leaderboard(root, board)
-    write_text(Path(root, REPORT), batch_page(root))
+    if Path(root).is_dir():  # no run came as far as that otherwise
+        write_leaderboard(root, board)
+        write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
 
 

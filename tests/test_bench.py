@@ -122,7 +122,7 @@ def test_a_bench_says_all_that_it_promises(samples, tmp_path):
     assert not any(each["is_on_front"] for each in found["rerankers"][:2])
     assert sorted(path.name for path in home.iterdir()) == [
         "bench.json", "config.yaml", "cost.tsv", "latency.tsv", "measured", "per_query.jsonl", "quality.tsv",
-        "sampled.jsonl",
+        "report.html", "sampled.jsonl",
     ]  # fmt: skip
     assert len(lines(home / "sampled.jsonl")) == queries
     assert len(lines(home / "per_query.jsonl")) == 4 * queries

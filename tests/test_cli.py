@@ -19,7 +19,10 @@ from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_row
 
 COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]
 HEAVY = {"numpy", "scipy", "torch", "numba", "pydantic", "jinja2"}
-FILES = ["config.yaml", "history.jsonl", "log.jsonl", "metrics.json", "model.json", "model.npz", "per_query.jsonl"]
+FILES = [
+    *("config.yaml", "curves.json", "examples.jsonl", "history.jsonl", "log.jsonl", "metrics.json", "model.json"),
+    *("model.npz", "per_query.jsonl", "report.html"),
+]
 
 
 @pytest.fixture(params=["tool", "graph"])
@@ -168,8 +171,9 @@ def test_a_catalogue_that_columns_do_not_need_is_not_looked_for_and_costs_no_fin
     cli.good("train", "x.npz", "-o", "run")
     before = kept("run")
     cli.good("train", "x.npz", "--tools", "nowhere.json", "-o", "run", "--overwrite")
-    assert {name: content for name, content in kept("run").items() if name != "config.yaml"} == {
-        name: content for name, content in before.items() if name != "config.yaml"
+    told = ("config.yaml", "report.html")  # the page shows the config
+    assert {name: content for name, content in kept("run").items() if name not in told} == {
+        name: content for name, content in before.items() if name not in told
     }
     assert [each["path"] for each in json.loads(Path("run/run.json").read_bytes())["inputs"]] == ["../x.npz"]
 
@@ -191,7 +195,7 @@ def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypat
         ["part1.jsonl", "part2.jsonl"],
     ):
         cli.good("train", *samples, "-o", "two", "--overwrite")
-        for file in set(FILES) - {"config.yaml", "log.jsonl"}:
+        for file in set(FILES) - {"config.yaml", "report.html", "log.jsonl"}:  # the page tells config and directory
             assert Path("one", file).read_bytes() == Path("two", file).read_bytes(), (samples, file)
 
 

@@ -56,7 +56,9 @@ def _table(example: Example) -> Table:
             (each.candidate, str(each.place), _said(each), share(each.probability), *map(signed, parts), *others)
         )
     width = max(map(len, lines), default=4)
-    heads = ("candidate", "place", "", "probability", *(example.features[place] for place in told), "others")[:width]
+    heads = ("candidate", "place", "which is", "probability", *(example.features[place] for place in told), "others")[
+        :width
+    ]
     full = tuple((*line, *[""] * (width - len(line))) for line in lines)
     marked = frozenset(place for place, each in enumerate(rows) if each.is_right)
     caption = f"{count(len(rows), 'candidate')} of {example.num_candidates}"

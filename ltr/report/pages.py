@@ -48,7 +48,7 @@ def environment(shown: Callable[[Any], Any]) -> "Environment":
 
 def template_text(name: str) -> str:
     """A file of the templates."""
-    return files("ltr.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("ltr.report").joinpath("templates", name).read_bytes().decode()
 
 
 def in_html(value: Any) -> Any:
