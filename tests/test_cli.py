@@ -507,6 +507,14 @@ def test_a_directory_of_runs_in_place_of_a_run_names_one(tools, cli):
     assert cli.refused("rank", "train.jsonl", "a query")[1].endswith("; name a run directory or its model.json")
 
 
+def test_a_ranking_of_teams_tells_who_is_in_them_and_programs_their_ids(cli):
+    cli.good("train", written("g.jsonl", graph_rows(range(12))), "-o", "run", "-q")
+    human = cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "human").splitlines()[2]
+    told = json.loads(cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "json").splitlines()[0])
+    assert f"{told['ranking'][0]['candidate']} (" in human
+    assert set(told["ranking"][0]) == {"rank", "candidate", "probability", "score"}
+
+
 def test_a_percentage_is_told_how_a_share_is_written(tools, cli):
     said = "'20%': write a share as a number between 0 and 1, such as 0.2"
     assert cli.refused("train", "train.jsonl", "-o", "x", "--test", "20%") == (2, said)
