@@ -515,6 +515,11 @@ def test_a_ranking_of_teams_tells_who_is_in_them_and_programs_their_ids(cli):
     assert set(told["ranking"][0]) == {"rank", "candidate", "probability", "score"}
 
 
+def test_a_query_without_its_quotes_is_told_to_have_some(tools, cli):
+    said = "Got unexpected extra argument(s) (in Paris); a text with spaces stands in quotes; see ltr rank -h"
+    assert cli.refused("rank", "run", "weather", "in", "Paris") == (2, said)
+
+
 def test_a_percentage_is_told_how_a_share_is_written(tools, cli):
     said = "'20%': write a share as a number between 0 and 1, such as 0.2"
     assert cli.refused("train", "train.jsonl", "-o", "x", "--test", "20%") == (2, said)

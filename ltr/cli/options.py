@@ -91,7 +91,8 @@ def in_one_line() -> Iterator[None]:
             raise
         place = error.ctx.command_path if error.ctx else "ltr"
         told = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
-        raise UsageError(f"{told}; see {place} -h") from error
+        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
+        raise UsageError(f"{told}{quotes}; see {place} -h") from error
 
 
 def listen(ctx: typer.Context, *, on: bool) -> bool:
