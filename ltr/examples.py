@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
-from ltr.explanations import candidate_text, chosen_by_best
+from ltr.explanations import chosen_by_best
+from ltr.groups import candidate_text
 from ltr.listwise import softmax
 from ltr.measured import Measured
 from ltr.metrics import TOP1
