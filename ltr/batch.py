@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ltr.artifacts import REPORT, read_task, recorded_task, refuse_other_task, refuse_taken, sweep
+from ltr.artifacts import REPORT, RUN, read_task, recorded_task, refuse_other_task, refuse_taken, sweep
 from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
 from ltr.encoders import remembered
@@ -114,8 +114,9 @@ def run_batch(
         on_end(one)
     all_ended = tuple(ended[index] for index in range(len(plan)))
     board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
-    write_leaderboard(root, board)
-    write_text(Path(root, REPORT), batch_page(root))
+    if Path(root).is_dir():  # no run came as far as that otherwise
+        write_leaderboard(root, board)
+        write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
 
 
@@ -128,8 +129,11 @@ def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
 
 
 def refuse_taken_run(each: Planned, options: BatchOptions) -> None:
-    """Raise for a directory that holds something else, or a run that is not to be touched."""
-    refuse_taken(each.directory, overwrite=options.overwrite or options.resume)
+    """Raise for a directory that holds something else, or a run that is not to be touched, which names --resume."""
+    if options.overwrite or options.resume or not (each.directory / RUN).exists():
+        refuse_taken(each.directory, overwrite=options.overwrite or options.resume)
+        return
+    raise UsageError(f"{each.directory}: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere")
 
 
 def entry(ended: Ended) -> Entry:

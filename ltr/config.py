@@ -20,6 +20,7 @@ from ltr.train import LOSS, TRAINERS, TrainConfig, watchable
 
 LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000
+FOR_A_BENCH = "a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,8 @@ def read_document(path: AnyPath | None) -> Document:
 
 def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     """The document as a config, or a ConfigError that names every mistake in it."""
+    if "rerankers" in document.value:
+        raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
     try:
         config = strict.read(document, RunConfig)

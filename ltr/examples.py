@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.artifacts import Router
-from ltr.explanations import candidate_text, chosen_by_best
+from ltr.explanations import chosen_by_best
+from ltr.groups import candidate_text
 from ltr.listwise import softmax
 from ltr.measured import Measured
 from ltr.metrics import TOP1
@@ -79,17 +80,24 @@ def _example(
         "features": [router.names[place] for place in told],
         "candidates": [
             {
-                "candidate": candidate_text(candidates, row)[:LONGEST_NAME],
+                **_candidate(measured, row, probability),
                 "place": place_of[row],
-                "label": float(measured.groups.labels[row]),
-                "is_right": bool(_is_right(measured, np.array([row]))[0]),
                 "is_chosen_by_best_feature": len(marked) > 1 and row == marked[1],
-                "probability": float(probability[row]),
-                "score": float(measured.ranking.scores[row]),
                 "contributions": parts[place_of[row] - 1][told].tolist(),
             }
             for row in kept
         ],
+    }
+
+
+def _candidate(measured: Measured, row: int, probability: FloatArray) -> dict[str, Any]:
+    """What is known of a candidate on its own."""
+    return {
+        "candidate": candidate_text(measured.groups.candidates, row)[:LONGEST_NAME],
+        "label": float(measured.groups.labels[row]),
+        "is_right": bool(_is_right(measured, np.array([row]))[0]),
+        "probability": float(probability[row]),
+        "score": float(measured.ranking.scores[row]),
     }
 
 

@@ -7,14 +7,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.artifacts import Router
-from ltr.groups import Candidates, key_order
+from ltr.groups import candidate_text, key_order
 from ltr.listwise import softmax
 from ltr.measured import Measured
 from ltr.metrics import TOP1
 from ltr.ranking import order, rank
 from ltr.records import best_relevant, contributions
-
-LISTED_NODES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +109,3 @@ def _explanation(
         int(measured.evaluation.num_candidates[group]),
         float(probabilities[rows[1][1]]),
     )
-
-
-def candidate_text(candidates: Candidates, row: int) -> str:
-    """The name of a tool; the id of a graph with its first nodes, because an id says nothing."""
-    name = candidates.name_texts[candidates.names[row]]
-    if not candidates.graphs.size:
-        return name
-    texts = candidates.distinct_graphs[candidates.graphs[row]].texts
-    more = ", ..." if len(texts) > LISTED_NODES else ""
-    return f"{name} ({', '.join(texts[:LISTED_NODES])}{more})"

@@ -20,6 +20,8 @@ from ltr.telling import tell, timed
 Value = TypeVar("Value")
 Rows = IntArray | slice
 
+LISTED_NODES = 6  # of a graph, where it is told to a person
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Candidates:
@@ -228,3 +230,13 @@ def key_order(candidates: Candidates) -> IntArray:
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
     return ranks[candidates.names]
+
+
+def candidate_text(candidates: Candidates, row: int) -> str:
+    """The name of a tool; the id of a graph with its first nodes, because an id says nothing."""
+    name = candidates.name_texts[candidates.names[row]]
+    if not candidates.graphs.size:
+        return name
+    texts = candidates.distinct_graphs[candidates.graphs[row]].texts
+    more = ", ..." if len(texts) > LISTED_NODES else ""
+    return f"{name} ({', '.join(texts[:LISTED_NODES])}{more})"

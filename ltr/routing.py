@@ -9,7 +9,7 @@ from ltr.artifacts import TOOLS, Router, load_router, refuse_changed
 from ltr.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
 from ltr.errors import UsageError
 from ltr.files import AnyPath
-from ltr.groups import Candidates, Groups, described, key_order
+from ltr.groups import Candidates, Groups, candidate_text, described, key_order
 from ltr.listwise import softmax
 from ltr.loading import read
 from ltr.offers import offered_graphs, offered_tools
@@ -27,6 +27,7 @@ class Choice:
     probability: float  # softmax of the scores of all candidates of the query
     score: float
     contributions: dict[str, float]  # of each feature to the score: w times phi
+    text: str  # the candidate as a person is told it: a graph with its first nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +120,5 @@ def _choice(
         float(probabilities[row]),
         float(router.scores(phi[row : row + 1])[0]),
         contributions(router, phi, row) or {},
+        candidate_text(candidates, row),
     )

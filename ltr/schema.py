@@ -31,7 +31,7 @@ NEEDED: Mapping[str, str] = {
     "features": "a list of numbers from -1e300 to 1e300 is needed",
     "weight": "a finite number above 0 is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",
-    "candidates": "a list of candidates is needed",
+    "candidates": "a list of objects with a tool or a candidate_id is needed",
     "tree": 'an object {"nodes": [...], "edges": [...]} is needed',
 }
 

@@ -19,7 +19,10 @@ from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_row
 
 COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]
 HEAVY = {"numpy", "scipy", "torch", "numba", "pydantic", "jinja2"}
-FILES = ["config.yaml", "history.jsonl", "log.jsonl", "metrics.json", "model.json", "model.npz", "per_query.jsonl"]
+FILES = [
+    *("config.yaml", "curves.json", "examples.jsonl", "history.jsonl", "log.jsonl", "metrics.json", "model.json"),
+    *("model.npz", "per_query.jsonl", "report.html"),
+]
 
 
 @pytest.fixture(params=["tool", "graph"])
@@ -168,8 +171,9 @@ def test_a_catalogue_that_columns_do_not_need_is_not_looked_for_and_costs_no_fin
     cli.good("train", "x.npz", "-o", "run")
     before = kept("run")
     cli.good("train", "x.npz", "--tools", "nowhere.json", "-o", "run", "--overwrite")
-    assert {name: content for name, content in kept("run").items() if name != "config.yaml"} == {
-        name: content for name, content in before.items() if name != "config.yaml"
+    told = ("config.yaml", "report.html")  # the page shows the config
+    assert {name: content for name, content in kept("run").items() if name not in told} == {
+        name: content for name, content in before.items() if name not in told
     }
     assert [each["path"] for each in json.loads(Path("run/run.json").read_bytes())["inputs"]] == ["../x.npz"]
 
@@ -191,7 +195,7 @@ def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypat
         ["part1.jsonl", "part2.jsonl"],
     ):
         cli.good("train", *samples, "-o", "two", "--overwrite")
-        for file in set(FILES) - {"config.yaml", "log.jsonl"}:
+        for file in set(FILES) - {"config.yaml", "report.html", "log.jsonl"}:  # the page tells config and directory
             assert Path("one", file).read_bytes() == Path("two", file).read_bytes(), (samples, file)
 
 
@@ -469,7 +473,7 @@ def test_a_run_that_is_there_stops_all_before_the_first(cli):
     cli.good("run", "b.yaml", "-q")
     assert cli.refused("run", "a.yaml", "b.yaml") == (
         2,
-        "runs/b: holds a result; add --overwrite, or name another directory",
+        "runs/b: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere",
     )
     assert not Path("runs/a").exists()
     cli.good("run", "a.yaml", "b.yaml", "-q", "--overwrite")
@@ -494,6 +498,41 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(cli):
     said = "runs/run/: is to be made: learns from 40 groups, is measured on 10 test groups\n"
     assert cli.good("run", "--dry-run") == said
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_directory_of_runs_in_place_of_a_run_names_one(tools, cli):
+    cli.good("train", "train.jsonl", "-o", "runs/a", "-q")
+    said = "runs: holds no model.json; name a run directory, such as runs/a"
+    assert cli.refused("rank", "runs", "a query") == (3, said)
+    assert cli.refused("rank", "train.jsonl", "a query")[1].endswith("; name a run directory or its model.json")
+
+
+def test_a_ranking_of_teams_tells_who_is_in_them_and_programs_their_ids(cli):
+    cli.good("train", written("g.jsonl", graph_rows(range(12))), "-o", "run", "-q")
+    human = cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "human").splitlines()[2]
+    told = json.loads(cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "json").splitlines()[0])
+    assert f"{told['ranking'][0]['candidate']} (" in human
+    assert set(told["ranking"][0]) == {"rank", "candidate", "probability", "score"}
+
+
+def test_a_query_without_its_quotes_is_told_to_have_some(tools, cli):
+    said = "Got unexpected extra argument(s) (in Paris); a text with spaces stands in quotes; see ltr rank -h"
+    assert cli.refused("rank", "run", "weather", "in", "Paris") == (2, said)
+
+
+def test_a_percentage_is_told_how_a_share_is_written(tools, cli):
+    said = "'20%': write a share as a number between 0 and 1, such as 0.2"
+    assert cli.refused("train", "train.jsonl", "-o", "x", "--test", "20%") == (2, said)
+
+
+def test_a_config_of_a_bench_and_one_of_runs_are_told_apart_in_one_line(cli):
+    Path("bench.yaml").write_text("data: {samples: a.jsonl}\nrerankers: [bm25]\n")
+    Path("run.yaml").write_text("data: {train: a.jsonl}\ntrain: {l2: 1}\n")
+    other = "rerankers: a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"
+    assert cli.refused("config", "check", "bench.yaml") == (2, f"bench.yaml:2:1: {other}")
+    assert cli.refused("run", "bench.yaml") == (2, f"bench.yaml:2:1: {other}")
+    own = "train: a key of runs, not of a bench; ltr run takes this config"
+    assert cli.refused("bench", "run.yaml") == (2, f"run.yaml:2:1: {own}")
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(tools, cli):

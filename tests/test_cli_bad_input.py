@@ -220,8 +220,8 @@ def test_columns_are_read_alone(cli):
 def test_a_config_that_cannot_be_run_is_told(cli, config, told):
     written("s.jsonl", TOOL)
     Path("ltr.yaml").write_text(config)
-    code, said = cli.refused("run")
-    assert (code, said) == (2 if "ltr.yaml" in told or "share" in told or "no training" in told else 3, told)
+    code = 2 if "ltr.yaml" in told or "share" in told or "no training" in told else 3
+    assert cli.refused("run") == (code, told if "ltr.yaml" in told else f"run: {told}")
     assert not Path("runs").exists()
 
 
@@ -474,7 +474,7 @@ def test_the_name_of_a_run_never_leaves_its_directory(cli):
     for place, name in enumerate(["../../out", "/etc/x", "a/b", "..", "CON", ".hidden", "x" * 300, ""]):
         Path("c.yaml").write_text(json.dumps({"name": name, "data": {"train": "s.jsonl"}}))
         assert cli.run("run", "c.yaml", "-o", "runs") == 0, (name, cli.err)
-        assert len(list(Path("runs").iterdir())) == place + 1
+        assert sum(path.is_dir() for path in Path("runs").iterdir()) == place + 1
     assert sorted(path.name for path in Path().iterdir()) == ["c.yaml", "runs", "s.jsonl"]
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from ltr.artifacts import Router
 from ltr.config import DataConfig, RunConfig
-from ltr.explanations import candidate_text, rescued, wrong
-from ltr.groups import read_groups
+from ltr.explanations import rescued, wrong
+from ltr.groups import candidate_text, read_groups
 from ltr.metrics import TOP1
 from ltr.pipeline import evaluate_router, run
 from ltr.train import TrainConfig

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import importlib.util
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,8 +16,9 @@ from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
 from ltr.report import report_of, write_report
 from ltr.report.blocks import Table
-from ltr.report.charts import Estimate, Words, estimates
+from ltr.report.charts import Estimate, Words, bars, estimates
 from ltr.report.pages import template_text
+from ltr.report.planes import Point, columns, front
 from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from tests.made import Commands, tool_rows, written
@@ -254,6 +256,56 @@ def test_a_page_of_runs_over_other_data_says_that_they_cannot_be_compared(made, 
     assert "cannot be compared" in report_of([made / "runs" / "exact", tmp_path / "other"])
 
 
+def told(made, home, **metrics):
+    """The page of a run whose metrics.json says this as well."""
+    shutil.copytree(made / "runs" / "exact", home)
+    kept = json.loads((home / "metrics.json").read_text())
+    (home / "metrics.json").write_text(json.dumps(kept | metrics))
+    return report_of([home])
+
+
+def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
+    values = {"top1_accuracy": 0.75, "top1_accuracy.low": 0.5, "top1_accuracy.high": 0.875, "num_queries": 40}
+    page = told(made, tmp_path / "run", **values)
+    assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page.replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("units, is_sure", [(1, False), (19, False), (20, True)])
+def test_a_handful_of_queries_proves_nothing(made, tmp_path, units, is_sure):
+    lead = {"over_best_feature": 0.5, "over_best_feature.low": 0.5, "over_best_feature.high": 0.5}
+    page = told(made, tmp_path / "run", **lead, interval_num_units=units)
+    assert ("It is better than the best single feature" in page) == is_sure
+    assert ("Too little was measured to be sure" in page) != is_sure
+
+
+def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
+    page = told(made, tmp_path / "run", num_queries=0, top1_accuracy=None, interval_num_units=0)
+    assert "Too little was measured" not in page
+    assert "No query has a right candidate: there is nothing to measure." in page
+
+
+def test_the_things_to_look_at_are_counted_as_they_are_listed(made):
+    page = report_of([made / "runs" / "steps"])
+    listed = page.split(">What validation found</h2>")[1].split("</section>")[0].count("<li>")
+    assert listed > 0
+    assert f"found {listed} things to look at" in page
+
+
+def test_an_evaluation_does_not_claim_that_its_data_were_looked_at(made, tmp_path):
+    shutil.copytree(made / "runs" / "exact", tmp_path / "evaluation")
+    for name in ("model.json", "run.json"):
+        (tmp_path / "evaluation" / name).unlink()
+    page = report_of([tmp_path / "evaluation"])
+    assert "What validation found" not in page
+    assert ">seed<" not in page
+
+
+def test_a_long_query_is_whole_behind_a_short_line(made, tmp_path):
+    page = next(pages(changed(made, tmp_path / "long", "q" * 300)))
+    assert f"<summary>{'q' * 160}…</summary>" in page
+    assert f"<p>{'q' * 300}</p>" in page
+
+
 def test_what_an_older_run_lacks_is_left_out(made, tmp_path):
     shutil.copytree(made / "runs" / "exact", tmp_path / "old")
     for name in ("examples.jsonl", "curves.json", "history.jsonl", "model.json", "config.yaml", "run.json"):
@@ -276,6 +328,35 @@ def test_numbers_too_large_to_draw_stand_in_the_table_only(value):
     words = Words("title", "description", Table("numbers", ("a",), ()))
     assert estimates(words, [Estimate("large", value)]) is None
     assert estimates(words, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
+
+
+@pytest.mark.parametrize("name, what", [("steps", "before its own step"), ("exact", "The objective of each step")])
+def test_the_learning_curve_says_what_its_loss_is(made, name, what):
+    assert what in report_of([made / "runs" / name])
+
+
+def test_a_drawing_says_how_many_of_its_rows_it_leaves_out():
+    words = Words("title", "Bars.", Table("numbers", ("a",), ()))
+    rows = [(str(number), 1.0, "") for number in range(50)]
+    assert bars(words, rows).description == "Bars. The first 40 of 50 are drawn."
+    assert bars(words, rows[:40]).description == "Bars."
+
+
+def test_numbers_of_points_at_one_place_stand_apart_and_on_the_drawing():
+    words = Words("title", "description", Table("numbers", ("a",), ()))
+    figure = front(words, [Point(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
+    numbers = [mark.attributes for mark in figure.marks if mark.attributes.get("class") == "number"]
+    places = [(each["x"], each["y"]) for each in numbers]
+    pairs = [(one, other) for one in places for other in places if one != other]
+    assert len(set(places)) == 6
+    assert all(abs(one[0] - other[0]) >= 15 or abs(one[1] - other[1]) >= 11 for one, other in pairs)
+    assert all(x + 15 <= figure.width for x, _ in places)
+
+
+def test_both_edges_of_the_ranks_say_what_they_are():
+    words = Words("title", "description", Table("numbers", ("a",), ()))
+    figure = columns(words, [("1", 3, ""), ("2", 1, "")], ("rank", "queries"))
+    assert [mark.text for mark in figure.marks if mark.attributes.get("class") == "note"] == ["rank", "queries"]
 
 
 def test_the_examples_of_a_run_are_few_and_short(tmp_path):
@@ -329,6 +410,54 @@ def test_the_style_of_a_page_is_the_one_its_policy_allows(made):
     assert f"<style>{template_text('style.css')}</style>" in page
     allowed = base64.b64encode(hashlib.sha256(template_text("style.css").encode()).digest()).decode()
     assert f"sha256-{allowed}&#39;" in page.replace("&#43;", "+")
+
+
+def test_the_leaderboard_names_the_metric_of_its_interval_and_a_directory_only_where_names_do_not_tell(made, tmp_path):
+    page = report_of([made / "runs"])
+    assert ">MRR 95 %</th>" in page
+    assert ">directory</th>" not in page
+    shutil.copytree(made / "runs", tmp_path / "runs")
+    board = json.loads((tmp_path / "runs" / "leaderboard.json").read_text())
+    board["rows"][0]["directory"] = "elsewhere"
+    (tmp_path / "runs" / "leaderboard.json").write_text(json.dumps(board))
+    assert ">elsewhere</td>" in report_of([tmp_path / "runs"])
+
+
+def test_the_conclusions_of_a_bench_have_their_figures(made):
+    page = report_of([made / "bench"])
+    assert "Best quality: hash, ndcg@10 0.700 in 2 ms a query." in page
+    assert "Lowest latency: bm25, ndcg@10 0.500 in 0.1 ms a query." in page
+
+
+def test_the_policy_stands_before_all_it_holds_for(made):
+    for page in pages(made):
+        assert page.index('<head>\n<meta http-equiv="Content-Security-Policy"') > 0
+        assert len(page[: page.index('charset="utf-8"')].encode()) < 1024  # browsers look no further
+
+
+def colours(scheme):
+    """The colours of the style, light or dark, as their names call them."""
+    found = re.findall(r":root{(--page[^}]*)}", template_text("style.css"))[scheme]
+    pairs = (each.removeprefix("--").split(":#") for each in found.split(";"))
+    return {name: [int(each, 16) for each in re.findall("..", code * (6 // len(code)))] for name, code in pairs}
+
+
+def contrast(one, other):
+    """(lighter + 0.05) / (darker + 0.05), by relative luminance."""
+    linear = [[((each / 255 + 0.055) / 1.055) ** 2.4 for each in colour] for colour in (one, other)]
+    light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light[1] + 0.05) / (light[0] + 0.05)
+
+
+@pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
+def test_texts_and_marks_stand_out_from_what_is_behind_them(scheme):
+    found = colours(scheme)
+    grounds = [found.pop(name) for name in ("page", "fill", "marked")]
+    found.pop("line")  # the grid, which nobody needs to read
+    assert min(contrast(colour, ground) for colour in found.values() for ground in grounds) >= 4.5
+    opacity = float(re.search(r"stroke-opacity:([.\d]+)", template_text("style.css")).group(1))
+    faint = [opacity * own + (1 - opacity) * page for own, page in zip(found["own"], grounds[0], strict=True)]
+    assert contrast(faint, grounds[0]) >= 3
 
 
 def test_nothing_is_marked_safe_in_the_templates():

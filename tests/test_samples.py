@@ -160,7 +160,7 @@ ID = "a text or an integer is needed"
         ({"tool_description": 1}, "tool_description: found 1; a text is needed"),
         ({"candidates": []}, "candidates: found []; at least one candidate is needed"),
         ({"candidates": [{"tool": "a"}]}, "tool: stands beside candidates; its place is inside one of them"),
-        ({"candidates": [3]}, "candidates[0]: found 3; a list of candidates is needed"),
+        ({"candidates": [3]}, "candidates[0]: found 3; a list of objects with a tool or a candidate_id is needed"),
         ({"candidates": [{"label": "x"}]}, f"candidates[0].label: found 'x'; {LABEL}"),
         ({"query": "\ud800"}, "query: found half a surrogate pair in '\\ud800'; whole characters are needed"),
         ({"other": deep(800, math.nan)}, f"other{'[0]' * 19}: found NaN; a finite number is needed"),

@@ -29,8 +29,16 @@ def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):
     assert (tmp_path / "ltr.yaml").read_text() != "mine"
 
 
-def test_init_ends_in_the_next_command(cli):
-    assert cli.good("init", "new dir").splitlines()[-1] == "next: cd 'new dir' && ltr run"
+def test_a_run_of_the_starter_beats_its_own_columns_untrained(tmp_path):
+    write_starter(tmp_path)
+    measured = run(load_config(tmp_path / "ltr.yaml")).measured
+    assert measured.evaluation.means["top1_accuracy"] > measured.baselines["untrained"].means["top1_accuracy"]
+
+
+def test_init_ends_in_the_next_command_and_what_can_be_done_then(cli):
+    told = cli.good("init", "new dir").splitlines()[-2:]
+    assert told[0] == "next: cd 'new dir' && ltr run"
+    assert told[1].startswith("then: ltr rank runs/mine ")
     assert cli.refused("init", "new dir")[0] == 2
 
 

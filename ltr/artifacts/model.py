@@ -126,8 +126,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 def load_router(path: AnyPath) -> Router:
     """The model of a model.json or of a run directory, checked against its checksums."""
-    given = Path(path)
-    file = given / MODEL if given.is_dir() else given
+    file = _file(Path(path))
     document = _read(file)
     try:
         model = msgspec.convert(document, _Document)
@@ -149,12 +148,20 @@ def router_digest(path: AnyPath) -> str:
     return _digest(read_bytes(given / MODEL if given.is_dir() else given, limit=LARGEST_DOCUMENT))
 
 
+def _file(given: Path) -> Path:
+    file = given / MODEL
+    if not given.is_dir() or file.exists():
+        return file if given.is_dir() else given
+    runs = sorted(each.parent.as_posix() for each in given.glob(f"*/{MODEL}"))
+    raise FileError(str(given), f"holds no {MODEL}; name a run directory{', such as ' + runs[0] if runs else ''}")
+
+
 def _read(file: Path) -> dict[str, Any]:
     content = read_bytes(file, limit=LARGEST_DOCUMENT)
     try:
         document = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise FileError(str(file), f"not JSON: {error}") from error
+        raise FileError(str(file), f"not JSON: {error}; name a run directory or its {MODEL}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(str(file), f"not a model of the format {FORMAT}")
     checksum = document.pop("checksum", None)

@@ -17,6 +17,7 @@ from ltr.rerankers import Choice, spelled
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
 DEAREST = 1e15  # a price from which sums lose their cents
+FOR_A_RUN = "a key of runs, not of a bench; ltr run takes this config"
 Move = Callable[[str, Address], str]  # of a path, and where in the config it stands
 
 
@@ -128,6 +129,9 @@ def load_bench(path: AnyPath, overrides: Sequence[str] = ()) -> BenchConfig:
 
 def checked(document: Document, path: AnyPath) -> BenchConfig:
     """The document as a config with its paths put against its directory, or a ConfigError with all mistakes."""
+    foreign = [key for key in ("features", "encoder", "train") if key in document.value]
+    if foreign and "rerankers" not in document.value:
+        raise ConfigError((Problem(document.place((foreign[0],)), foreign[0], FOR_A_RUN),))
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _misnamed(document.value)]
     try:
         config = strict.read(document, BenchConfig)

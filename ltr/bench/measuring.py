@@ -136,7 +136,7 @@ def peak_memory_mb() -> float | None:
     True
     """
     try:
-        started = Path("/proc/self/task/", str(os.getpid()), "children").read_text(encoding="ascii").split()
+        started = Path("/proc/self/task/", str(os.getpid()), "children").read_bytes().decode().split()
         held = [_high_water_kb(name) for name in ("self", *started)]
     except (OSError, ValueError):
         return _peak_by_usage()
@@ -145,7 +145,7 @@ def peak_memory_mb() -> float | None:
 
 def _high_water_kb(process: str) -> int:
     """VmHWM; getrusage would count what the parent held when it started the process."""
-    for line in Path("/proc", process, "status").read_text(encoding="utf-8").splitlines():
+    for line in Path("/proc", process, "status").read_bytes().decode().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
     return 0  # one that has ended

@@ -18,7 +18,7 @@ AllowCommand = Annotated[
 
 
 def bench(
-    config: Annotated[str, typer.Argument(help="A config of a bench; - is stdin.")],
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A config of a bench; - is stdin.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where it is kept: runs/NAME.")] = None,
     sets: Sets = None,
     code: Code = None,

@@ -15,7 +15,7 @@ app = typer.Typer(help="The vectors kept on this machine between runs.", no_args
 
 @app.command()
 def info(shown: Shown = None) -> None:
-    """Where the cache is, how many vectors it holds, how much of the disk it takes."""
+    """Where it is, how much it holds."""
     from ltr.cache import VectorCache
     from ltr.files import cache_directory
 
@@ -24,7 +24,7 @@ def info(shown: Shown = None) -> None:
 
 @app.command()
 def clear(shown: Shown = None) -> None:
-    """Remove the cache; what it held is shown, and computed anew when it is needed."""
+    """Remove it; say what it held."""
     from ltr.cache import VectorCache
     from ltr.files import cache_directory
 

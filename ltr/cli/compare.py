@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs, or directories of evaluate -o.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs, or directories of evaluate -o.")],
     baseline: Annotated[Path | None, typer.Option("--baseline", help="What they are held against: the first.")] = None,
     metrics: Annotated[str | None, typer.Option("--metrics", help="Which, with commas: all they share.")] = None,
     fail_under: Annotated[

@@ -14,7 +14,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[str, typer.Argument(help="The config; - is stdin.")]
+File = Annotated[str, typer.Argument(metavar="CONFIG", help="The config; - is stdin.")]
 
 
 @app.command()

@@ -49,8 +49,10 @@ class Asked(NamedTuple):
 
 
 def evaluate(
-    model: Annotated[Path | None, typer.Argument(help="A run directory or model.json.")] = None,
-    samples: Annotated[list[str] | None, typer.Argument(help="Labelled samples, as for train.")] = None,
+    model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="A run directory or model.json.")] = None,
+    samples: Annotated[
+        list[str] | None, typer.Argument(metavar="SAMPLES", help="Labelled samples, as for train.")
+    ] = None,
     run: Annotated[str | None, typer.Option("--run", help="Instead: a TREC run, in any order of lines.")] = None,
     qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,

@@ -11,7 +11,7 @@ from ltr.cli.terminal import count, say, visible, warn
 
 def import_files(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec or letor (ltr list importers).")],
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Files of that format, globs, or -.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that format, globs, or -.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
     overwrite: Overwrite = False,
 ) -> None:

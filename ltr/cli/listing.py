@@ -28,7 +28,7 @@ SAYS = {Plugins.FEATURES: "value", Plugins.METRICS: "rule"}
 
 
 def list_plugins(
-    kind: Annotated[Plugins, typer.Argument(help="What to list.")],
+    kind: Annotated[Plugins, typer.Argument(metavar="WHAT", help="What to list.")],
     code: Code = None,
     shown: Shown = None,
 ) -> None:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
     from ltr.sweeps import Point
 
-Samples = Annotated[list[str], typer.Argument(help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")]
+Samples = Annotated[
+    list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
+]
 ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
 Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
@@ -30,7 +32,7 @@ Code = Annotated[
     list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
@@ -88,7 +90,9 @@ def in_one_line() -> Iterator[None]:
         if type(error).show is not MISUSE.show:
             raise
         place = error.ctx.command_path if error.ctx else "ltr"
-        raise UsageError(f"{' '.join(error.format_message().split()).rstrip('.')}; see {place} -h") from error
+        told = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
+        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
+        raise UsageError(f"{told}{quotes}; see {place} -h") from error
 
 
 def listen(ctx: typer.Context, *, on: bool) -> bool:
@@ -160,9 +164,11 @@ def run_code(files: list[str] | None) -> None:
 
 
 def samples_or_share(text: str | None) -> Any:
-    """A share when the text is a number, else files."""
+    """A share when the text is a number, else files; a percentage is neither."""
     if text is None:
         return None
+    if text.endswith("%"):
+        raise UsageError(f"{text!r}: write a share as a number between 0 and 1, such as 0.2")
     try:
         return float(text)
     except ValueError:

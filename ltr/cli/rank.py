@@ -33,8 +33,10 @@ WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of ea
 
 
 def rank(
-    model: Annotated[Path, typer.Argument(help="A run directory or model.json.")],
-    query: Annotated[str | None, typer.Argument(help="What to answer; - reads a query a line from stdin.")] = None,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="What to answer; - reads a query a line from stdin.")
+    ] = None,
     samples: Annotated[
         str | None, typer.Option("--samples", help="Samples to rank instead; labels are not needed.")
     ] = None,
@@ -108,7 +110,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
     for place, answer in enumerate(found):
         parts, hidden = parts_shown(answer) if explain else ([], 0)
         rows = [
-            [str(each.rank), each.candidate, number(each.probability), f"{each.score:.3f}"]
+            [str(each.rank), each.text, number(each.probability), f"{each.score:.3f}"]
             + [f"{each.contributions[part]:+.3f}" for part in parts]
             for each in answer.choices
         ]
@@ -154,8 +156,8 @@ def show_json(found: "Iterator[Answer]", explain: bool) -> None:
 def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:
     from dataclasses import asdict
 
-    fields = asdict(choice)
-    return fields if explain else {name: value for name, value in fields.items() if name != "contributions"}
+    left_out = {"text"} if explain else {"text", "contributions"}
+    return {name: value for name, value in asdict(choice).items() if name not in left_out}
 
 
 SHOW = {Format.HUMAN: show_human, Format.TSV: show_tsv, Format.JSON: show_json}

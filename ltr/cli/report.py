@@ -15,7 +15,7 @@ ENDINGS = (".html", ".htm", ".md", ".markdown")
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A run, several, a batch or a bench.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="A run, several, a batch or a bench.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="PAGE.html, or CARD.md: the card of one run's model.")],
     overwrite: Overwrite = False,
 ) -> None:

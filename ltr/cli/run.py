@@ -34,7 +34,9 @@ HERE = "ltr.yaml"
 
 
 def run(
-    configs: Annotated[list[str] | None, typer.Argument(help=f"Configs; without any, {HERE} here.")] = None,
+    configs: Annotated[
+        list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; without any, {HERE} here.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     jobs: Jobs = 1,
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",

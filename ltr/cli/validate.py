@@ -16,7 +16,7 @@ COLUMNS = ("severity", "code", "count", "where", "message")
 
 
 def validate(
-    samples: Annotated[list[str], typer.Argument(metavar="SAMPLES...|RUN", help="Samples, or one run directory.")],
+    samples: Annotated[list[str], typer.Argument(metavar="SAMPLES|RUN", help="Samples, or one run directory.")],
     against: Annotated[
         list[str] | None, typer.Option("--against", metavar="TRAIN", help="Training samples these are a test for.")
     ] = None,

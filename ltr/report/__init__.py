@@ -9,7 +9,8 @@ import msgspec
 from ltr.errors import UsageError
 from ltr.files import AnyPath, write_text
 from ltr.report.batches import LEADERBOARD, batch_view
-from ltr.report.benches import BENCH, bench_in, bench_view, read_bench
+from ltr.report.bench_files import BENCH, bench_in, read_bench
+from ltr.report.benches import bench_view
 from ltr.report.blocks import Page
 from ltr.report.cards import card
 from ltr.report.comparing import comparison_view

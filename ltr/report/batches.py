@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ltr.files import AnyPath
-from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
-from ltr.report.charts import MOST_ROWS, Estimate, Words, drawn_table, estimates
+from ltr.report.blocks import Block, Figure, Page, Points, Row, Section, Table, Text
+from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
 from ltr.report.reading import document
 from ltr.report.runs import HEADLINE
@@ -71,36 +71,39 @@ def _conclusions(board: Board, placed: int, failed: int) -> list[str]:
 def _tested(test: Test) -> str:
     by = f"{signed(test.difference)} {_label(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
     if test.low <= 0 <= test.high:
-        return f"{test.winner} is first, and not told from {test.runner_up}: {by}."
+        return f"{test.winner} is first, but cannot be told from {test.runner_up}: {by}."
     return f"{test.winner} is first, and better than {test.runner_up}: {by}."
 
 
 def _leaderboard(board: Board, rows: list[dict[str, Any]]) -> list[Block]:
-    paths = list(dict.fromkeys(path for row in rows for path in _sweep(row)))
-    names = list(
-        dict.fromkeys(key for row in rows for key, value in row.items() if key not in FIXED and _is_number(value))
-    )
-    heads = ("run", "place", *paths, *map(_label, names), "95 %", "queries", "split", "directory")
-    words = frozenset({0, *range(2, 2 + len(paths)), len(heads) - 1, len(heads) - 2})
-    table = Table("Runs, the best first", heads, tuple(_row(row, paths, names) for row in rows), words, frozenset({0}))
     if not rows:
         return [Text("No run is complete.")]
-    label = _label(board.metric)
-    drawn = [
-        Estimate(
-            _name(row, paths),
-            _number(row, board.metric),
-            _number(row, "low"),
-            _number(row, "high"),
-            tip=_name(row, paths),
-        )
-        for row in rows
-    ]
-    title = f"{label} of each run"
+    figure = _drawn(board, rows)
+    return [*([figure] if figure else []), _table(board, rows)]
+
+
+def _drawn(board: Board, rows: list[dict[str, Any]]) -> Figure | None:
+    label, title = _label(board.metric), f"{_label(board.metric)} of each run"
+    drawn = [_estimate(row, board.metric) for row in rows]
     numbers = drawn_table(title, ("run", label), drawn)
-    figure = estimates(Words(title, f"{label} with its 95 % interval, the best run first.", numbers), drawn)
-    more = [Text(f"The first {MOST_ROWS} are drawn.")] if len(rows) > MOST_ROWS else []
-    return [*([figure] if figure else []), *more, table]
+    return estimates(Words(title, f"{label} with its 95 % interval, the best run first.", numbers), drawn)
+
+
+def _estimate(row: dict[str, Any], metric: str) -> Estimate:
+    value, low, high = (_number(row, key) for key in (metric, "low", "high"))
+    return Estimate(str(row.get("run")), value, low, high, tip=_tip(row))
+
+
+def _table(board: Board, rows: list[dict[str, Any]]) -> Table:
+    """A row for each run; where it lies only if its name does not tell."""
+    paths = list(dict.fromkeys(path for row in rows for path in _sweep(row)))
+    keys = dict.fromkeys(key for row in rows for key in row if _number(row, key) is not None)
+    names = [key for key in keys if key not in FIXED]
+    place = ["directory"] if any(row.get("directory") != row.get("run") for row in rows) else []
+    heads = ("run", "place", *paths, *map(_label, names), f"{_label(board.metric)} 95 %", "queries", "split", *place)
+    words = frozenset({0, *range(2, 2 + len(paths)), *range(len(heads) - 1 - len(place), len(heads))})
+    told = tuple((*_row(row, paths, names), *(str(row.get(key)) for key in place)) for row in rows)
+    return Table("Runs, the best first", heads, told, words, frozenset({0}))
 
 
 def _sweep(row: dict[str, Any]) -> dict[str, Any]:
@@ -108,8 +111,8 @@ def _sweep(row: dict[str, Any]) -> dict[str, Any]:
     return tried if isinstance(tried, dict) else {}
 
 
-def _name(row: dict[str, Any], paths: list[str]) -> str:
-    tried = ", ".join(f"{path} {_sweep(row)[path]}" for path in paths if path in _sweep(row))
+def _tip(row: dict[str, Any]) -> str:
+    tried = ", ".join(f"{path} {value}" for path, value in _sweep(row).items())
     return f"{row.get('run')}: {tried}" if tried else str(row.get("run"))
 
 
@@ -122,17 +125,12 @@ def _row(row: dict[str, Any], paths: list[str], names: list[str]) -> Row:
         span(_number(row, "low"), _number(row, "high")),
         f"{_number(row, 'num_queries') or 0:,.0f}",
         str(row.get("split")),
-        str(row.get("directory")),
     )
 
 
 def _failed(rows: list[dict[str, Any]]) -> Table:
     told = tuple((str(row.get("run")), str(row.get("error"))) for row in rows)
     return Table("Why they failed", ("run", "error"), told, words=frozenset({0, 1}))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(row: dict[str, Any], key: str) -> float | None:

@@ -1,117 +1,18 @@
 """The page of a bench: quality, latency and cost of rerankers, and which of them nothing beats in all."""
 
-from pathlib import Path
-from typing import Any
-
-import msgspec
-
-from ltr.files import AnyPath
+from ltr.report.bench_files import Bench, Compared, Cost, Missing, Quality, Reranker
 from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
-from ltr.report.charts import Estimate, Point, Words, drawn_table, estimates, plane
+from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
-from ltr.report.reading import decoded, document
-
-BENCH = "bench.json"
-
-
-class Quality(msgspec.Struct):
-    """A metric with its interval."""
-
-    mean: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-class Latency(msgspec.Struct):
-    """Times of a query."""
-
-    mean_ms: float | None = None
-    std_ms: float | None = None
-    p50_ms: float | None = None
-    p95_ms: float | None = None
-    p99_ms: float | None = None
-    n: int = 0
-    too_few: list[str] = []
-
-
-class Cost(msgspec.Struct):
-    """What declared prices come to."""
-
-    total: float | None = None
-    per_query: float | None = None
-    per_document: float | None = None
-
-
-class Reranker(msgspec.Struct):
-    """One row of a bench."""
-
-    name: str
-    what: str = ""
-    revision: str | None = None
-    quality: dict[str, Quality] = {}
-    latency: Latency = msgspec.field(default_factory=Latency)
-    cold_start_ms: float | None = None
-    documents_per_second: float | None = None
-    peak_memory_mb: float | None = None
-    cost: Cost | None = None
-    balance: float | None = None
-    is_on_front: bool = False
-
-
-class Missing(msgspec.Struct):
-    """A reranker without figures."""
-
-    name: str
-    why: str = ""
-
-
-class Compared(msgspec.Struct):
-    """Two rerankers, query by query."""
-
-    metric: str
-    a: str
-    b: str
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_holm: float | None = None
-
-
-class Bench(msgspec.Struct):
-    """bench.json."""
-
-    name: str
-    queries: int
-    documents: int
-    seed: int = 0
-    sampled: bool = False
-    rules: dict[str, Any] = {}
-    rerankers: list[Reranker] = []
-    left_out: list[Missing] = []
-    failed: list[Missing] = []
-    comparisons: list[Compared] = []
-    conclusions: dict[str, Any] = {}
-    warnings: list[str] = []
-
-
-def read_bench(directory: AnyPath) -> Bench:
-    """The bench that lies there."""
-    return document(Path(directory, BENCH), Bench)
-
-
-def bench_in(path: Path, content: bytes) -> Bench:
-    """The bench that the content of a bench.json tells."""
-    return decoded(path, content, Bench)
+from ltr.report.planes import Point, front
 
 
 def bench_view(bench: Bench, made: str = "") -> Page:
     """The page of the bench."""
-    deciding = str(bench.rules.get("deciding", next(iter(bench.rerankers[0].quality), "")) if bench.rerankers else "")
     sections = [
         Section("Conclusions", (Points(tuple(_conclusions(bench))),)),
-        Section("Quality and latency", tuple(_front(bench, deciding))),
-        Section("Quality", tuple(_quality(bench, deciding))),
+        Section("Quality and latency", (_front(bench),)),
+        Section("Quality", tuple(_quality(bench))),
         Section("Latency", (_latency(bench), *_few(bench))),
         Section("Cost", (_cost(bench),)),
         Section("Tests", (_tests(bench),) if bench.comparisons else ()),
@@ -127,50 +28,61 @@ def bench_view(bench: Bench, made: str = "") -> Page:
 
 def _conclusions(bench: Bench) -> list[str]:
     labels = {"best_quality": "Best quality", "lowest_latency": "Lowest latency", "best_balance": "Best balance"}
-    told = [f"{label}: {found}." for key, label in labels.items() if (found := bench.conclusions.get(key))]
+    told = [
+        f"{label}: {_figures(bench, str(found))}."
+        for key, label in labels.items()
+        if (found := bench.conclusions.get(key))
+    ]
     front = bench.conclusions.get("front")
     if isinstance(front, list) and front:
         told.append(
             f"On the front, which nothing beats in quality, latency and cost together: {', '.join(map(str, front))}."
         )
     missing = len(bench.left_out) + len(bench.failed)
-    return [
-        *told,
-        *bench.warnings,
-        *([f"{count(missing, 'reranker')} without figures, told below."] if missing else []),
-    ]
+    without = [f"{count(missing, 'reranker')} without figures, told below."] if missing else []
+    return [*told, *bench.warnings, *without]
 
 
-def _front(bench: Bench, deciding: str) -> list[Block]:
-    points, rows = [], []
-    for each in bench.rerankers:
-        quality = each.quality.get(deciding, Quality())
-        rows.append(
-            (
-                each.name,
-                short(each.latency.mean_ms),
-                share(quality.mean),
-                span(quality.low, quality.high),
-                "yes" if each.is_on_front else "no",
-            )
-        )
-        if quality.mean is not None and each.latency.mean_ms is not None:
-            tip = f"{each.name}: {deciding} {share(quality.mean)}, {short(each.latency.mean_ms)} ms"
-            points.append(
-                Point(each.name, each.latency.mean_ms, quality.mean, quality.low, quality.high, each.is_on_front, tip)
-            )
-    table = Table("Quality over latency", ("reranker", "mean ms", deciding, "95 %", "on the front"), tuple(rows))
+def _figures(bench: Bench, name: str) -> str:
+    """The reranker with the figures that it is chosen by."""
+    found = next((each for each in bench.rerankers if each.name == name), None)
+    if found is None:
+        return name
+    quality = found.quality.get(bench.deciding, Quality())
+    return f"{name}, {bench.deciding} {share(quality.mean)} in {short(found.latency.mean_ms)} ms a query"
+
+
+def _front(bench: Bench) -> Block:
+    deciding = bench.deciding
+    heads = ("reranker", "mean ms", deciding, "95 %", "on the front")
+    table = Table("Quality over latency", heads, tuple(_placed(each, deciding) for each in bench.rerankers))
+    references = [each.name for each in bench.rerankers if each.is_reference]
+    beside = f" For reference only: {', '.join(references)}." if references else ""
     words = Words(
         f"{deciding} over latency",
         "Up is better, left is faster (powers of ten). Filled points lie on the front: "
-        "nothing is better, faster and cheaper.",
+        f"nothing is better, faster and cheaper.{beside}",
         table,
     )
-    figure = plane(words, points, ("mean latency per query, ms", deciding), front=True, is_log=True)
-    return [figure] if figure else [table]
+    points = [point for each in bench.rerankers if (point := _point(each, deciding))]
+    return front(words, points, ("mean latency per query, ms", deciding)) or table
 
 
-def _quality(bench: Bench, deciding: str) -> list[Block]:
+def _placed(each: Reranker, deciding: str) -> Row:
+    metric, interval = _interval(each.quality.get(deciding, Quality()))
+    return each.name, short(each.latency.mean_ms), metric, interval, "yes" if each.is_on_front else "no"
+
+
+def _point(each: Reranker, deciding: str) -> Point | None:
+    found, mean_ms = each.quality.get(deciding, Quality()), each.latency.mean_ms
+    if found.mean is None or mean_ms is None:
+        return None
+    tip = f"{each.name}: {deciding} {share(found.mean)}, {short(mean_ms)} ms"
+    return Point(each.name, mean_ms, found.mean, found.low, found.high, each.is_on_front, tip)
+
+
+def _quality(bench: Bench) -> list[Block]:
+    deciding = bench.deciding
     names = list(dict.fromkeys(name for each in bench.rerankers for name in each.quality))
     rows = tuple(
         (each.name, *(cell for name in names for cell in _interval(each.quality.get(name, Quality()))))
@@ -200,15 +112,9 @@ def _latency(bench: Bench) -> Table:
 
 def _times(each: Reranker) -> Row:
     found = each.latency
-    times = {
-        "mean_ms": found.mean_ms,
-        "std_ms": found.std_ms,
-        "p50_ms": found.p50_ms,
-        "p95_ms": found.p95_ms,
-        "p99_ms": found.p99_ms,
-    }
-    few = {name.removesuffix("_ms") for name in found.too_few}
-    told = [f"{short(value)}{' *' if name.removesuffix('_ms') in few else ''}" for name, value in times.items()]
+    times = (found.mean_ms, found.std_ms, found.p50_ms, found.p95_ms, found.p99_ms)
+    names = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms")
+    told = [f"{short(time)}{' *' if name in found.too_few else ''}" for name, time in zip(names, times, strict=True)]
     return (
         each.name,
         *told,
@@ -226,36 +132,24 @@ def _few(bench: Bench) -> list[Text]:
 
 
 def _cost(bench: Bench) -> Table:
-    rows = tuple(
-        (
-            each.name,
-            *map(short, (each.cost.total, each.cost.per_query, each.cost.per_document) if each.cost else (None,) * 3),
-            short(each.balance),
-        )
-        for each in bench.rerankers
-    )
-    return Table(
-        "Cost by declared prices, and quality over latency",
-        ("reranker", "total", "per query", "per document", "balance"),
-        rows,
-    )
+    heads = ("reranker", "total", "per query", "per document", "balance")
+    caption = f"Cost by declared prices; balance is {bench.deciding} / (mean latency in seconds · cost_weight)"
+    return Table(caption, heads, tuple(map(_prices, bench.rerankers)))
+
+
+def _prices(each: Reranker) -> Row:
+    cost = each.cost or Cost()
+    return each.name, *map(short, (cost.total, cost.per_query, cost.per_document, each.balance))
 
 
 def _tests(bench: Bench) -> Table:
-    rows = tuple(
-        (
-            f"{each.a} against {each.b}",
-            each.metric,
-            signed(each.difference),
-            span(each.low, each.high),
-            short(each.p),
-            short(each.p_holm),
-        )
-        for each in bench.comparisons
-    )
-    return Table(
-        "Paired tests", ("rerankers", "metric", "difference", "95 %", "p", "Holm p"), rows, words=frozenset({0, 1})
-    )
+    heads = ("rerankers", "metric", "difference", "95 %", "p", "Holm p")
+    return Table("Paired tests", heads, tuple(map(_test, bench.comparisons)), words=frozenset({0, 1}))
+
+
+def _test(each: Compared) -> Row:
+    chances = map(short, (each.p, each.p_holm))
+    return f"{each.a} against {each.b}", each.metric, signed(each.difference), span(each.low, each.high), *chances
 
 
 def _missing(caption: str, missing: list[Missing]) -> Table:

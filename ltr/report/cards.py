@@ -55,4 +55,5 @@ def _data(run: RunFiles) -> Block:
 
 def _doubts(run: RunFiles) -> Block:
     found = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
-    return Points(found) if found else Text("Validation found nothing.")
+    nothing = "Validation found nothing." if run.is_recorded else "Not recorded."
+    return Points(found) if found else Text(nothing)

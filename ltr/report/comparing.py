@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ltr.compare import Compared, Comparison, compare_runs
+from ltr.compare import Compared, Comparison, Difference, compare_runs
 from ltr.errors import DataError, UsageError
-from ltr.report.blocks import Block, Page, Points, Section, Table, Text
+from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
 from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
 from ltr.report.reading import RunFiles
@@ -32,7 +32,7 @@ def comparison_view(runs: Sequence[RunFiles], made: str = "") -> Page:
         _findings(runs),
     ]
     title = f"{len(runs)} runs compared"
-    subtitle = f"Held against {runs[0].name}." if isinstance(compared, Comparison) else "Measured on different data."
+    subtitle = f"Compared with {runs[0].name}." if isinstance(compared, Comparison) else "Measured on different data."
     return Page(title, subtitle, [section for section in sections if section.blocks], made)
 
 
@@ -55,10 +55,10 @@ def _conclusion(comparison: Comparison, compared: Compared) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     found = next(each for each in compared.differences if each.metric == comparison.changed_by)
     tests = f"p {short(found.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
-    what = f"by {signed(found.difference)} {_label(found.metric)}, 95 % {span(found.low, found.high)}, {tests}"
+    what = f"{signed(found.difference)} {_label(found.metric)}, 95 % {span(found.low, found.high)}, {tests}"
     if found.low <= 0 <= found.high or found.holm_p >= SURE:
-        return f"{compared.run} is not told from {comparison.baseline}: it differs {what}."
-    return f"{compared.run} is {'better' if found.difference > 0 else 'worse'} than {comparison.baseline} {what}."
+        return f"{compared.run} cannot be told from {comparison.baseline}: {what}."
+    return f"{compared.run} is {'better' if found.difference > 0 else 'worse'} than {comparison.baseline}: {what}."
 
 
 def _label(metric: str) -> str:
@@ -85,45 +85,44 @@ def _metrics(runs: Sequence[RunFiles]) -> Section:
 def _tested(compared: Comparison | str) -> list[Section]:
     if isinstance(compared, str):
         return []
-    tests: list[Block] = []
-    changes: list[Block] = []
-    for each in compared.runs:
-        rows = tuple(
-            (
-                _label(found.metric),
-                share(found.value),
-                share(found.baseline_value),
-                signed(found.difference),
-                span(found.low, found.high),
-                short(found.permutation_p),
-                short(found.holm_p),
-                NONE if found.effect_size is None else signed(found.effect_size),
-                f"{found.wins}/{found.ties}/{found.losses}",
-            )
-            for found in each.differences
-        )
-        heads = ("metric", "run", "baseline", "difference", "95 %", "p", "Holm p", "d", "better/same/worse")
-        title = f"{each.run} against {compared.baseline}"
-        table = Table(title, heads, rows)
-        drawn = [
-            Estimate(_label(found.metric), found.difference, found.low, found.high, tip=signed(found.difference))
-            for found in each.differences
-        ]
-        words = Words(
-            title,
-            "Each difference with its 95 % paired bootstrap interval; the line is no difference.",
-            drawn_table(title, ("metric", "difference"), drawn),
-        )
-        figure = estimates(words, drawn, zero=True)
-        tests += [figure, table] if figure else [table]
-        changes.append(_changed(compared, each))
+    tests = [block for each in compared.runs for block in _differences(compared, each)]
+    changes = [_changed(compared, each) for each in compared.runs]
     units = count(compared.num_units, compared.unit, "queries" if compared.unit == "query" else "traces")
     tested = f"Holm's p is over {count(compared.family, 'test')}; d is Cohen's"
     rule = f"{units} resampled {compared.resamples:,} times; {tested}."
-    return [
-        Section("Differences and tests", (*tests, Text(rule))),
-        Section("Queries that changed most", tuple(changes)),
+    return [Section("Differences and tests", (*tests, Text(rule))), Section("Queries that changed most", changes)]
+
+
+def _differences(comparison: Comparison, compared: Compared) -> list[Block]:
+    """The differences of a run from the baseline, drawn, and tested."""
+    title = f"{compared.run} against {comparison.baseline}"
+    drawn = [
+        Estimate(_label(each.metric), each.difference, each.low, each.high, tip=signed(each.difference))
+        for each in compared.differences
     ]
+    words = Words(
+        title,
+        "Each difference with its 95 % paired bootstrap interval; the line is no difference.",
+        drawn_table(title, ("metric", "difference"), drawn),
+    )
+    heads = ("metric", "run", "baseline", "difference", "95 %", "p", "Holm p", "d", "better/same/worse")
+    table = Table(title, heads, tuple(map(_difference, compared.differences)))
+    figure = estimates(words, drawn, zero=True)
+    return [figure, table] if figure else [table]
+
+
+def _difference(found: Difference) -> Row:
+    return (
+        _label(found.metric),
+        share(found.value),
+        share(found.baseline_value),
+        signed(found.difference),
+        span(found.low, found.high),
+        short(found.permutation_p),
+        short(found.holm_p),
+        NONE if found.effect_size is None else signed(found.effect_size),
+        f"{found.wins}/{found.ties}/{found.losses}",
+    )
 
 
 def _changed(comparison: Comparison, compared: Compared) -> Block:

@@ -2,25 +2,43 @@
 
 from ltr.metrics import TOP1
 from ltr.records import OVER_BEST
-from ltr.report.figures import count, share, short, signed, span
+from ltr.report.figures import count, listed, percent, share, short, signed, span
 from ltr.report.placing import calibration_error
 from ltr.report.reading import RunFiles
 
+FEW = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
 
 
 def conclusions(run: RunFiles) -> tuple[str, ...]:
     """How good, better than what, from where, and what to doubt."""
-    told = [_quality(run), _lead(run), _training(run), _weights(run), _probabilities(run), _doubts(run)]
+    number = run.number("interval_num_units")
+    is_enough = number is None or number >= FEW
+    lead, trust = (_lead(run), _probabilities(run)) if is_enough else (_few(run), "")
+    told = (_quality(run), lead, _training(run), _weights(run), trust, _doubts(run))
     return tuple(sentence for sentence in told if sentence)
 
 
+def units(run: RunFiles) -> str:
+    """What the intervals resample, and how many of them."""
+    number = int(run.number("interval_num_units") or 0)
+    return count(number, "trace") if run.metrics.get("interval_unit") == "trace" else count(number, "query", "queries")
+
+
+def _few(run: RunFiles) -> str:
+    if not run.number("num_queries"):
+        return ""
+    return f"Too little was measured to be sure of anything: {units(run)}. The intervals promise too much."
+
+
 def _quality(run: RunFiles) -> str:
+    if not run.number("num_queries"):
+        return "No query has a right candidate: there is nothing to measure."
     low, high = run.number(f"{TOP1}.low"), run.number(f"{TOP1}.high")
-    sure = f" (95 % {span(low, high)})" if low is not None else ""
+    sure = f" (95 % interval: {percent(low)} to {percent(high)})" if low is not None else ""
     on = count(int(run.number("num_queries") or 0), "query", "queries")
     seen = " These are the training queries: new ones may fare worse." if run.metrics.get("split") == "train" else ""
-    return f"The first candidate is right for {share(run.number(TOP1))} of {on}{sure}.{seen}"
+    return f"The first candidate is right for {percent(run.number(TOP1))} of {on}{sure}.{seen}"
 
 
 def _lead(run: RunFiles) -> str:
@@ -59,7 +77,7 @@ def _weights(run: RunFiles) -> str:
         for name, each in known.items()
         if each.low is not None and each.high is not None and each.low <= 0 <= each.high
     ]
-    doubt = f" Not told from 0: {', '.join(unsure)}." if unsure else ""
+    doubt = f" Might as well weigh 0: {listed(unsure)}." if unsure else ""
     return f"Most depends on {most}: without it the objective rises by {short(worth[most])}.{doubt}"
 
 
@@ -73,5 +91,5 @@ def _probabilities(run: RunFiles) -> str:
 
 
 def _doubts(run: RunFiles) -> str:
-    found = len(run.record.warnings)
-    return f"Validation found {count(found, 'thing')} to look at, told below." if found else ""
+    found = len(run.record.warnings) + (len(run.model.training.warnings) if run.model else 0)
+    return f"Validation and diagnosis found {count(found, 'thing')} to look at, told below." if found else ""

@@ -56,6 +56,29 @@ def cut(words: str, width: float) -> str:
     return words if len(words) <= room else f"{words[: room - 1]}…"
 
 
+def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """A place beside each point for its number, clear of all points and of the numbers before it where there is one.
+
+    >>> apart([(50.0, 50.0), (50.0, 50.0)])
+    [(58.0, 63.0), (28.0, 63.0)]
+    """
+    placed: list[tuple[float, float]] = []
+    for x, y in points:
+        beside = [(x + dx, y + dy) for dy in (13, -6, 25, -18, 37, -30) for dx in (8, -22)]
+        clear = (each for each in beside if each[0] <= RIGHT - 6 and _is_clear(each, points, placed))
+        placed.append(next(clear, beside[0]))
+    return placed
+
+
+def _is_clear(
+    place: tuple[float, float], points: Sequence[tuple[float, float]], placed: Sequence[tuple[float, float]]
+) -> bool:
+    """Whether two figures there, 15 wide and 9 high, stand on no point and on no other number."""
+    left, foot = place
+    on_point = any(-20 < left - x < 5 and -5 < foot - y < 14 for x, y in points)
+    return not on_point and not any(abs(left - x) < 15 and abs(foot - y) < 11 for x, y in placed)
+
+
 def legend(entries: Sequence[tuple[str, str, str]], y: float) -> Iterator[Mark]:
     """What each form means: (form, kind, words), in as many lines as it takes, 16 apart."""
     x = float(LEFT)

@@ -3,11 +3,12 @@
 import math
 
 from ltr.examples import RESCUED, WRONG
-from ltr.report.blocks import Folded, Section, Table, Text
+from ltr.report.blocks import Block, Folded, Section, Table, Text
 from ltr.report.figures import count, share, signed
 from ltr.report.reading import Candidate, Example, RunFiles
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
+LONGEST_LINE = 160  # letters of a query in the line that opens it
 OPEN = 1  # examples of each kind that are open from the start
 
 
@@ -37,7 +38,10 @@ def example_section(run: RunFiles) -> Section:
 def _folded(example: Example, *, is_open: bool) -> Folded:
     place = f"Right candidate at rank {example.rank} of {example.num_candidates}"
     stood = f"{place}; trace {example.trace_id}, node {example.node_id}."
-    return Folded(example.query, (Text(stood), _table(example)), is_open)
+    query, whole = example.query, list[Block]()
+    if len(query) > LONGEST_LINE:
+        query, whole = f"{query[:LONGEST_LINE]}…", [Text(query)]
+    return Folded(query, (*whole, Text(stood), _table(example)), is_open)
 
 
 def _table(example: Example) -> Table:
@@ -56,7 +60,9 @@ def _table(example: Example) -> Table:
             (each.candidate, str(each.place), _said(each), share(each.probability), *map(signed, parts), *others)
         )
     width = max(map(len, lines), default=4)
-    heads = ("candidate", "place", "", "probability", *(example.features[place] for place in told), "others")[:width]
+    heads = ("candidate", "place", "which is", "probability", *(example.features[place] for place in told), "others")[
+        :width
+    ]
     full = tuple((*line, *[""] * (width - len(line))) for line in lines)
     marked = frozenset(place for place, each in enumerate(rows) if each.is_right)
     caption = f"{count(len(rows), 'candidate')} of {example.num_candidates}"

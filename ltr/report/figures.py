@@ -1,6 +1,9 @@
 """How numbers are written on a page."""
 
+from collections.abc import Sequence
+
 NONE = "–"
+MOST_NAMES = 5
 
 
 def share(value: float | None) -> str:
@@ -10,6 +13,25 @@ def share(value: float | None) -> str:
     ('0.726', '–')
     """
     return NONE if value is None else f"{value:.3f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def percent(value: float | None) -> str:
+    r"""A share of a hundred, its sign on the same line.
+
+    >>> percent(0.72649), percent(None)
+    ('72.6\xa0%', '–')
+    """
+    return NONE if value is None else f"{100 * value:.1f}\u00a0%"
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c"], 1)
+    ('a, b', 'a and 2 more')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def signed(value: float | None) -> str:

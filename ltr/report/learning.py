@@ -1,56 +1,60 @@
 """How the weights came about, how sure they are, and what each feature is worth."""
 
-from ltr.report.blocks import Block, Section, Table, Text
-from ltr.report.charts import Estimate, Words, bars, curves, drawn_table, estimates, thinned
+from ltr.report.blocks import Figure, Section, Table, Text
+from ltr.report.charts import Estimate, Words, bars, drawn_table, estimates
 from ltr.report.figures import NONE, count, short
+from ltr.report.planes import curves, thinned
 from ltr.report.reading import RunFiles, Training, Weight
 
 MOST_EPOCHS = 60  # rows of the table; the drawing has more
 
 
 def learning_section(run: RunFiles) -> Section:
-    """The loss of each epoch over the optimum."""
+    """The loss of each epoch over the optimum, and what validation data thought of it."""
     if run.model is None:
         return Section("Learning", ())
-    known, trainer = run.model.training, run.model.trainer.get("trainer", "")
-    losses = [(float(each.epoch), each.loss) for each in run.history]
-    valid = [(float(each.epoch), each.valid) for each in run.history if each.valid is not None]
-    has_valid = bool(valid)
-    rows = tuple(
-        (
-            f"{run.history[int(place)].epoch:,}",
-            short(run.history[int(place)].loss),
-            short(run.history[int(place)].valid),
-        )
-        for place, _ in thinned([(float(place), 0.0) for place in range(len(run.history))])[
-            :: max(1, min(len(run.history), 200) // MOST_EPOCHS)
-        ]
-    )
-    heads = ("epoch" if trainer == "descent" else "step", "loss", "validation")
-    table = Table(
-        "Loss by epoch", heads if has_valid else heads[:2], rows if has_valid else tuple(row[:2] for row in rows)
-    )
-    words = Words(
-        "Learning curve",
-        "The objective after each pass over the data; the broken line is the exact optimum.",
-        table,
-    )
+    drawn = [each for each in (_losses(run, run.model.training), _watched(run, run.model.training)) if each]
+    return Section("Learning", (*drawn, Text(_how(run, run.model.training))))
+
+
+def _losses(run: RunFiles, known: Training) -> Figure | None:
     optimum = None if known.objective is None or known.gap is None else known.objective - known.gap
-    blocks: list[Block] = []
-    if figure := curves(words, [("training loss", losses)], (heads[0], "loss"), level=optimum):
-        blocks.append(figure)
-    if has_valid:
-        metric = str((known.watched or {}).get("metric", "validation"))
-        watched = Words("On validation data", f"{metric} after each pass; the best one is kept.", table)
-        figure = curves(watched, [(metric, valid)], (heads[0], metric), level=None)
-        blocks += [figure] if figure else []
-    return Section("Learning", (*blocks, Text(_how(run, known))))
+    what = (
+        "The mean of each query's objective before its own step" if _is_descent(run) else "The objective of each step"
+    )
+    words = Words("Learning curve", f"{what}; the broken line is the exact optimum.", _epochs(run))
+    losses = [(float(each.epoch), each.loss) for each in run.history]
+    return curves(words, [("training loss", losses)], (_turn(run), "loss"), level=optimum)
+
+
+def _watched(run: RunFiles, known: Training) -> Figure | None:
+    metric = str((known.watched or {}).get("metric", "validation"))
+    words = Words("On validation data", f"{metric} after each pass; the best one is kept.", _epochs(run))
+    valid = [(float(each.epoch), each.valid) for each in run.history if each.valid is not None]
+    return curves(words, [(metric, valid)], (_turn(run), metric), level=None)
+
+
+def _epochs(run: RunFiles) -> Table:
+    """The numbers of both drawings, of MOST_EPOCHS epochs at most."""
+    columns = 3 if any(each.valid is not None for each in run.history) else 2
+    rows = [
+        (f"{each.epoch:,}", short(each.loss), short(each.valid))[:columns] for each in thinned(run.history, MOST_EPOCHS)
+    ]
+    return Table("Loss by epoch", (_turn(run), "loss", "validation")[:columns], tuple(rows))
+
+
+def _is_descent(run: RunFiles) -> bool:
+    return run.model is not None and run.model.trainer.get("trainer") == "descent"
+
+
+def _turn(run: RunFiles) -> str:
+    return "epoch" if _is_descent(run) else "step"
 
 
 def _how(run: RunFiles, known: Training) -> str:
     """One paragraph on the training."""
     trainer = run.model.trainer if run.model else {}
-    steps = count(known.epochs, "epoch" if trainer.get("trainer") == "descent" else "step")
+    steps = count(known.epochs, _turn(run))
     told = f"Learned from {count(known.groups, 'group')} by {trainer.get('trainer')}, l2 {trainer.get('l2')}, {steps}."
     distance = f" Distance to the optimum: {short(known.gap)}." if known.gap is not None else ""
     skipped = known.groups_one_candidate + known.groups_no_positive
@@ -65,30 +69,36 @@ def weight_section(run: RunFiles) -> Section:
     if run.model is None or not run.model.training.weights:
         return Section("Weights", ())
     known = run.model.training
-    scales = known.deviations if known.deviations and len(known.deviations) == len(known.weights) else None
-    rows = tuple(_row(name, each) for name, each in known.weights.items())
     heads = ("feature", "weight", "at l2 0", "standard error", "95 %", "z", "worth")
+    rows = tuple(_row(name, each) for name, each in known.weights.items())
     table = Table("Weights as they multiply the features", heads, rows)
+    drawn = [each for each in (_sure(known), _worths(known)) if each]
+    return Section("Weights", (*drawn, table, *_errors(known)))
+
+
+def _sure(known: Training) -> Figure | None:
+    """The weights with their intervals, in one unit where the deviations are known."""
+    scales = known.deviations if known.deviations and len(known.deviations) == len(known.weights) else None
     unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
-    drawn = [
-        _estimate(name, each, 1.0 if scales is None else scales[place])
-        for place, (name, each) in enumerate(known.weights.items())
-    ]
+    factors = scales or [1.0] * len(known.weights)
+    drawn = [_estimate(name, each, factor) for (name, each), factor in zip(known.weights.items(), factors, strict=True)]
     names = ("weight", "weight at l2 0")
     words = Words(
         "Weights and how sure they are",
         f"Each weight {unit}; the interval is 95 % of the weight without a penalty, its point the diamond.",
         drawn_table(f"Each weight {unit}", ("feature", *names), drawn),
     )
-    figure = estimates(words, drawn, names, zero=True)
-    worth = Words(
+    return estimates(words, drawn, names, zero=True)
+
+
+def _worths(known: Training) -> Figure | None:
+    rows = tuple((name, short(each.worth)) for name, each in known.weights.items())
+    words = Words(
         "What each feature is worth",
         "How far the best reachable objective rises when the feature is left out.",
-        Table("Worth of each feature", ("feature", "worth"), tuple((row[0], row[-1]) for row in rows)),
+        Table("Worth of each feature", ("feature", "worth"), rows),
     )
-    worths = bars(worth, [(name, each.worth, f"{name}: {short(each.worth)}") for name, each in known.weights.items()])
-    blocks: list[Block] = [each for each in (figure, worths, table) if each is not None]
-    return Section("Weights", (*blocks, *_errors(known)))
+    return bars(words, [(name, each.worth, f"{name}: {short(each.worth)}") for name, each in known.weights.items()])
 
 
 def _row(name: str, each: Weight) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format (bidi, zero width), surrogates, separators
 PAGE, CARD, STYLE = "page.html.j2", "card.md.j2", "style.css"
 MARKS = re.compile(r"[\\`*_{}\[\]|~]|^[-+#=]")  # html is escaped before
-NUMBERED = re.compile(r"^(\d+)([.)])")
+NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 LINKS = {"://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}  # what some readers of Markdown turn into links
 
 
@@ -48,7 +48,7 @@ def environment(shown: Callable[[Any], Any]) -> "Environment":
 
 def template_text(name: str) -> str:
     """A file of the templates."""
-    return files("ltr.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("ltr.report").joinpath("templates", name).read_bytes().decode()
 
 
 def in_html(value: Any) -> Any:
@@ -59,8 +59,8 @@ def in_html(value: Any) -> Any:
 def in_markdown(value: Any) -> Any:
     r"""The same on one line, and nothing in it marks anything up.
 
-    >>> in_markdown("a*b <i>\n"), in_markdown("- 1@b")
-    (Markup('a\\*b &lt;i&gt;'), Markup('\\- 1&#64;b'))
+    >>> in_markdown("a*b <i>\n"), in_markdown("- 1@b"), in_markdown("1. a"), in_markdown("0.7")
+    (Markup('a\\*b &lt;i&gt;'), Markup('\\- 1&#64;b'), Markup('1\\. a'), Markup('0.7'))
     """
     from markupsafe import Markup, escape
 

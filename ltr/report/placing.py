@@ -4,8 +4,9 @@ import math
 from collections import Counter
 
 from ltr.report.blocks import Figure, Section, Table, Text
-from ltr.report.charts import Point, Words, columns, plane
+from ltr.report.charts import Words
 from ltr.report.figures import count, share
+from ltr.report.planes import Point, columns, diagonal
 from ltr.report.reading import RunFiles
 
 LAST = 10  # ranks beyond it share a column
@@ -36,7 +37,7 @@ def ranks(run: RunFiles) -> Figure | None:
         Table("Queries by the rank of the best right candidate", ("rank", "queries", "share"), rows),
     )
     drawn = [(label, counted[label], f"rank {label}: {count(counted[label], 'query', 'queries')}") for label in labels]
-    return columns(words, drawn)
+    return columns(words, drawn, ("rank", "queries"))
 
 
 def _column(rank: int | None) -> str:
@@ -58,10 +59,12 @@ def reliability(run: RunFiles) -> Figure | None:
         Table("Candidates by probability", ("probability", "mean", "share right", "candidates"), rows),
     )
     points = [
-        Point("", p, right, tip=f"mean probability {share(p)}, right {share(right)}, {n:,.0f} candidates")
+        Point(
+            "", p, right, is_marked=True, tip=f"mean probability {share(p)}, right {share(right)}, {n:,.0f} candidates"
+        )
         for _, _, p, right, n in bins
     ]
-    return plane(words, points, ("probability", "share right"), front=False)
+    return diagonal(words, points, ("mean probability", "share right"))
 
 
 def calibration_error(run: RunFiles) -> float | None:

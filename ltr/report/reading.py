@@ -142,6 +142,7 @@ class RunFiles:
 
     path: str
     record: Record
+    is_recorded: bool  # an evaluation has no record, and nobody looked at its data
     metrics: dict[str, Any]
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
@@ -173,9 +174,11 @@ class RunFiles:
 def read_run(directory: AnyPath, known: Record | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
+    record = known or optional(home / RUN, Record)
     return RunFiles(
         path=home.as_posix(),
-        record=known or optional(home / RUN, Record) or Record(),
+        record=record or Record(),
+        is_recorded=record is not None,
         metrics=document(home / METRICS, dict[str, Any]),
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},

@@ -6,7 +6,7 @@ from ltr.metrics import MRR, TOP1, TOP3
 from ltr.records import OVER_BEST
 from ltr.report.blocks import Block, Code, Page, Points, Row, Section, Table, Text
 from ltr.report.charts import Estimate, Words, estimates
-from ltr.report.conclusions import conclusions
+from ltr.report.conclusions import conclusions, units
 from ltr.report.examples import example_section
 from ltr.report.figures import NONE, count, share, short, signed, span
 from ltr.report.learning import learning_section, weight_section
@@ -85,14 +85,14 @@ def _metrics(run: RunFiles) -> Section:
     ]
     table = Table("Each metric with its 95 % interval", ("metric", names[0], "95 %", *names[1:]), tuple(rows))
     words = Words(
-        "Metrics beside what they must beat",
-        "Each metric as a point with its 95 % bootstrap interval, and the same metric of the baselines.",
+        "Metrics beside what they must beat" if beside else "Metrics",
+        f"Each metric with its 95 % bootstrap interval{', and the same of the baselines' if beside else ''}.",
         table,
     )
     drawn = [_estimate(run, name, beside) for name in run.measured]
     figure = estimates(words, [each for each in drawn if each], names)
-    blocks: list[Block] = [figure] if figure else [table]
-    return Section("Metrics", (*blocks, Points(tuple(_rules(run))), *_parts(run)))
+    blocks: list[Block] = [figure] if figure else []
+    return Section("Metrics", (*blocks, Points(tuple(_rules(run))), table, *_parts(run)))
 
 
 def _estimate(run: RunFiles, name: str, beside: list[str]) -> Estimate | None:
@@ -120,9 +120,7 @@ def _rules(run: RunFiles) -> list[str]:
     if run.number("num_one_candidate"):
         said.append(f"With a single candidate: {_of(run, 'num_one_candidate')}; counted.")
     if run.number("interval_num_units"):
-        unit = "trace" if told.get("interval_unit") == "trace" else "query"
-        units = count(int(run.number("interval_num_units") or 0), unit, {"trace": "traces", "query": "queries"}[unit])
-        said.append(f"Intervals resample {units}.")
+        said.append(f"Intervals resample {units(run)}.")
     if told.get("best_feature"):
         said.append(f"Best single feature: {told['best_feature']}, chosen on the training groups.")
     return said
@@ -156,6 +154,8 @@ def _parts(run: RunFiles) -> list[Block]:
 def _findings(run: RunFiles) -> Section:
     """What validation, and the diagnosis of the training, had to say."""
     found = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
+    if not found and not run.is_recorded:
+        return Section("What validation found", ())
     nothing = "Nothing: no leak, no overlap, no weight that cannot be read was found."
     return Section("What validation found", (Points(tuple(found)) if found else Text(nothing),))
 
@@ -171,7 +171,7 @@ def _config(run: RunFiles) -> Section:
 def _provenance(run: RunFiles) -> Section:
     """What went in, and what it was done with."""
     files = tuple((each.path, f"{each.bytes:,}", each.sha256) for each in run.record.inputs)
-    known: dict[str, Any] = {"seed": run.record.seed}
+    known: dict[str, Any] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
         known |= {"encoder": _encoder(run.model.encoder), "model": run.model.checksum}
     known |= {"truth": run.metrics.get("truth"), "version of the metrics": run.metrics.get("metrics_version")}

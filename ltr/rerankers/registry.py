@@ -40,22 +40,22 @@ def here(argument: str, setting: Setting) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a reranker is opened: `open(setting, *[argument], **options)`, quick; what is slow waits for a query."""
+    """How a reranker is made: `make(setting, *[argument], **options)`, quick; what is slow waits for a query."""
 
     spelling: str  # NAME, or NAME:WHAT where something must follow the colon
-    open: Callable[..., Reranker]
+    make: Callable[..., Reranker]
     absent: Absent  # why it cannot be used on this machine; "": it can
     is_reference: bool  # a bound that others are read by, and nothing to choose
 
     @property
     def summary(self) -> str:
         """What it does, in one line."""
-        return (inspect.getdoc(self.open) or "").partition("\n")[0]
+        return (inspect.getdoc(self.make) or "").partition("\n")[0]
 
     @property
     def options(self) -> dict[str, Any]:
         """The options and their types: the keyword-only parameters."""
-        parameters = inspect.signature(self.open).parameters.values()
+        parameters = inspect.signature(self.make).parameters.values()
         return {each.name: each.annotation for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
@@ -122,7 +122,7 @@ class Choice:
     def opened(self, setting: Setting) -> Reranker:
         """The reranker, ready for the first query."""
         arguments = (self.argument,) if self.argument else ()
-        return self.recipe.open(setting, *arguments, **self.options)
+        return self.recipe.make(setting, *arguments, **self.options)
 
 
 def refuse_misfit(what: str, kind: Any, value: Any) -> None:
