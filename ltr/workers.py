@@ -79,7 +79,7 @@ def work(
 ) -> Iterator[tuple[int, Result | LtrError]]:
     """Place and result of each shard as it ends; start() in each process gives what is called on them.
 
-    An error stands for the result where the process was lost. Any other exception is raised here.
+    An error stands for the result where the process was lost, or could not begin. Any other exception is raised here.
     """
     waiting = _Waiting()
     for index, key in enumerate(keys):
@@ -151,13 +151,24 @@ def _serve(start: Start[Any, Any], pipe: Any) -> None:
     """Shards in, results out, until there are no more."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # files half written are tidied up
-    call = start()
+    with suppress(OSError):
+        os.dup2(2, 1)  # results go through the pipe: what a plug-in prints is none
+    call = _started(start)
     while True:
         try:
             shard = pipe.recv()
         except EOFError:
             return
         pipe.send(_tried(call, shard))
+
+
+def _started(start: Start[Any, Any]) -> Callable[[Any], Any]:
+    """What is called on shards; where it cannot be had, what gives the reason for each."""
+    try:
+        return start()
+    except LtrError as error:
+        reason = error
+    return lambda shard: reason
 
 
 def _tried(call: Callable[[Any], Any], shard: Any) -> tuple[bool, Any]:

@@ -62,6 +62,24 @@ def test_a_process_that_is_killed_costs_its_own_shard():
     assert [each[1] for each in found[:2] + found[3:]] == [0, 1, 3, 4, 5]
 
 
+def unable():
+    raise RunError("no plug-in")
+
+
+def test_what_cannot_begin_is_an_error_of_every_shard():
+    found = dict(work(unable, ["x", "y", "z"], ["a", "b", "a"], workers=2))
+    assert [str(found[index]) for index in range(3)] == ["no plug-in"] * 3
+
+
+def noisy():
+    return print
+
+
+def test_what_a_process_prints_is_no_result(capfd):
+    assert list(work(noisy, ["noise"], ["a"], workers=1)) == [(0, None)]
+    assert capfd.readouterr() == ("", "noise\n")
+
+
 def test_a_bug_in_a_process_is_told_with_its_traceback():
     with pytest.raises(RuntimeError, match="ZeroDivisionError: a bug"):
         done([("a", -1), ("a", 2)])
@@ -73,7 +91,7 @@ from ltr.workers import work
 
 def start():
     def call(shard):
-        print(os.getpid(), flush=True)
+        print(os.getpid(), file=sys.stderr, flush=True)
         time.sleep(60)
     return call
 
@@ -96,7 +114,7 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path, number):
     script.write_text(ORPHANS)
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": ENVIRONMENT}
     with subprocess.Popen([sys.executable, str(script)], text=True, **options) as parent:
-        children = [int(parent.stdout.readline()) for _ in range(2)]
+        children = [int(parent.stderr.readline()) for _ in range(2)]
         parent.send_signal(number)
         parent.wait(30)
     deadline = time.monotonic() + 30
