@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.artifacts.model import held
 from ltr.artifacts.run import METRICS, PER_QUERY
 from ltr.errors import FileError
 from ltr.files import AnyPath, read_bytes, read_lines
@@ -41,7 +42,7 @@ def read_kept(directory: AnyPath) -> Kept:
     """What the directory keeps of its evaluation."""
     home = Path(directory)
     try:
-        metrics = msgspec.json.decode(read_bytes(home / METRICS, limit=LARGEST_METRICS), type=dict[str, Any])
+        metrics = msgspec.json.decode(read_bytes(held(home, METRICS), limit=LARGEST_METRICS), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(str(home / METRICS), f"not what ltr writes: {error}") from error
     path = home / PER_QUERY

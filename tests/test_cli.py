@@ -504,6 +504,7 @@ def test_a_directory_of_runs_in_place_of_a_run_names_one(tools, cli):
     cli.good("train", "train.jsonl", "-o", "runs/a", "-q")
     said = "runs: holds no model.json; name a run directory, such as runs/a"
     assert cli.refused("rank", "runs", "a query") == (3, said)
+    assert cli.refused("compare", "runs", "runs")[1] == said.replace("model", "metrics")
     assert cli.refused("rank", "train.jsonl", "a query")[1].endswith("; name a run directory or its model.json")
 
 

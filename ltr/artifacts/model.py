@@ -126,7 +126,8 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 def load_router(path: AnyPath) -> Router:
     """The model of a model.json or of a run directory, checked against its checksums."""
-    file = _file(Path(path))
+    given = Path(path)
+    file = held(given, MODEL) if given.is_dir() else given
     document = _read(file)
     try:
         model = msgspec.convert(document, _Document)
@@ -148,12 +149,12 @@ def router_digest(path: AnyPath) -> str:
     return _digest(read_bytes(given / MODEL if given.is_dir() else given, limit=LARGEST_DOCUMENT))
 
 
-def _file(given: Path) -> Path:
-    file = given / MODEL
-    if not given.is_dir() or file.exists():
-        return file if given.is_dir() else given
-    runs = sorted(each.parent.as_posix() for each in given.glob(f"*/{MODEL}"))
-    raise FileError(str(given), f"holds no {MODEL}; name a run directory{', such as ' + runs[0] if runs else ''}")
+def held(directory: Path, name: str) -> Path:
+    """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
+    runs = sorted(each.parent.as_posix() for each in directory.glob(f"*/{name}"))
+    if runs and not (directory / name).exists():
+        raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
+    return directory / name
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -21,4 +21,4 @@ def init(
         print(f"wrote {visible(path.as_posix())}")
     move = "" if directory == Path() else f"cd {shlex.quote(directory.as_posix())} && "
     print(f"next: {visible(move)}ltr run")
-    print('then: ltr rank runs/mine "will it rain in Lisbon this weekend?", or look at runs/mine/report.html')
+    print('then: ltr rank runs/mine "send an email to Ann", or look at runs/mine/report.html')
