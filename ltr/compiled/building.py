@@ -1,7 +1,9 @@
 """How a pass is compiled, and where what was compiled is kept: the user's own cache directory."""
 
+import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +32,20 @@ def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> P
     if directory is None:
         return numba.njit(signature, **options)(function)
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
+    before, config.CACHE_DIR = config.CACHE_DIR, str(directory / sources())
     try:
         return numba.njit(signature, cache=True, **options)(function)
     except Exception:  # a damaged cache raises whatever its bytes say; a fault of the pass itself is raised again here
         return numba.njit(signature, **options)(function)
     finally:
         config.CACHE_DIR = before
+
+
+@cache
+def sources() -> str:
+    """A digest of the files here: numba looks at that of the outermost function alone, and would keep old parts."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def private(directory: Path) -> Path | None:
