@@ -197,7 +197,7 @@ def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_pat
     assert found == document(tmp_path / "out")
     assert [each["name"] for each in found["rerankers"]] == ["bm25", "shortest"]
     assert found["failed"] == [
-        {"name": "broken", "why": "ValueError: no such luck"},
+        {"name": "broken", "why": f"{code}:15: reranker broken failed: ValueError: no such luck"},
         {"name": "gone", "why": "its process ended with 3: too little memory, or killed"},
     ]
     assert [each["name"] for each in found["left_out"]] == ["model:nowhere", "command"]
