@@ -102,6 +102,23 @@ def test_a_feature_that_fails_is_named(own, change, code, told):
     assert err.count("\n") == 1
 
 
+WRITES = "the feature tool.own failed: ValueError: it writes to an array that it was given; it may write to a copy"
+
+
+@pytest.mark.parametrize(
+    "change, line",
+    [
+        ({"value": "candidates.names.sort()"}, 8),
+        ({"value": "np.add(candidates.offsets, 1, out=candidates.offsets)"}, 8),
+        ({"state": "groups.labels.fill(0)"}, 5),
+        ({"state": "{'a': np.ones(2)}", "value": "state['a'].__setitem__(0, 2)"}, 8),
+    ],
+)
+def test_a_feature_that_writes_to_what_it_is_given_is_told_so(own, change, line):
+    told = own(FEATURE.format(**GOOD | change), "--set", "features=[tool.own, tool.rel]")
+    assert told == (1, f"error: own.py:{line}: {WRITES}\n")
+
+
 @pytest.mark.parametrize("value", ["np.arange(len(candidates.names))", "candidates.names > 2"])
 def test_a_feature_may_give_any_numbers(own, value):
     assert own(FEATURE.format(**GOOD | {"value": value}), "--set", "features=[tool.rel, tool.own]") == (0, "")
