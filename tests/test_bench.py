@@ -491,6 +491,8 @@ def test_a_sample_greater_than_the_data_is_all_of_them_and_told(samples, tmp_pat
 def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_path):
     path = written(tmp_path, f"name: small\ndata: {{samples: {samples}}}\nrerankers: [random, bm25, 'model:no']\n")
     assert cli.run("bench", path, "--dry-run") == 0
+    assert "warning: model:no: would be left out: " in cli.err
+    assert cli.err.endswith("good; 2 of 3 rerankers, kept in runs/small/\n")
     assert not (tmp_path / "runs").exists()
     out = cli.good("bench", path, "--format", "human")
     assert out.startswith("30 queries, 120 documents\nquality")
@@ -500,6 +502,9 @@ def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_pat
     assert (tmp_path / "runs" / "small" / "bench.json").exists()
     code, said = cli.refused("bench", path)
     assert (code, said.startswith("runs/small: holds a bench")) == (2, True)
+    assert cli.refused("bench", path, "--dry-run") == (code, said)
+    assert cli.run("bench", path, "--dry-run", "--resume") == 0
+    assert cli.run("bench", path, "--dry-run", "--resume", "--seed", "1") == 5
     rows = cli.good("bench", path, "--resume", "--format", "tsv", "-q").splitlines()
     assert rows[0].split("\t")[:2] == ["reranker", "ndcg@1"]
     assert [row.split("\t")[0] for row in rows] == ["reranker", "random", "bm25"]
