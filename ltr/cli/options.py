@@ -34,7 +34,9 @@ Code = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
