@@ -13,7 +13,7 @@ import pytest
 from ltr.bench import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
 from ltr.bench.measuring import Task, measure
 from ltr.config import DataConfig, RunConfig
-from ltr.errors import ConfigError, DataError, ResumeError, UsageError
+from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.groups import read_groups
 from ltr.metrics import evaluate
 from ltr.ranking import rank
@@ -377,7 +377,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
     from ltr.files import held
 
-    with held(tmp_path / "out"), pytest.raises(UsageError, match="another process"):
+    with held(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")
 
 

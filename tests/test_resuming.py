@@ -12,7 +12,7 @@ import pytest
 
 from ltr.batch import BatchOptions, planned, run_batch
 from ltr.config import DataConfig, RunConfig, render
-from ltr.errors import FileError, ResumeError, UsageError
+from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.runs import run_and_save
 from ltr.train import TrainConfig
 from tests.builders import tool_lines, write_lines
@@ -158,7 +158,7 @@ def test_a_damaged_checkpoint_is_overwritten_on_demand(config, tmp_path, name):
 
 def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
     def on_epoch(epoch):
-        with pytest.raises(UsageError, match=r"a: another process is writing there; wait, or name another directory"):
+        with pytest.raises(RunError, match=r"a: another process is writing there; wait, or name another directory"):
             run_and_save(config, tmp_path / "a", overwrite=True)
 
     run_and_save(config, tmp_path / "a", on_epoch=on_epoch, clock=lambda: 0.0)
