@@ -69,7 +69,7 @@ def _example(
     rows = listed[offsets[group] : offsets[group + 1]]
     place_of = {row: place for place, row in enumerate(rows.tolist(), start=1)}
     kept = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
-    parts = router.w * measured.phi[rows]
+    parts = router.parts(measured.phi[rows])
     told = told_apart(parts)
     return {
         "trace_id": candidates.trace_ids[candidates.traces[group]][:LONGEST_NAME],

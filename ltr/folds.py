@@ -9,10 +9,10 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.baselines import Rules, Truth, measure
+from ltr.bends import Bends
 from ltr.config import RunConfig
 from ltr.errors import DataError, UsageError
 from ltr.groups import Groups, key_order, select
-from ltr.listwise import scores
 from ltr.metrics import Evaluation
 from ltr.splits import dealt
 from ltr.telling import timed
@@ -65,11 +65,12 @@ def _fold(
     learned, held = (select(groups, side) for side in sides)
     try:
         phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
-        ws = path_weights(config.train, phi, learned)
+        ws, bends = path_weights(config.train, phi, learned), Bends.of(phi, config.train.bends)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
-    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out")
-    return Fold(sides[1], held, [watched.value(w, config.train) for w in ws], [scores(phi_held, w) for w in ws])
+    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").bent(bends)
+    values = [watched.value(w, config.train) for w in ws]
+    return Fold(sides[1], held, values, [bends.scores(phi_held, w) for w in ws])
 
 
 def path_weights(
@@ -102,7 +103,8 @@ def settled(
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
         raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
-    values = np.array([held.value(w, train) for w in path_weights(train, phi, groups, held=held)])
+    watched = held.bent(Bends.of(phi, train.bends))
+    values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
     return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, as_floats
+from ltr.bends import STRAIGHT, Bends
 from ltr.errors import ArrayError
-from ltr.listwise import Skipped, Slope, scores
+from ltr.listwise import Skipped, Slope
 
 
 class Optimum(StrEnum):
@@ -63,18 +64,20 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A linear ranker: score = phi . w."""
+    """A ranker linear in w: score = phi . w, where phi has a column a bend after its own."""
 
     w: FloatArray
     training: Training = field(repr=False)
+    bends: Bends = field(default=STRAIGHT, repr=False)
 
     def scores(self, phi: npt.ArrayLike) -> FloatArray:
         """Score of each row of phi."""
         rows = as_floats("phi", phi)
-        if rows.ndim != 2 or rows.shape[1] != len(self.w):
-            raise ArrayError("phi", "", f"{len(self.w)} features are needed, found shape {rows.shape}")
+        features = len(self.w) - len(self.bends)
+        if rows.ndim != 2 or rows.shape[1] != features:
+            raise ArrayError("phi", "", f"{features} features are needed, found shape {rows.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
-            found = scores(rows, self.w)
+            found = self.bends.scores(rows, self.w)
         bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(found) <= LARGEST)))
         if bad.size:
             row = int(bad[0])

@@ -86,7 +86,8 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
     training = training_document(model, diagnosis, names, best)
     training |= {"traces": marks(groups.candidates)[:MOST_MARKS], **settings.told}
-    return Router(groups.candidates.kind, names, model.w, prepared.features, asdict(settings.train), training)
+    learned = asdict(settings.train)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.bends)
 
 
 @timed("measuring")

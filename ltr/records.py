@@ -89,7 +89,8 @@ def contributions(router: Router, phi: FloatArray, row: int) -> dict[str, float]
     """What each feature adds to the row's score; None for row -1."""
     if row < 0:
         return None
-    return {name: float(value) for name, value in zip(router.names, router.w * phi[row], strict=True)}
+    parts = router.parts(phi[row : row + 1])[0]
+    return dict(zip(router.names, parts.tolist(), strict=True))
 
 
 def _query(measured: Measured, group: int, rows: IntArray, true_row: int, *, probabilities: FloatArray) -> Query:

@@ -62,6 +62,7 @@ LAYERS = [
         "significance",
         "statistics",
         "model",
+        "bends",
         "places",
         "ranking",
         "spread",

@@ -3,19 +3,20 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.artifacts.state import features_document, features_from
+from ltr.bends import MOST as MOST_BENDS
+from ltr.bends import STRAIGHT, Bends
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features import FittedFeatures
 from ltr.files import AnyPath, read_bytes, write_bytes
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.groups import Candidates
-from ltr.listwise import scores
 from ltr.schema import Kind
 
 FORMAT = "ltr-model/1"
@@ -29,10 +30,11 @@ class Router:
 
     kind: str
     names: tuple[str, ...]
-    w: FloatArray
+    w: FloatArray  # a weight a feature, then what each bend adds to it
     features: FittedFeatures | None  # None: trained on ready numbers alone
     trainer: dict[str, Any]  # the settings w was learned with
     training: dict[str, Any]  # what is known about it
+    bends: Bends = STRAIGHT
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -47,7 +49,11 @@ class Router:
 
     def scores(self, phi: FloatArray) -> FloatArray:
         """Score of each row."""
-        return scores(phi, self.w)
+        return self.bends.scores(phi, self.w)
+
+    def parts(self, phi: FloatArray) -> FloatArray:
+        """What each feature adds to the score of each row, (rows, features)."""
+        return self.bends.parts(phi, self.w)
 
 
 def refuse_other_columns(names: tuple[str, ...], candidates: Candidates) -> None:
@@ -79,8 +85,8 @@ def save_router(directory: AnyPath, router: Router) -> None:
     document = {
         "format": FORMAT,
         "kind": router.kind,
-        "features": described["features"],
-        "weights": router.w.tolist(),
+        "features": with_bends(described["features"], router),
+        "weights": router.w[: len(router.names)].tolist(),
         "encoder": described["encoder"],
         "trainer": router.trainer,
         "training": router.training,
@@ -94,11 +100,21 @@ def save_router(directory: AnyPath, router: Router) -> None:
     write_bytes(Path(directory, MODEL), ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
+def with_bends(features: list[dict[str, Any]], router: Router) -> list[dict[str, Any]]:
+    """What is said of the features; of one whose weight changes, from which value on and by how much, too."""
+    turns = router.w[len(features) :].tolist()
+    found: list[list[list[float]]] = [[] for _ in features]
+    for column, place, turn in zip(router.bends.columns, router.bends.places.tolist(), turns, strict=True):
+        found[column].append([place, turn])
+    return [{**said, "bends": bends} if bends else said for said, bends in zip(features, found, strict=True)]
+
+
 class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     options: dict[str, Any]
     state: dict[str, Any] | None
     source: str | None = None  # the package or file that brings it, where that is not ltr
+    bends: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_BENDS)] = []  # (place, turn)
 
 
 class _BestFeature(msgspec.Struct):
@@ -132,15 +148,24 @@ def load_router(path: AnyPath) -> Router:
     try:
         model = msgspec.convert(document, _Document)
         arrays = _arrays(file.with_name(ARRAYS), model.arrays)
-        names, w = tuple(feature.name for feature in model.features), np.array(model.weights, dtype=np.float64)
-        if not len(names) == len(set(names)) == len(w) > 0 or model.training.best_feature.name not in names:
-            raise DataError(f"{len(w)} weights do not fit the features {', '.join(names)}")
+        names = tuple(feature.name for feature in model.features)
+        if not len(names) == len(set(names)) == len(model.weights) > 0 or model.training.best_feature.name not in names:
+            raise DataError(f"{len(model.weights)} weights do not fit the features {', '.join(names)}")
         features = None if model.encoder is None else features_from(document, arrays)
-        return Router(model.kind, names, w, features, model.trainer, document["training"])
+        w, bends = weighing(model)
+        return Router(model.kind, names, w, features, model.trainer, document["training"], bends)
     except FileError:
         raise
     except (msgspec.ValidationError, OverflowError, LtrError) as error:
         raise FileError(str(file), f"not a usable model: {error}") from error
+
+
+def weighing(model: _Document) -> tuple[FloatArray, Bends]:
+    """A weight a column, and where the columns of bends begin."""
+    each = [(column, *bend) for column, feature in enumerate(model.features) for bend in feature.bends]
+    columns, places, turns = zip(*each, strict=True) if each else ((), (), ())
+    bends = Bends(np.array(columns, dtype=np.int64), np.array(places, dtype=np.float64))
+    return np.array([*model.weights, *turns], dtype=np.float64), bends
 
 
 def router_digest(path: AnyPath) -> str:

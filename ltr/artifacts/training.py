@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ltr.arrays import FloatArray
 from ltr.model import Model, direction_text
 from ltr.train import Diagnosis
 
@@ -16,7 +17,7 @@ def training_document(
     model: Model, diagnosis: Diagnosis, names: Sequence[str], best_feature: dict[str, Any]
 ) -> dict[str, Any]:
     """The training in plain JSON, columns by name."""
-    known = model.training
+    known, columns = model.training, model.bends.names(tuple(names))
     return {
         "groups": known.groups,
         "groups_one_candidate": known.skipped.one_candidate,
@@ -30,16 +31,24 @@ def training_document(
         "gradient_norm": known.gradient_norm,
         "optimum": known.optimum.value,
         "deviations": None if known.deviations is None else known.deviations.tolist(),
-        "escape": None if known.escape is None else direction_text(known.escape, names),
-        "not_identified": [direction_text(direction, names) for direction in known.not_identified],
+        "escape": None if known.escape is None else direction_text(known.escape, columns),
+        "not_identified": [
+            direction_text(direction, names) for direction in straight(known.not_identified, len(names))
+        ],
         "condition_number": diagnosis.condition_number,
         "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
         "weights": weights_document(model, diagnosis, names),
+        "curves": {name: curve.tolist() for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))},
         "errors": errors_document(diagnosis),
         "watched": watched_document(model),
         "warnings": list(diagnosis.warnings(model, names)),
         "best_feature": best_feature,
     }
+
+
+def straight(directions: FloatArray, features: int) -> FloatArray:
+    """The directions that leave every bend as it is: that a curve can be drawn in several ways is no news."""
+    return directions[(directions[:, features:] == 0).all(axis=1), :features]
 
 
 def watched_document(model: Model) -> dict[str, Any] | None:
@@ -63,7 +72,7 @@ def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -
 
     Shrinkage: the share of the unpenalised weight that the penalty, or stopping early, took away.
     """
-    columns: dict[str, Any] = {"weight": model.w}
+    columns: dict[str, Any] = {"weight": model.w[: len(names)]}
     if diagnosis.errors is not None:
         free, (low, high) = diagnosis.errors.w, diagnosis.errors.interval
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -140,6 +140,8 @@ def weight_lines(result: "RunResult") -> list[str]:
 
     Worth is how far the optimum rises without the feature.
     """
+    if result.model.bends:
+        return curve_lines(result)
     said, errors = result.router.training["weights"], result.router.training["errors"]
     heads = {"weight": "weight"}
     if errors["form"]:
@@ -147,6 +149,21 @@ def weight_lines(result: "RunResult") -> list[str]:
     heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
     rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
     return table(["feature", *heads.values()], rows, flexible=0, indent="")
+
+
+def curve_lines(result: "RunResult") -> list[str]:
+    """What each feature adds from its least value to its middle and greatest, where its weight changes on the way."""
+    import numpy as np
+
+    rows = []
+    for name, points in result.router.training["curves"].items():
+        values, added = np.array(points).T
+        middle = float(np.interp((values[0] + values[-1]) / 2, values, added - added[0]))
+        worth = result.router.training["weights"][name].get("worth")
+        ends = _cell("weight", middle), _cell("weight", float(added[-1] - added[0]))
+        rows.append([name, str(len(values) - 2), *ends, _cell("worth", worth)])
+    heads = ["feature", "bends", "least to middle", "to greatest", "worth"]
+    return table(heads, rows, flexible=0, indent="")
 
 
 def _cell(key: str, value: float | None) -> str:
@@ -160,7 +177,8 @@ def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.router.trainer
     steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
-    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {steps}"
+    bends = f"{count(len(result.model.bends), 'bend')}, " if result.model.bends else ""
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {bends}{steps}"
     lines = [
         f"learned from {count(known['groups'], 'group')} by {how}: objective {known['objective']:.5f}{_gap(known)}"
     ]

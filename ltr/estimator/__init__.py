@@ -9,12 +9,12 @@ import numpy.typing as npt
 from ltr.arrays import FloatArray, IntArray
 from ltr.errors import DataError, UsageError
 from ltr.estimator.inputs import InputError, Queries, column, column_names, matrix, query_weights, refuse_other_names
-from ltr.listwise import scores, softmax
+from ltr.listwise import softmax
 from ltr.metrics import Drawn, Pooled, evaluate, named
 from ltr.ranking import order, rank
 from ltr.train import TrainConfig, fit
 
-PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "metric")
+PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends", "metric")
 
 
 class NotFittedError(UsageError, AttributeError):
@@ -42,6 +42,7 @@ class ListwiseRanker:
         init: float = 1.0,
         targets: str = "label",
         standardize: bool = False,
+        bends: int = 0,
         metric: str = "ndcg@10",
     ) -> None:
         self.trainer = trainer
@@ -51,6 +52,7 @@ class ListwiseRanker:
         self.init = init
         self.targets = targets
         self.standardize = standardize
+        self.bends = bends
         self.metric = metric
 
     def __repr__(self) -> str:
@@ -109,7 +111,8 @@ class ListwiseRanker:
             model = fit(*given, weights=weights[weights > 0])
         except DataError as error:
             raise InputError(str(error)) from error
-        self.coef_, self.training_, self.n_iter_ = model.w, model.training, max(model.training.epochs, 1)
+        self.coef_, self.bends_ = model.w, model.bends
+        self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
         self.n_features_in_ = phi.shape[1]
         vars(self).pop("feature_names_in_", None)
         if names is not None:
@@ -117,10 +120,10 @@ class ListwiseRanker:
         return self
 
     def predict(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
-        """Score of each row: phi . w, whatever its query."""
+        """Score of each row, whatever its query: phi . w, and what the bends turn."""
         phi = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = scores(phi, self.coef_)
+            found = self.bends_.scores(phi, self.coef_)
         if not np.isfinite(found).all():
             raise InputError(f"X[{int(np.argmin(np.isfinite(found)))}]: its score is beyond the range of floats")
         return found

@@ -40,7 +40,8 @@ def _model(run: RunFiles) -> list[Block]:
     if run.model is None:
         return [Text("No model is kept here.")]
     known = run.model
-    rows: list[Row] = [(name, short(each.weight), short(each.worth)) for name, each in known.training.weights.items()]
+    training = known.training
+    rows: list[Row] = [(name, training.told(name), short(each.worth)) for name, each in training.weights.items()]
     encoder = f", encoder {known.encoder.get('name')}" if known.encoder else ""
     trainer = f"trainer {known.trainer.get('trainer')}, l2 {known.trainer.get('l2')}"
     how = f"{len(known.features)} features{encoder}; {trainer}, "

@@ -10,7 +10,7 @@ from ltr.errors import DataError, UsageError
 from ltr.report.blocks import Block, Page, Points, Row, Section, Table, Text
 from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
-from ltr.report.reading import RunFiles
+from ltr.report.reading import RunFiles, Training
 from ltr.report.runs import HEADLINE
 
 LONGEST_VALUE = 200
@@ -173,9 +173,9 @@ def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
 
 def _weights(runs: Sequence[RunFiles]) -> Section:
     """The weight of each feature in each run."""
-    weights = [run.model.training.weights if run.model else {} for run in runs]
-    names = list(dict.fromkeys(name for each in weights for name in each))
-    rows = tuple((name, *(short(each[name].weight) if name in each else NONE for each in weights)) for name in names)
+    known = [run.model.training if run.model else Training() for run in runs]
+    names = list(dict.fromkeys(name for each in known for name in each.weights))
+    rows = tuple((name, *(each.told(name) for each in known)) for name in names)
     table = Table("Weights as they multiply the features", ("feature", *(run.name for run in runs)), rows)
     return Section("Weights", (table,) if rows else ())
 

@@ -7,6 +7,7 @@ from ltr.report.planes import curves, thinned
 from ltr.report.reading import RunFiles, Training, Weight
 
 MOST_EPOCHS = 60  # rows of the table; the drawing has more
+MOST_CURVES = 12
 
 
 def learning_section(run: RunFiles) -> Section:
@@ -69,11 +70,34 @@ def weight_section(run: RunFiles) -> Section:
     if run.model is None or not run.model.training.weights:
         return Section("Weights", ())
     known = run.model.training
+    if known.curves:
+        drawn = [each for each in (_worths(known), *_curves(known)) if each]
+        return Section("Weights", (*drawn, *_errors(known)))
     heads = ("feature", "weight", "at l2 0", "standard error", "95 %", "z", "worth")
     rows = tuple(_row(name, each) for name, each in known.weights.items())
     table = Table("Weights as they multiply the features", heads, rows)
     drawn = [each for each in (_sure(known), _worths(known)) if each]
     return Section("Weights", (*drawn, table, *_errors(known)))
+
+
+def _curves(known: Training) -> list[Figure | None]:
+    """What each feature adds to the score as its value grows, those that are worth most first."""
+    names = sorted(known.curves, key=lambda name: -(known.weights[name].worth or 0.0) if name in known.weights else 0.0)
+    return [_curve(name, known.curves[name]) for name in names[:MOST_CURVES]]
+
+
+def _curve(name: str, points: list[tuple[float, float]]) -> Figure | None:
+    """The added part over the value, from what the least value adds."""
+    least = points[0][1] if points else 0.0
+    above = [(value, added - least) for value, added in points]
+    rows = tuple((short(value), short(added)) for value, added in above)
+    heads = ("value", "adds")
+    words = Words(
+        f"What {name} adds",
+        "The part of the score by the feature's value, over that of its least value in the training data.",
+        Table(f"What {name} adds by its value", heads, rows),
+    )
+    return curves(words, [(name, above)], heads, level=None)
 
 
 def _sure(known: Training) -> Figure | None:

@@ -13,6 +13,7 @@ from ltr.errors import FileError
 from ltr.files import AnyPath, read_bytes, read_lines
 from ltr.jsonlines import records
 from ltr.metrics import MRR, TOP1, TOP3
+from ltr.report.figures import NONE, short
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
@@ -53,9 +54,16 @@ class Training(msgspec.Struct):
     escape: str | None = None
     not_identified: list[str] = []
     weights: dict[str, Weight] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
     errors: dict[str, Any] = {}
     watched: dict[str, Any] | None = None
     warnings: list[str] = []
+
+    def told(self, name: str) -> str:
+        """The feature's weight in a cell: no number says one that changes along the way."""
+        if name not in self.weights:
+            return NONE
+        return "a curve" if len(self.curves.get(name, ())) > 2 else short(self.weights[name].weight)
 
 
 class Feature(msgspec.Struct):

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.bends import Bends
 from ltr.errors import RunError, UsageError
 from ltr.listwise import Trainable, slope, trainable
 from ltr.model import Fitted, Model, Training, Watched
@@ -65,15 +66,17 @@ def fit(
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = TRAINERS[config.trainer]
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    groups, units = in_units(groups, standardize=config.standardize)
+    bends = Bends.of(phi, config.bends)
+    groups, units = in_units(groups, standardize=config.standardize, bends=bends)
     geometry = Geometry.of(groups)
     shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
     going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
     if valid is None or trainer is fit_newton:  # whose every w but the last is only on the way
         fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
     else:
-        fitted, watched = watched_fit(trainer, groups, geometry, config, Watcher(valid, config, units, shown), progress)
-    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched))
+        watcher = Watcher(valid.bent(bends), config, units, shown)
+        fitted, watched = watched_fit(trainer, groups, geometry, config, watcher, progress)
+    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), bends)
     return model if units is None else in_raw_scale(model, units)
 
 
@@ -105,7 +108,8 @@ def in_raw_scale(model: Model, units: FloatArray) -> Model:
     hidden = [_largest_one(direction / units) for direction in known.not_identified]
     escape = None if known.escape is None else _largest_one(known.escape / units)
     not_identified = np.array(hidden).reshape(known.not_identified.shape)
-    return Model(w, replace(known, escape=escape, not_identified=not_identified, deviations=units))
+    known = replace(known, escape=escape, not_identified=not_identified, deviations=units)
+    return replace(model, w=w, training=known)
 
 
 def _largest_one(direction: FloatArray) -> FloatArray:

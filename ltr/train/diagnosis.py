@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.bends import Bends
 from ltr.errors import UsageError
 from ltr.listwise import Trainable, cluster_slopes, derivatives, trainable
 from ltr.model import Fitted, Model, Optimum, direction_text
@@ -56,6 +57,7 @@ class Diagnosis:
     worth: FloatArray | None  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
     errors: Errors | None
     no_errors: str  # why there are none; empty where there are
+    curves: tuple[FloatArray, ...] = ()  # a feature's values and what they add, where weights change; raw scale
 
     def warnings(self, model: Model, names: Sequence[str]) -> Iterator[str]:
         """What makes a weight, or the whole of w, less than it seems."""
@@ -65,9 +67,9 @@ class Diagnosis:
                 f"{model.training.trainer} ended {self.gap:.3g} above the optimum, {self.gap / possible:.0%} of all "
                 "there is to gain over w = 0: trainer newton reaches it, more epochs or standardize come nearer"
             )
-        if self.effective_groups < GROUPS_PER_FEATURE * len(names):
-            counted = f"{_count(round(self.effective_groups), 'group')} for {_count(len(names), 'feature')}"
-            yield f"{counted}: another sample gives other weights"
+        if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
+            learned = _count(len(model.w), "weight" if self.curves else "feature")
+            yield f"{_count(round(self.effective_groups), 'group')} for {learned}: another sample gives other weights"
         for first, second, correlation in self.collinear:
             both = f"{names[first]} and {names[second]} say nearly the same"
             yield f"{both} (correlation {correlation:+.3f}): read their weights together"
@@ -116,26 +118,28 @@ def diagnose(
     >>> known.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])
     """
-    groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    groups, units = in_units(groups, standardize=config.standardize)
+    given = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups, units = in_units(given, standardize=config.standardize, bends=model.bends)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     optima = _optima(groups, geometry, config, model, model.w * scale)
-    errors, no_errors = None, _no_errors(optima.free, scale, names)
-    if not no_errors:
+    no_errors, errors = _no_errors(optima.free, scale, names), None
+    if optima.free is not None and not no_errors:
         errors = _errors(groups, geometry, optima.free.w, _clusters(groups, clusters))
         no_errors = "" if errors else "all groups are of one trace"
     if errors is not None:
         errors = replace(errors, w=errors.w / scale, standard=errors.standard / scale)
-    curvature = geometry.spectrum.curvature
+    lines = Geometry.of(given) if len(model.bends) else geometry  # a curve's own columns hang on each other: no news
+    curvature = lines.spectrum.curvature
     return Diagnosis(
         gap=max(model.training.objective - optima.lowest, 0.0) if optima.is_found else None,
         at_zero=geometry.at_zero.loss,
         effective_groups=1.0 / float(groups.weights @ groups.weights),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
-        collinear=tuple(_collinear(geometry)),
-        worth=_worth(groups, config.penalty, optima.w, optima.lowest) if optima.is_found else None,
+        collinear=tuple(_collinear(lines)),
+        worth=_worth(groups, config.penalty, optima, model.bends) if optima.is_found else None,
         errors=errors,
         no_errors=no_errors,
+        curves=tuple(_curves(given.phi, model)),
     )
 
 
@@ -146,7 +150,7 @@ class _Optima:
     w: FloatArray
     lowest: float
     is_found: bool
-    free: Fitted
+    free: Fitted | None  # None of curves: their weights have no meaning one by one
 
 
 def _optima(groups: Trainable, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray) -> _Optima:
@@ -155,7 +159,8 @@ def _optima(groups: Trainable, geometry: Geometry, config: TrainConfig, model: M
     if model.training.optimum is not Optimum.FOUND or config.trainer != "newton":
         best = solve(groups, geometry, config.penalty, start=w if config.penalty else None)
         w, lowest, is_found = best.w, float(best.history[-1]), best.optimum is Optimum.FOUND
-    return _Optima(w, lowest, is_found, solve(groups, geometry, 0.0, start=w if config.penalty else None))
+    free = None if len(model.bends) else solve(groups, geometry, 0.0, start=w if config.penalty else None)
+    return _Optima(w, lowest, is_found, free)
 
 
 def _clusters(groups: Trainable, clusters: npt.ArrayLike | None) -> IntArray | None:
@@ -194,8 +199,18 @@ def _errors(groups: Trainable, geometry: Geometry, best: FloatArray, clusters: I
     return Errors(form, count, best, np.where(hidden | (standard == 0), np.nan, standard))
 
 
-def _no_errors(free: Fitted, units: FloatArray, names: Sequence[str] | None) -> str:
+def _curves(phi: FloatArray, model: Model) -> Iterator[FloatArray]:
+    """The curve of each feature, between the ends of its column; none where all are straight."""
+    features = phi.shape[1] if len(model.bends) else 0
+    for place in range(features):
+        ends = float(phi[:, place].min()), float(phi[:, place].max())
+        yield model.bends.curve(place, features, ends, model.w)
+
+
+def _no_errors(free: Fitted | None, units: FloatArray, names: Sequence[str] | None) -> str:
     """Why the unpenalised likelihood gives no standard errors; empty where it does."""
+    if free is None:
+        return "a weight that changes along its feature has none of its own"
     if free.escape is not None:
         return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
     return "" if free.optimum is Optimum.FOUND else "the optimum without a penalty could not be proved"
@@ -210,18 +225,20 @@ def _collinear(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
         yield int(first), int(second), float(correlations[first, second])
 
 
-def _worth(groups: Trainable, l2: float, best: FloatArray, lowest: float) -> FloatArray | None:
-    """How far the optimum rises when a column is left out, each refitted exactly."""
-    features = groups.phi.shape[1]
-    if features > NARROW:
+def _worth(groups: Trainable, l2: float, optima: _Optima, bends: Bends) -> FloatArray | None:
+    """How far the optimum rises when a feature is left out, with its bends, each refitted exactly."""
+    columns = groups.phi.shape[1]
+    features = columns - len(bends)
+    if columns > NARROW:
         return None
     if features == 1:
-        return np.array([_loss_of_nothing(groups) - lowest])
+        return np.array([_loss_of_nothing(groups) - optima.lowest])
     rises = np.empty(features)
     for place in range(features):
-        others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, place, axis=1)))
-        refit = solve(others, Geometry.of(others), l2, start=np.delete(best, place) if l2 else None)
-        rises[place] = max(float(refit.history[-1]) - lowest, 0.0)
+        left_out = bends.of_feature(place, features)
+        others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, left_out, axis=1)))
+        refit = solve(others, Geometry.of(others), l2, start=np.delete(optima.w, left_out) if l2 else None)
+        rises[place] = max(float(refit.history[-1]) - optima.lowest, 0.0)
     return rises
 
 

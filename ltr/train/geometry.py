@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
+from ltr.bends import STRAIGHT, Bends
 from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.spread import deviations, largest_steps, row_deviations
 
@@ -114,9 +115,9 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
     return w - orthonormal @ (orthonormal.T @ w)
 
 
-def in_units(groups: Trainable, *, standardize: bool) -> tuple[Trainable, FloatArray | None]:
+def in_units(groups: Trainable, *, standardize: bool, bends: Bends = STRAIGHT) -> tuple[Trainable, FloatArray | None]:
     """The groups as they are trained on, and what their columns were divided by; None for the raw scale."""
-    if not standardize:
+    if not standardize and not len(bends):
         return groups, None
-    units = row_deviations(groups)
-    return replace(groups, phi=groups.phi / units), units
+    units = bends.units(row_deviations(groups) if standardize else np.ones(groups.phi.shape[1]))
+    return replace(groups, phi=bends(groups.phi) / units), units

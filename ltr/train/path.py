@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.bends import Bends
 from ltr.listwise import trainable
 from ltr.model import Fitted
 from ltr.train.config import TrainConfig
@@ -31,7 +32,9 @@ def exact_path(
     *,
     weights: npt.ArrayLike | None = None,
 ) -> list[FloatArray]:
-    """The optimum of each l2, raw scale, in the order of the config: each starts where the larger ones point.
+    """The optimum of each l2, raw scale, in the order of the config, with the bends that phi has by `Bends.of`.
+
+    Each starts where the larger ones point.
 
     The columns are looked at once. Along log l2 the optimum moves smoothly: a start on the line through the last two
     optima saves steps, and no start changes what is found.
@@ -41,7 +44,8 @@ def exact_path(
     [0.693, 0.373]
     """
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    groups, units = in_units(groups, standardize=config.standardize)
+    bends = Bends.of(phi, config.bends)
+    groups, units = in_units(groups, standardize=config.standardize, bends=bends)
     geometry, found = Geometry.of(groups), dict[float, Fitted]()
     for l2 in sorted(penalties(config), reverse=True):
         found[l2] = solve(groups, geometry, l2, start=_start(found, l2))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.bends import Bends
 from ltr.errors import DataError, UsageError
 from ltr.listwise import scores, slope, trainable
 from ltr.metrics import Measure, evaluate, named
@@ -29,6 +30,10 @@ class Validation:
     threshold: float = 0.5
     max_grade: float | None = None
     name: str = "validation data"  # what an error calls them
+
+    def bent(self, bends: Bends) -> "Validation":
+        """The same groups with a column a bend."""
+        return replace(self, phi=bends(np.asarray(self.phi, dtype=float))) if len(bends) else self
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
         """The metric of w on these groups, greater is better: of `loss`, and where less is better, the value below 0.

@@ -1,0 +1,117 @@
+"""Where a feature's weight may change along the way: a score is a sum of curves, one a feature, still linear in w."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray, as_floats
+from ltr.listwise import scores
+
+MOST = 64  # of a column
+COST = 10.0  # a turn of the line is penalised as a slope is, times this: where the data say little it stays straight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bends:
+    """Columns max(phi_j - place, 0), a bend each; they stand after those of phi and have weights of their own."""
+
+    columns: IntArray  # (bends,): j, ascending
+    places: FloatArray  # (bends,): ascending in each column
+
+    @classmethod
+    def of(cls, phi: npt.ArrayLike, most: int) -> Self:
+        """So many bends a column at most, at even steps through its distinct values, ends left out.
+
+        >>> bends = Bends.of(np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 6.0], [9.0, 7.0]]), 1)
+        >>> bends.columns, bends.places
+        (array([0, 1]), array([3., 6.]))
+        """
+        each = [_places(column, most) for column in as_floats("phi", phi).T] if most else []
+        columns = np.repeat(np.arange(len(each)), [len(places) for places in each])
+        return cls(columns, np.concatenate([np.empty(0), *each]))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __call__(self, phi: FloatArray) -> FloatArray:
+        """Phi with a column a bend after its own.
+
+        >>> Bends(np.array([0]), np.array([2.0]))(np.array([[1.0], [5.0]]))
+        array([[1., 0.],
+               [5., 3.]])
+        """
+        if not len(self):
+            return phi
+        features = phi.shape[1]
+        bent = np.empty((len(phi), features + len(self)))
+        bent[:, :features] = phi
+        for place, (column, start) in enumerate(self._each(), start=features):
+            np.maximum(phi[:, column] - start, 0.0, out=bent[:, place])
+        return bent
+
+    def scores(self, phi: FloatArray, w: FloatArray) -> FloatArray:
+        """Score of each row of phi: what its columns add, and what its bends turn.
+
+        >>> Bends(np.array([0]), np.array([2.0])).scores(np.array([[1.0], [5.0]]), np.array([1.0, -1.0]))
+        array([1., 2.])
+        """
+        found, features = scores(phi, w[: phi.shape[1]]), phi.shape[1]
+        for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
+            found += turn * np.maximum(phi[:, column] - start, 0.0)
+        return found
+
+    def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
+        """What each feature adds to the score of each row, (rows, features).
+
+        >>> Bends(np.array([1]), np.array([2.0])).parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
+        array([[1., 2.]])
+        """
+        features = phi.shape[1]
+        found: FloatArray = w[:features] * phi
+        for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
+            found[:, column] += turn * np.maximum(phi[:, column] - start, 0.0)
+        return found
+
+    def units(self, units: FloatArray) -> FloatArray:
+        """What every column is divided by, given it for those of phi: a bend has its column's, times sqrt(COST)."""
+        return np.concatenate([units, units[self.columns] * math.sqrt(COST)])
+
+    def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of every column, given those of phi.
+
+        >>> Bends(np.array([0]), np.array([2.0])).names(("rel",))
+        ('rel', 'rel above 2')
+        """
+        return (*names, *(f"{names[column]} above {start:.6g}" for column, start in self._each()))
+
+    def of_feature(self, feature: int, features: int) -> IntArray:
+        """The places of a feature's columns: its own, and its bends."""
+        return np.concatenate([[feature], features + np.flatnonzero(self.columns == feature)]).astype(np.int64)
+
+    def curve(self, feature: int, features: int, ends: tuple[float, float], w: FloatArray) -> FloatArray:
+        """The feature's values at its ends and bends, and what each adds to the score, (points, 2).
+
+        >>> Bends(np.array([0]), np.array([2.0])).curve(0, 1, (0.0, 5.0), np.array([1.0, -1.0]))
+        array([[0., 0.],
+               [2., 2.],
+               [5., 2.]])
+        """
+        mine = self.columns == feature
+        alone = Bends(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine])
+        values = np.concatenate([ends[:1], alone.places, ends[1:]])[:, np.newaxis]
+        return np.hstack([values, alone.parts(values, w[self.of_feature(feature, features)])])
+
+    def _each(self) -> list[tuple[int, float]]:
+        return list(zip(self.columns.tolist(), self.places.tolist(), strict=True))
+
+
+STRAIGHT = Bends(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def _places(column: FloatArray, most: int) -> FloatArray:
+    values = np.unique(column)
+    inner = max(min(most, len(values) - 2), 0)
+    return values[np.linspace(0, len(values) - 1, inner + 2).round().astype(np.int64)[1:-1]]

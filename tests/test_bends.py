@@ -1,0 +1,198 @@
+"""Curves instead of lines: the bends, the optimum with them, and what is kept and told of it."""
+
+import hashlib
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from ltr import ListwiseRanker
+from ltr.artifacts import load_router
+from ltr.bends import COST, STRAIGHT, Bends
+from ltr.config import DataConfig, RunConfig
+from ltr.errors import FileError, RangeError
+from ltr.pipeline import run
+from ltr.runs import run_and_save
+from ltr.train import TrainConfig, Validation, diagnose, fit
+from ltr.train.path import exact_path
+from tests.made import ROWS, written
+from tests.oracles import naive_objective, random_groups
+
+BENT = TrainConfig(trainer="newton", bends=3)
+seeds = st.integers(0, 10**6)
+
+
+@pytest.fixture(scope="module")
+def hills():
+    """300 groups whose right candidate is the one nearest to 0 on the first column."""
+    rng = np.random.default_rng(3)
+    phi, _, offsets = random_groups(rng, 300, sizes=(3, 8))
+    worth = -np.abs(phi[:, 0]) * 3 + phi[:, 1] * 0.5 + rng.gumbel(size=len(phi)) * 0.3
+    return phi, (worth == np.repeat(np.maximum.reduceat(worth, offsets[:-1]), np.diff(offsets))).astype(float), offsets
+
+
+def hinged(row, bends):
+    """The columns of one row, as they are defined."""
+    pairs = zip(bends.columns, bends.places, strict=True)
+    return [*row, *(max(row[column] - place, 0.0) for column, place in pairs)]
+
+
+@given(seeds, st.integers(0, 5))
+def test_scores_and_parts_are_what_the_columns_say(seed, most):
+    rng = np.random.default_rng(seed)
+    phi = rng.choice([0.0, 0.3, 0.7, 1.0, rng.normal()], size=(rng.integers(1, 30), rng.integers(1, 4)))
+    bends = Bends.of(phi, most)
+    w = rng.normal(size=phi.shape[1] + len(bends))
+    wide = np.array([hinged(row, bends) for row in phi.tolist()])
+    np.testing.assert_array_equal(bends(phi), wide)
+    np.testing.assert_allclose(bends.scores(phi, w), wide @ w, atol=1e-12)
+    np.testing.assert_allclose(bends.parts(phi, w).sum(axis=1), wide @ w, atol=1e-12)
+
+
+@given(seeds, st.integers(1, 9))
+def test_bends_lie_on_values_between_the_ends(seed, most):
+    column = np.random.default_rng(seed).integers(0, 12, size=(40, 1)).astype(float)
+    bends, values = Bends.of(column, most), np.unique(column)
+    assert len(bends) == min(most, max(len(values) - 2, 0))
+    assert set(bends.places) <= set(values[1:-1])
+    assert (np.diff(bends.places) > 0).all()
+
+
+def test_equal_rows_score_alike_wherever_they_stand(hills):
+    model = fit(*hills, BENT)
+    rows = np.repeat(hills[0][:7], 40, axis=0)
+    found = model.scores(rows).reshape(7, 40)
+    assert (found == found[:, :1]).all()
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("l2", [0.01, 0.3])
+def test_the_optimum_is_that_of_the_wide_columns_with_dearer_bends(hills, l2, standardize):
+    rows = hills[2][60]
+    phi, labels, offsets = hills[0][:rows], hills[1][:rows], hills[2][:61]
+    config = TrainConfig(trainer="newton", l2=l2, bends=3, standardize=standardize)
+    model = fit(phi, labels, offsets, config)
+    wide = np.array([hinged(row, model.bends) for row in phi.tolist()])
+    unit = phi.std(axis=0) if standardize else np.ones(phi.shape[1])
+    units = np.array([*unit, *(unit[column] * np.sqrt(COST) for column in model.bends.columns)])
+    best = minimize(lambda v: naive_objective(v, wide / units, labels, offsets, l2), np.zeros(len(units)), tol=1e-12)
+    assert model.training.optimum == "found"
+    assert model.training.objective <= best.fun + 1e-9
+    np.testing.assert_allclose(model.w * units, best.x, atol=2e-3)
+
+
+def test_a_curve_finds_what_no_line_can(hills):
+    bent, line = (fit(*hills, TrainConfig(trainer="newton", bends=bends)) for bends in (3, 0))
+    assert bent.training.objective < line.training.objective - 0.3
+    known = diagnose(*hills, BENT, bent)
+    values, added = known.curves[0].T
+    assert 0 < np.argmax(added) < len(values) - 1  # a hill
+    assert values[0] == hills[0][:, 0].min()
+    assert values[-1] == hills[0][:, 0].max()
+
+
+def test_without_bends_nothing_is_other(hills):
+    straight = fit(*hills, TrainConfig(trainer="newton"))
+    assert len(straight.bends) == len(STRAIGHT) == 0
+    assert diagnose(*hills, TrainConfig(trainer="newton"), straight).curves == ()
+    assert STRAIGHT(hills[0]) is hills[0]
+
+
+def test_a_feature_is_left_out_with_its_bends(hills):
+    phi, labels, offsets = hills
+    model = fit(*hills, BENT)
+    worth = diagnose(*hills, BENT, model).worth
+    for place in range(phi.shape[1]):
+        others = fit(np.delete(phi, place, axis=1), labels, offsets, BENT)
+        assert worth[place] == pytest.approx(others.training.objective - model.training.objective, abs=1e-9)
+
+
+def test_no_standard_errors_of_what_is_no_single_weight(hills):
+    known = diagnose(*hills, BENT, fit(*hills, BENT), names=("a", "b", "c"))
+    assert known.errors is None
+    assert "none of its own" in known.no_errors
+    assert not any("bend" in pair for pair in known.collinear)
+
+
+def test_the_path_bends_as_single_fits_do(hills):
+    config = TrainConfig(trainer="newton", bends=2, l2=(0.1, 0.001), standardize=True)
+    for l2, w in zip(config.l2, exact_path(*hills, config), strict=True):
+        single = TrainConfig(trainer="newton", bends=2, l2=l2, standardize=True)
+        np.testing.assert_allclose(w, fit(*hills, single).w, atol=1e-6)
+
+
+def test_descent_is_watched_on_bent_validation_data(hills):
+    config = TrainConfig(bends=2, epochs=30, learning_rate=0.05, patience=30)
+    model = fit(*hills, config, valid=Validation(*hills))
+    losses = [naive_objective(w, model.bends(hills[0]), *hills[1:], 0.0) for w in _path(hills, config)]
+    np.testing.assert_allclose(model.training.watched.values, losses, rtol=1e-12)
+
+
+def _path(data, config):
+    seen = []
+    fit(*data, config, on_epoch=lambda epoch: seen.append(epoch.w))
+    return seen
+
+
+@pytest.mark.parametrize("bends", [-1, 65, 1.5, True, "3"])
+def test_other_numbers_of_bends_are_refused(bends):
+    with pytest.raises(RangeError, match="bends is"):
+        TrainConfig(bends=bends)
+
+
+def test_the_estimator_bends_as_fit_does(hills):
+    phi, labels, offsets = hills
+    qid = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    ranker = ListwiseRanker(bends=3).fit(phi, labels, qid=qid)
+    np.testing.assert_allclose(ranker.predict(phi), fit(*hills, BENT).scores(phi), atol=1e-9)
+    assert ranker.get_params()["bends"] == 3
+    assert ranker.n_features_in_ == phi.shape[1]
+
+
+@pytest.fixture(scope="module", params=["tool", "graph"])
+def kept(request, tmp_path_factory):
+    """A run with bends, and the directory it is kept in."""
+    home = tmp_path_factory.mktemp(request.param)
+    written(home / "train.jsonl", ROWS[request.param](range(25)))
+    config = RunConfig(data=DataConfig(train=str(home / "train.jsonl")), train=BENT)
+    return home / "run", run_and_save(config, home / "run").result
+
+
+def test_a_model_with_bends_comes_back_as_it_was(kept):
+    directory, result = kept
+    router, phi = load_router(directory), result.measured.phi
+    assert len(router.bends) == len(result.model.bends) > 0
+    assert router.scores(phi).tobytes() == result.router.scores(phi).tobytes()
+    np.testing.assert_allclose(router.parts(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
+    document = json.loads((directory / "model.json").read_bytes())
+    assert len(document["weights"]) == len(document["features"]) == len(router.names)
+    for place, feature in enumerate(document["features"]):
+        values, added = np.array(document["training"]["curves"][feature["name"]]).T
+        said = document["weights"][place] * values
+        for start, turn in feature.get("bends", []):
+            said = said + turn * np.maximum(values - start, 0)
+        np.testing.assert_allclose(added, said, atol=1e-12)
+
+
+@pytest.mark.parametrize("damage", ["bends", "place", "many"])
+def test_damaged_bends_are_refused(kept, tmp_path, damage):
+    document = json.loads((kept[0] / "model.json").read_bytes())
+    document.pop("checksum")
+    feature = next(each for each in document["features"] if "bends" in each)
+    feature["bends"] = {"bends": "x", "place": [["0.5", 1.0]], "many": [[0.5, 1.0]] * 65}[damage]
+    document["checksum"] = f"sha256:{hashlib.sha256(msgspec.json.encode(document)).hexdigest()}"
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="not a usable model"):
+        load_router(tmp_path / "model.json")
+
+
+def test_folds_fit_their_own_bends(hills, tmp_path):
+    written(tmp_path / "train.jsonl", ROWS["tool"](range(25)))
+    config = TrainConfig(trainer="newton", bends=3, folds=3, l2=(0.1, 0.01))
+    result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))
+    assert result.measured.folds.pooled.num_queries == len(result.train.offsets) - 1
+    assert len(result.model.bends) > 0
