@@ -11,6 +11,7 @@ from ltr.features import FEATURES
 from ltr.importers import IMPORTERS
 from ltr.metrics import MEASURES
 from ltr.plugins import load_code
+from ltr.train import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -57,6 +58,15 @@ def lines(value):
     yield {{"query": "q"}}
     yield value()
 """
+TRAINER = """
+import numpy as np
+from ltr.model import Fitted
+from ltr.train import TRAINERS
+@TRAINERS.register("own")
+def own(groups, geometry, config, on_epoch):
+    print("noise")
+    return {value}
+"""
 GOOD = {"name": "tool.own", "family": "rel", "state": "{}", "value": "np.zeros(len(candidates.names))"}
 SOUND = {"made": "cls()", "rows": "Dense(np.ones((len(texts), 2)))"}
 
@@ -73,7 +83,7 @@ def own(cli):
 
     yield trained
     FEATURES._own.pop("tool.own", None)
-    for registry, name in ((ENCODERS, "stranger"), (MEASURES, "own"), (IMPORTERS, "own")):
+    for registry, name in ((ENCODERS, "stranger"), (MEASURES, "own"), (IMPORTERS, "own"), (TRAINERS, "own")):
         registry._own.pop(name, None)
 
 
@@ -165,6 +175,28 @@ def test_a_metric_that_fails_is_named_with_its_file(own, change, told):
     assert err.startswith("error: own.py:")
     assert told in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "value, told",
+    [
+        ("1 / 0", "own.py:8: trainer own failed: ZeroDivisionError: division by zero"),
+        ("None", "own.py: trainer own: gave NoneType; a Fitted with a number for each column is needed"),
+        ("Fitted(np.ones(9), np.ones(1), 1)", "own.py: trainer own: gave Fitted; a Fitted with a number for each"),
+        ("Fitted(np.array(['a'] * 4), np.ones(1), 1)", "own.py: trainer own: gave Fitted; a Fitted with a number"),
+        ("Fitted(np.ones(4), None, 1)", "own.py: trainer own: gave Fitted; a Fitted with a number for each column"),
+    ],
+)
+def test_a_trainer_that_fails_is_named_with_its_file(own, value, told):
+    exit_code, err = own(TRAINER.format(value=value), "--trainer", "own")
+    assert (exit_code, err.splitlines()[0]) == (1, "noise")
+    assert err.splitlines()[1].startswith(f"error: {told}")
+    assert err.count("\n") == 2
+
+
+def test_lists_are_numbers_of_a_trainer(own, cli):
+    assert own(TRAINER.format(value="Fitted([1, 1, 1, 1], [0.5], 1)"), "--trainer", "own", "--format", "json")[0] == 0
+    assert json.loads(cli.out)["num_queries"] == 50
 
 
 def test_numbers_of_any_kind_are_a_metric(own, cli):
