@@ -135,6 +135,7 @@ def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation
         groups.labels,
         groups.offsets,
         key_order(groups.candidates),
+        groups.weights,
         rel_threshold=asked.rel_threshold,
         ties=asked.ties,
         threshold=asked.threshold,

@@ -61,6 +61,29 @@ def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(confi
     np.testing.assert_array_equal(single.router.w, result.router.w)
 
 
+def a_few_heavy_queries_with_another_answer(path):
+    """Samples of one column: the greater is right, but in every tenth query, of weight 100, the least."""
+    rng = np.random.default_rng(0)
+    groups = [(number, sorted(rng.normal(size=3).tolist(), reverse=number % 10 > 0)) for number in range(200)]
+    return write_lines(
+        path,
+        (
+            {"trace_id": f"t{number}", "node_id": "n", "query": "q", "tool": f"tool{place}", "features": [value]}
+            | {"label": int(place == 0), "weight": 1.0 if number % 10 else 100.0}
+            for number, values in groups
+            for place, value in enumerate(values)
+        ),
+    )
+
+
+@pytest.mark.parametrize("by, told_by", [({"folds": 4}, "folds"), ({}, "validated")])
+def test_l2_is_chosen_by_the_loss_that_training_lowers_that_of_weighted_queries(tmp_path, by, told_by):
+    path = str(a_few_heavy_queries_with_another_answer(tmp_path / "a.jsonl"))
+    train = TrainConfig(trainer="newton", l2=(1e3, 1e-3), **by)
+    told = run(RunConfig(data=DataConfig(train=path, valid=None if by else 0.25), train=train)).router.training
+    assert told[told_by]["l2"] == 1e-3
+
+
 def test_metrics_tell_the_folds_and_model_json_the_path(config):
     result = run(config)
     flat = metrics(result.measured)

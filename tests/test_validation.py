@@ -49,6 +49,14 @@ def test_the_objective_told_is_that_of_the_w_that_is_kept(two):
     assert model.training.objective == pytest.approx(naive_objective(model.w, *data, 0.001))
 
 
+def test_the_loss_of_validation_data_weighs_its_groups_and_no_other_metric_does(two):
+    held = two[1]
+    weights, w = np.random.default_rng(3).uniform(0.1, 50, len(held[2]) - 1), np.array([1.0, -0.5, 2.0])
+    plain, weighted = Validation(*held), Validation(*held, weights=weights)
+    assert -weighted.value(w, TrainConfig()) == pytest.approx(naive_objective(w, *held, 0.0, weights))
+    assert weighted.value(w, TrainConfig(metric="mrr")) == plain.value(w, TrainConfig(metric="mrr"))
+
+
 @pytest.mark.parametrize("metric", ["roc", "confusion"])
 def test_a_metric_that_is_no_number_cannot_be_watched(two, metric):
     with pytest.raises(UsageError, match=f"{metric} is not one number"):

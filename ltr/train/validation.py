@@ -25,6 +25,7 @@ class Validation:
     labels: npt.ArrayLike
     offsets: npt.ArrayLike
     keys: npt.ArrayLike | None = None  # order of the ids, for ties
+    weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics are means of queries alike
     rel_threshold: float = 1.0
     ties: str = "expected"
     threshold: float = 0.5
@@ -49,7 +50,7 @@ class Validation:
         return sign(config.metric) * found
 
     def _loss(self, w: FloatArray, config: TrainConfig) -> float:
-        groups = trainable(self.phi, self.labels, self.offsets, targets_are=config.targets)
+        groups = trainable(self.phi, self.labels, self.offsets, weights=self.weights, targets_are=config.targets)
         return slope(groups, w, np.ones(len(w))).loss
 
     def _mean(self, w: FloatArray, metric: str) -> float:
