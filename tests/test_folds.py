@@ -156,6 +156,29 @@ def test_no_instant_stands_on_both_sides_of_a_split_by_time(tmp_path, times, sha
         list(dealt(groups, 3, seed=0, by="time"))
 
 
+def lasting(path):
+    """24 traces of three queries, the first at the number of the trace, each other 10 later."""
+    lines = list(tool_lines(seed=3, traces=24))
+    times = [int(line["trace_id"][1:]) + 10 * int(line["node_id"][1:]) for line in lines]
+    return write_lines(path, [line | {"time": time} for line, time in zip(lines, times, strict=True)])
+
+
+def test_held_out_queries_of_traces_that_began_before_the_border_in_time_are_told(config, tmp_path):
+    data = DataConfig(train=str(lasting(tmp_path / "a.jsonl")), test=0.25, valid=0.25, split="time")
+    told = run(replace(config, data=data, train=TrainConfig(trainer="newton", folds=2))).warnings
+    early = ": traces stay whole, and theirs began before"
+    newest = "are no later than the newest training query"  # that of trace 11, at 31
+    assert f"data.test: 10 of 18 queries {newest}{early}" in told  # traces 18-23: at 18 to 23, and at 28 to 31
+    assert f"data.valid: 12 of 18 queries {newest}{early}" in told
+    assert f"folds: 16 of 24 queries {newest}{early}" in told  # traces 4-7 and 8-11, all but the last ones
+
+
+def test_of_traces_of_one_time_each_nothing_is_told(config):
+    data = replace(config.data, test=0.25, split="time")
+    told = run(replace(config, data=data, train=TrainConfig(trainer="newton", folds=2))).warnings
+    assert not any("no later than" in each for each in told)
+
+
 def test_traces_of_one_time_cannot_be_split_by_it(tmp_path):
     groups = read_groups(write_lines(tmp_path / "a.jsonl", [line | {"time": 5} for line in tool_lines(traces=8)]))
     with pytest.raises(UsageError, match="test 0.5: all 8 traces end at the same time; drop data.split: time"):
