@@ -4,13 +4,18 @@ from collections.abc import Iterator
 
 from ltr.config import RunConfig
 from ltr.folds import CrossValidation
+from ltr.model import Watched
 from ltr.splits import told_earlier
 from ltr.train.path import penalties
 
 
-def choices(config: RunConfig, folds: CrossValidation | None) -> Iterator[str]:
+def choices(config: RunConfig, folds: CrossValidation | None, watched: Watched | None) -> Iterator[str]:
     """What makes the choice mean less than it seems to."""
     yield from _idle(config)
+    if watched is not None:
+        yield from _last_kept(config, watched)
+    if folds is not None and watched is not None:
+        yield from _stopped(config, watched)
     if folds is not None:
         yield from told_earlier("folds", folds.earlier, len(folds.pooled.rank))
 
@@ -22,3 +27,19 @@ def _idle(config: RunConfig) -> Iterator[str]:
         return
     instead = "folds choose l2" if config.train.folds else "l2 has one value"
     yield f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out"
+
+
+def _stopped(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That folds, which are not stopped, go on where the kept w does not."""
+    kept, every = watched.best_epoch, config.train.epochs
+    if kept < every:
+        yield (
+            f"folds run all {every:,} epochs, while validation data keep epoch {kept:,}: another training; "
+            f"leave data.valid out, and set train.epochs to {kept:,}"
+        )
+
+
+def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That a training ended while it grew better."""
+    if watched.best_epoch == config.train.epochs > 1:
+        yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"

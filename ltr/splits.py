@@ -65,8 +65,8 @@ def earlier(learned: Groups, held: Groups) -> int:
 def told_earlier(name: str, count: int, of: int) -> Iterator[str]:
     """That a split by time is none for so many of the held-out groups.
 
-    >>> list(told_earlier("data.test", 2, 10))
-    ['data.test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
+    >>> list(told_earlier("test", 2, 10))
+    ['test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
     """
     if count:
         are = f"{count:,} of {of:,} queries {'is' if count == 1 else 'are'} no later than the newest training query"

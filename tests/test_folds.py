@@ -235,6 +235,24 @@ def test_validation_data_stop_descent(config):
     assert result.router.training["epochs"] == watched["best_epoch"] + 2 < 200
 
 
+def test_folds_that_run_on_where_validation_data_stopped_descent_are_told(config):
+    data = replace(config.data, valid=0.25)
+    train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr", folds=2)
+    result = run(replace(config, data=data, train=train))
+    kept = result.router.training["watched"]["best_epoch"]
+    assert f"folds run all 200 epochs, while validation data keep epoch {kept}: " in " ".join(result.warnings)
+    unstopped = run(replace(config, data=data, train=TrainConfig(epochs=3, folds=2)))
+    assert not any("folds run" in each for each in unstopped.warnings)
+
+
+@pytest.mark.parametrize("epochs, metric, is_last", [(3, "loss", True), (200, "mrr", False)])
+def test_a_best_epoch_that_is_the_last_is_told(config, epochs, metric, is_last):
+    train = TrainConfig(epochs=epochs, learning_rate=0.5, patience=2, metric=metric)
+    told = run(replace(config, data=replace(config.data, valid=0.25), train=train)).warnings
+    said = f"the best epoch on validation data is the last of {epochs}: more epochs may do better"
+    assert (said in told) == is_last
+
+
 def test_several_l2_need_something_to_choose_by(config):
     with pytest.raises(UsageError, match=r"train.l2 names several values: set train.folds or data.valid"):
         run(replace(config, train=TrainConfig(trainer="newton", l2=L2S)))
