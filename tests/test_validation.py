@@ -1,5 +1,7 @@
 """Validation data, targets and the path of penalties, against what plain loops say."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,9 @@ from ltr.errors import DataError, UsageError
 from ltr.metrics import evaluate
 from ltr.ranking import rank
 from ltr.train import TrainConfig, Validation, fit
+from ltr.train.config import Epoch
 from ltr.train.path import chosen_l2, exact_path
+from ltr.train.validation import Watcher
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)
@@ -80,6 +84,22 @@ def test_a_watcher_can_stop_a_trainer(two):
     for trainer in ("descent", "newton"):
         model = fit(*two[0], TrainConfig(trainer=trainer), on_epoch=lambda epoch: epoch.number == 2)
         assert model.training.epochs == 2
+
+
+class Rising:
+    """Validation data of which each w is better than the last."""
+
+    def value(self, w, config):
+        return float(w[0])
+
+
+def test_the_time_to_watch_an_epoch_does_not_grow_with_their_number():
+    watcher = Watcher(Rising(), TrainConfig(), None, lambda epoch: None)
+    start = time.process_time()
+    for number in range(20_000):
+        watcher(Epoch(number + 1, 0.0, np.array([number % 1000 + number // 1000])))
+    assert time.process_time() - start < 3
+    assert watcher.record().best_epoch == 20_000
 
 
 @pytest.mark.parametrize("standardize", [False, True])
