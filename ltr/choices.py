@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 
 from ltr.config import RunConfig
-from ltr.folds import CrossValidation
+from ltr.folds import CrossValidation, Settled
 from ltr.model import Watched
 from ltr.splits import told_earlier
 from ltr.train.path import penalties
 
 
-def choices(config: RunConfig, folds: CrossValidation | None, watched: Watched | None) -> Iterator[str]:
+def choices(
+    config: RunConfig, settings: Settled, folds: CrossValidation | None, watched: Watched | None
+) -> Iterator[str]:
     """What makes the choice mean less than it seems to."""
     yield from _idle(config)
+    yield from _outermost(penalties(config.train), settings.train.penalty)
     if watched is not None:
         yield from _last_kept(config, watched)
     if folds is not None and watched is not None:
@@ -43,3 +46,15 @@ def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
     """That a training ended while it grew better."""
     if watched.best_epoch == config.train.epochs > 1:
         yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"
+
+
+def _outermost(l2s: tuple[float, ...], chosen: float) -> Iterator[str]:
+    """That of three l2 or more one at an end was chosen; 0 is no end.
+
+    >>> list(_outermost((0.1, 1.0, 10.0), 0.1))
+    ['the l2 that was chosen, 0.1, is the least of 3: a lesser one may do better']
+    """
+    if len(l2s) > 2 and chosen == max(l2s):
+        yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
+    if len(l2s) > 2 and chosen == min(l2s) > 0:
+        yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"

@@ -62,7 +62,7 @@ def run(
     measured = evaluate_router(router, loaded.test or groups, config, phi=basis.test_phi(router))
     measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
     doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
-    known = (*loaded.warnings, *choices(config, folds, model.training.watched), *prepared.warnings, *doubted)
+    known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
     told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 

@@ -263,6 +263,13 @@ def test_more_folds_than_traces_are_refused(config):
         run(replace(config, train=TrainConfig(trainer="newton", folds=30)))
 
 
+@pytest.mark.parametrize("l2s, end", [((1e-9, 1e3, 1e4), "least"), ((0.0, 1e3, 1e4), None), ((1e-9, 1e3), None)])
+def test_a_chosen_l2_at_an_end_of_its_list_is_told(config, l2s, end):
+    told = run(replace(config, train=replace(config.train, l2=l2s, l2_rule="best"))).warnings
+    said = [each for each in told if each.startswith("the l2 that was chosen, ")]
+    assert [each.split(" is the ")[1].split()[0] for each in said] == ([end] if end else [])
+
+
 def test_the_command_line_takes_folds_and_validation(cli, samples):
     said = cli.good("train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human")
     assert "3 folds by trace: top-1" in said
