@@ -70,8 +70,11 @@ def fit(
     groups, units = in_units(groups, standardize=config.standardize, bends=bends)
     geometry = Geometry.of(groups)
     shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
+    is_watched = valid is not None and trainer is not fit_newton  # whose every w but the last is only on the way
+    if progress is not None:
+        progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
     going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
-    if valid is None or trainer is fit_newton:  # whose every w but the last is only on the way
+    if valid is None or not is_watched:
         fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
     else:
         watcher = Watcher(valid.bent(bends), config, units, shown)

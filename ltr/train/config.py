@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal
 
+import numpy as np
+
 from ltr.arrays import LARGEST, FloatArray
 from ltr.bends import MOST as MOST_BENDS
-from ltr.errors import RangeError, UsageError
+from ltr.errors import FileError, RangeError, UsageError
 from ltr.model import Fitted
 from ltr.targets import TARGETS
 
@@ -108,6 +110,26 @@ class Progress:
     history: tuple[float, ...]  # a loss an epoch
     watched: tuple[float, ...] = ()  # a value of the validation data an epoch
     best: FloatArray | None = None  # the w of the best of them
+    name: str = "progress"  # what an error calls it
+
+    def refuse_other(self, columns: int, epochs: int, *, is_watched: bool) -> None:
+        """Raise unless a training of so many columns and epochs, with validation data or without, can stand here."""
+        problem = next(self._other(columns, epochs, len(self.history) if is_watched else 0), None)
+        if problem is not None:
+            raise FileError(self.name, f"{problem}: damaged, or of another training; add --overwrite to start anew")
+
+    def _other(self, columns: int, epochs: int, values: int) -> Iterator[str]:
+        for w in (self.w, *(() if self.best is None else (self.best,))):
+            if w.shape != (columns,):
+                yield f"{len(w)} weights, {columns} are learned"
+            elif not np.isfinite(w).all():
+                yield "a weight that is not finite"
+        if len(self.history) > epochs:
+            yield f"{len(self.history):,} epochs, {epochs:,} are asked for"
+        if len(self.watched) != values:
+            yield f"{len(self.watched):,} values of validation data, {values:,} are needed"
+        if (self.best is None) != (values == 0):
+            yield f"{'no' if self.best is None else 'a'} best w, for {values:,} values of validation data"
 
 
 OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
