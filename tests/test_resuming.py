@@ -106,6 +106,16 @@ def test_another_config_is_not_resumed_and_each_difference_is_told(config, tmp_p
     assert told.value.lines()[1:] == ["config.seed: 0 became 4", "config.train.epochs: 40 became 50"]
 
 
+def test_a_run_that_was_renamed_goes_on_and_ends_in_the_bytes_of_that_name(config, tmp_path):
+    killed(config, tmp_path / "a", 9)
+    (tmp_path / "a").rename(tmp_path / "b")
+    renamed, seen = replace(config, name="b"), []
+    run_and_save(renamed, tmp_path / "b", resume=True, on_epoch=lambda epoch: seen.append(epoch.number))
+    assert seen[0] == 10
+    run_and_save(renamed, tmp_path / "c", clock=ticking())
+    assert kept(tmp_path / "b") == kept(tmp_path / "c")
+
+
 def test_other_data_are_not_resumed(config, tmp_path):
     killed(config, tmp_path / "a", 5)
     write_lines(tmp_path / "train.jsonl", tool_lines(seed=4, traces=12))
