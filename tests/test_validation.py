@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ltr.errors import DataError, UsageError
 from ltr.metrics import evaluate
 from ltr.ranking import rank
+from ltr.targets import targets
 from ltr.train import TrainConfig, Validation, fit
 from ltr.train.config import Epoch
 from ltr.train.path import chosen_l2, exact_path
@@ -137,6 +138,11 @@ def test_gains_of_labels_beyond_the_range_of_floats_are_shared():
     w = fit(*data, TrainConfig(trainer="newton", targets="gain")).w
     shared = fit(data[0], [2 / 3, 1 / 3, 0], data[2], TrainConfig(trainer="newton")).w
     np.testing.assert_allclose(w, shared, rtol=1e-9)
+
+
+def test_gains_are_shared_in_each_group_by_its_own_labels():
+    labels, offsets = np.array([900.0, 899.0, 1e-20, 0.0, 3e-20]), np.array([0, 2, 5])
+    np.testing.assert_allclose(targets(labels, offsets, of="gain"), [2 / 3, 1 / 3, 1 / 4, 0, 3 / 4], rtol=1e-12)
 
 
 @given(seeds)
