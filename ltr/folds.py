@@ -11,7 +11,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.baselines import Rules, Truth, measure
 from ltr.bends import Bends
 from ltr.config import RunConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, DivergedError, UsageError
 from ltr.groups import Groups, key_order, select
 from ltr.metrics import Evaluation
 from ltr.splits import TIME, dealt, earlier
@@ -70,6 +70,8 @@ def _fold(
         ws, bends = path_weights(config.train, phi, learned), Bends.of(phi, config.train.bends)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
+    except DivergedError as error:
+        raise DivergedError(f"fold {number}: {error}") from error
     watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").bent(bends)
     values = [watched.value(w, config.train) for w in ws]
     early = earlier(learned, held) if config.data.split == TIME else 0
@@ -83,7 +85,13 @@ def path_weights(
     given = (phi, groups.labels, groups.offsets)
     if config.trainer == "newton":
         return exact_path(*given, config, weights=groups.weights)
-    return [fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w for l2 in penalties(config)]
+    found = []
+    for l2 in penalties(config):
+        try:
+            found.append(fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w)
+        except DivergedError as error:
+            raise DivergedError(f"l2 {l2:g}: {error}") from error
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, DivergedError, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig, fit_features
 from ltr.groups import key_order, read_groups, select
 from ltr.metrics import evaluate
@@ -261,6 +261,14 @@ def test_several_l2_need_something_to_choose_by(config):
 def test_more_folds_than_traces_are_refused(config):
     with pytest.raises(UsageError, match="folds is 30; 24 traces are too few for them"):
         run(replace(config, train=TrainConfig(trainer="newton", folds=30)))
+
+
+def test_the_fold_and_the_l2_of_a_descent_that_diverges_are_named(config):
+    train = TrainConfig(folds=3, l2=(0.001, 1000.0))
+    with pytest.raises(
+        DivergedError, match=r"fold 1: l2 1000: descent diverged in epoch \d+; lower l2 or learning_rate"
+    ):
+        run(replace(config, train=train))
 
 
 @pytest.mark.parametrize("l2s, end", [((1e-9, 1e3, 1e4), "least"), ((0.0, 1e3, 1e4), None), ((1e-9, 1e3), None)])

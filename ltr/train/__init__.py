@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.bends import Bends
-from ltr.errors import RunError, UsageError
+from ltr.errors import DivergedError, RunError, UsageError
 from ltr.listwise import Trainable, slope, trainable
 from ltr.model import Fitted, Model, Training, Watched
 from ltr.registry import Registry
-from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore
+from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
 from ltr.train.descent import fit_descent
 from ltr.train.diagnosis import Diagnosis, diagnose
 from ltr.train.geometry import Geometry, in_units
@@ -128,7 +128,7 @@ def _training(
         objective = at_end.loss + config.penalty * float(fitted.w @ fitted.w)
         by_deviation = at_end.gradient + 2 * config.penalty * fitted.w / geometry.scale
     if not math.isfinite(objective):
-        raise RunError(f"{config.trainer} diverged: its objective is {objective}; lower learning_rate or l2")
+        raise DivergedError(f"{config.trainer} diverged: its objective is {objective}; {remedy(config)}")
     return Training(
         trainer=config.trainer,
         groups=groups.groups,

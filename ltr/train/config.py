@@ -82,6 +82,22 @@ class TrainConfig:
         return self.l2
 
 
+def remedy(config: TrainConfig) -> str:
+    """What keeps w from growing: a step of descent multiplies it by 1 - 2 * learning_rate * l2, then adds.
+
+    >>> remedy(TrainConfig(l2=1000.0))
+    'lower l2 or learning_rate: their product is 10, and above 1 a step makes w larger'
+    >>> remedy(TrainConfig(trainer="newton"))
+    'scale the features or lower l2'
+    """
+    if config.trainer != "descent":
+        return "scale the features or lower l2"
+    product = config.learning_rate * config.penalty
+    if product > 1:
+        return f"lower l2 or learning_rate: their product is {product:g}, and above 1 a step makes w larger"
+    return "lower learning_rate or scale the features"
+
+
 def _other_whole(name: str, value: object, least: int, most: int) -> Iterator[str]:
     is_whole = _is_number(value) and isinstance(value, Integral)
     if not is_whole or not least <= value <= most:  # type: ignore[operator]
