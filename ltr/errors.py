@@ -33,6 +33,10 @@ class RunError(LtrError):
     """Work that started on good input and could not be finished."""
 
 
+class DivergedError(RunError):
+    """A training whose weights, or whose objective, outgrew all numbers."""
+
+
 class ThresholdError(RunError):
     """A result that is below what was asked for."""
 

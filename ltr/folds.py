@@ -11,10 +11,10 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.baselines import Rules, Truth, measure
 from ltr.bends import Bends
 from ltr.config import RunConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, DivergedError, UsageError
 from ltr.groups import Groups, key_order, select
 from ltr.metrics import Evaluation
-from ltr.splits import dealt
+from ltr.splits import TIME, dealt, earlier
 from ltr.telling import timed
 from ltr.train import LOSS, TrainConfig, Validation, fit, sign
 from ltr.train.path import chosen_l2, exact_path, penalties, with_l2
@@ -31,6 +31,7 @@ class CrossValidation:
     l2: float  # the chosen one: all else is of it
     folds: tuple[Evaluation, ...]
     pooled: Evaluation  # of every group that was left out once
+    earlier: int  # of them, by time: those no later than the newest group their fold learns from
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Fold:
     """The groups left out, and what was learned without them says of them, for each l2."""
 
     outside: IntArray  # the groups
+    earlier: int  # of them, by time: no later than the newest that is learned from
     held: Groups  # they
     values: list[float]  # the metric, greater is better
     scores: list[FloatArray]  # of each row
@@ -56,7 +58,7 @@ def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rule
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
     every = select(groups, np.concatenate([fold.outside for fold in folds]))
     pooled = _measured(every, np.concatenate(columns), rules)  # no score is compared with one of another fold
-    return CrossValidation(l2s, table, l2, tuple(measured), pooled)
+    return CrossValidation(l2s, table, l2, tuple(measured), pooled, sum(fold.earlier for fold in folds))
 
 
 def _fold(
@@ -68,9 +70,12 @@ def _fold(
         ws, bends = path_weights(config.train, phi, learned), Bends.of(phi, config.train.bends)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
+    except DivergedError as error:
+        raise DivergedError(f"fold {number}: {error}") from error
     watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").bent(bends)
     values = [watched.value(w, config.train) for w in ws]
-    return Fold(sides[1], held, values, [bends.scores(phi_held, w) for w in ws])
+    early = earlier(learned, held) if config.data.split == TIME else 0
+    return Fold(sides[1], early, held, values, [bends.scores(phi_held, w) for w in ws])
 
 
 def path_weights(
@@ -80,7 +85,13 @@ def path_weights(
     given = (phi, groups.labels, groups.offsets)
     if config.trainer == "newton":
         return exact_path(*given, config, weights=groups.weights)
-    return [fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w for l2 in penalties(config)]
+    found = []
+    for l2 in penalties(config):
+        try:
+            found.append(fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w)
+        except DivergedError as error:
+            raise DivergedError(f"l2 {l2:g}: {error}") from error
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +121,6 @@ def settled(
     return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
 
 
-def idle(config: RunConfig) -> tuple[str, ...]:
-    """What is to be said of validation data that decide nothing."""
-    is_chosen = len(penalties(config.train)) > 1 and config.train.folds is None
-    if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
-        return ()
-    instead = "folds choose l2" if config.train.folds else "l2 has one value"
-    return (f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out",)
-
-
 def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:
     """What the folds said, in plain JSON: of each l2 the mean of the metric over the folds and its standard error."""
     means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.folds))
@@ -135,6 +137,7 @@ def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation
         groups.labels,
         groups.offsets,
         key_order(groups.candidates),
+        groups.weights,
         rel_threshold=asked.rel_threshold,
         ties=asked.ties,
         threshold=asked.threshold,

@@ -1,6 +1,6 @@
 """What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from ltr.features import FittedFeatures
 from ltr.files import STDIN, digest, expand
 from ltr.groups import Groups, read_groups
 from ltr.sources import DataConfig
-from ltr.splits import taken_out
+from ltr.splits import TIME, earlier, taken_out, told_earlier
 from ltr.validate import quick_findings
 
 APPLIED = (
@@ -73,9 +73,18 @@ def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tu
     ]
     shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
     found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
+    found += _began_before(train, held, data)
     if train.candidates.features is not None and not train.candidates.fit:
         found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
+
+
+def _began_before(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> Iterator[str]:
+    """That shares by time hold groups as old as the training groups: traces that last stay whole."""
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if data.split == TIME and isinstance(asked, float):
+            count, of = earlier(train, held[name]), len(held[name].offsets) - 1
+            yield from told_earlier(f"data.{name}", count, of)
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:

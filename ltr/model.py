@@ -7,10 +7,12 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import LARGEST, FloatArray, as_floats
+from ltr.arrays import LARGEST, BoolArray, FloatArray, as_floats
 from ltr.bends import STRAIGHT, Bends
 from ltr.errors import ArrayError
 from ltr.listwise import Skipped, Slope
+
+MOST_PARTS = 5  # of a direction that words name
 
 
 class Optimum(StrEnum):
@@ -87,17 +89,28 @@ class Model:
 
 
 def direction_text(direction: FloatArray, names: Sequence[str] | None = None) -> str:
-    """A direction in words, its largest part 1; columns are x1..xn unless named.
+    """A direction in words, its largest part 1, of many parts the largest; columns are x1..xn unless named.
 
     >>> direction_text(np.array([2.0, 0.0, -1.0]))
     'x1 - 0.5 x3'
+    >>> direction_text(np.array([1.0, 0.1, 4.0, 2.0, 2.0, 0.2, 2.0]))
+    '0.25 x1 + x3 + 0.5 x4 + 0.5 x5 + 0.5 x7 and 2 more'
     """
     parts = direction / np.abs(direction).max()
-    text = ""
-    for column in np.flatnonzero(np.abs(parts) > 1e-6):
+    counted = np.abs(parts) > 1e-6
+    text, more = "", int(counted.sum()) - MOST_PARTS
+    for column in np.flatnonzero(_largest(np.abs(parts) * counted)):
         size = abs(parts[column])
         factor = "" if round(size, 3) == 1 else f"{size:.3g} "
         sign = "-" if parts[column] < 0 else "+"
         joint = f" {sign} " if text else sign.replace("+", "")
         text += f"{joint}{factor}{names[int(column)] if names else f'x{column + 1}'}"
-    return text
+    return f"{text} and {more:,} more" if more > 0 else text
+
+
+def _largest(sizes: FloatArray) -> BoolArray:
+    """Which are the MOST_PARTS largest above 0, the first of equals."""
+    left = sizes.copy()
+    for _ in range(MOST_PARTS):
+        left[np.argmax(left)] = 0
+    return (sizes > 0) & (left == 0)

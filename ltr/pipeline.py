@@ -7,9 +7,10 @@ from ltr.arrays import FloatArray
 from ltr.artifacts import Router, training_document
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.basis import Basis, Prepared
+from ltr.choices import choices
 from ltr.config import RunConfig
 from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
-from ltr.folds import CrossValidation, Settled, cross_validate, idle, judged_by, settled, validation
+from ltr.folds import CrossValidation, Settled, cross_validate, judged_by, settled, validation
 from ltr.groups import Groups
 from ltr.loading import Loaded
 from ltr.measured import Measured, gain, measured_groups, rules, truth_of
@@ -61,7 +62,7 @@ def run(
     measured = evaluate_router(router, loaded.test or groups, config, phi=basis.test_phi(router))
     measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
     doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
-    known = (*loaded.warnings, *idle(config), *prepared.warnings, *doubted)
+    known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
     told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 

@@ -89,7 +89,7 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
 
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
-    """What decides every byte of a run: its config, its inputs, the packages that compute."""
+    """What decides every number of a run: its config but for the name, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test) if groups]
     return _task(config, [file for each in read for file in (*each.files, *each.catalogues)], home)
 
@@ -97,7 +97,7 @@ def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
 def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[str, Any]:
     found = inputs(files, home)
     return {
-        "config": plain(relocated(config, home)),
+        "config": {key: value for key, value in plain(relocated(config, home)).items() if key != "name"},
         "inputs": {each["path"]: each["sha256"] for each in found},
         "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     }

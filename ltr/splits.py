@@ -15,7 +15,8 @@ TRACE, TIME = "trace", "time"
 def taken_out(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
     """The groups that stay, and those of a share of `of` traces: drawn by the seed, or the latest.
 
-    By time no instant stands on both sides: the border moves to the nearest change of time.
+    By time traces stand in the order of their latest time, and the border moves to the nearest change of it: no trace
+    that is taken out ends before, or with, one that stays. It may have begun before: see `earlier`.
     """
     order, times = _in_order(groups, seed, by)
     count = round(share * of)
@@ -35,7 +36,7 @@ def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[I
     """Of each fold the groups to learn from and the groups to measure on.
 
     By trace: each fold is measured on once, and learned from in all the others. By time: of folds + 1 blocks, each
-    but the first is measured on, and what was learned comes from the earlier ones; no instant stands in two blocks.
+    but the first is measured on, and what was learned comes from the earlier ones; no two blocks end a trace together.
     """
     order, times = _in_order(groups, seed, by)
     blocks = folds if by == TRACE else folds + 1
@@ -52,6 +53,24 @@ def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[I
             yield np.flatnonzero(block != fold), np.flatnonzero(block == fold)
         else:
             yield np.flatnonzero(block <= fold), np.flatnonzero(block == fold + 1)
+
+
+def earlier(learned: Groups, held: Groups) -> int:
+    """How many held-out groups are no later than the newest that is learned from: their traces began before."""
+    if learned.times is None or held.times is None:
+        return 0
+    return int((held.times <= learned.times.max()).sum())
+
+
+def told_earlier(name: str, count: int, of: int) -> Iterator[str]:
+    """That a split by time is none for so many of the held-out groups.
+
+    >>> list(told_earlier("test", 2, 10))
+    ['test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
+    """
+    if count:
+        are = f"{count:,} of {of:,} queries {'is' if count == 1 else 'are'} no later than the newest training query"
+        yield f"{name}: {are}: traces stay whole, and theirs began before"
 
 
 def _traces(count: int) -> str:

@@ -23,13 +23,21 @@ def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> Floa
     if of == "onehot":
         shares = (labels > 0).astype(np.float64)
     elif of == "gain":
-        least = np.maximum(largest, 1.0)  # 2^y over 2^largest: neither overflows nor loses small labels
-        shares = (
-            np.expm1(labels * np.log(2)) if largest.max() < LARGEST_POWER else np.exp2(labels - least) - np.exp2(-least)
-        )
+        shares = gains(labels, largest)
     else:
         shares = labels / largest  # a sum of labels near the largest float would overflow
     return shares / np.repeat(group_sums(shares, offsets), np.diff(offsets))
+
+
+def gains(labels: FloatArray, largest: FloatArray) -> FloatArray:
+    """2^y - 1; in groups with a label too large for that, over 2^largest: beside it, small labels vanish anyway.
+
+    >>> gains(np.array([0.0, 2.0, 1999.0, 2000.0]), np.array([2.0, 2.0, 2000.0, 2000.0]))
+    array([0. , 3. , 0.5, 1. ])
+    """
+    found, is_huge = np.expm1(np.minimum(labels, LARGEST_POWER) * np.log(2)), largest >= LARGEST_POWER
+    found[is_huge] = np.exp2(labels[is_huge] - largest[is_huge]) - np.exp2(-largest[is_huge])
+    return found
 
 
 def shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, *, of: str) -> FloatArray:

@@ -5,20 +5,17 @@ import shutil
 import subprocess
 import tempfile
 import time
-import warnings
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from timing import cpu_seconds, draws, loss, without_numba
+from training_peers import EPOCHS, on_own_data, peers, shown
 
-from ltr import compiled
-from ltr.listwise import log_softmax
 from ltr.train import TrainConfig, fit
 from ltr.train.path import exact_path
 
-EPOCHS, ROUNDS, PATH = 50, 50, 32
-FREE = TrainConfig(trainer="newton", l2=0.0)
+PATH = 32
 C_LOOP = """
 #include <math.h>
 #include <stdlib.h>
@@ -51,17 +48,6 @@ void descent(const double *phi, const double *y, const long *offsets, long group
 """
 
 
-def draws(groups, sizes, seed=0):
-    """phi, labels, offsets: exact draws from the model with known w."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(sizes[0], sizes[1] + 1, groups)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    phi = rng.normal(size=(offsets[-1], 4))
-    utility = phi @ [1.0, -0.5, 0.3, 0.0] + rng.gumbel(size=offsets[-1])
-    best = np.repeat(np.maximum.reduceat(utility, offsets[:-1]), lengths)
-    return phi, (utility == best).astype(float), offsets
-
-
 def specification_epoch(queries, w):
     """One epoch as the specification writes it, one dictionary a sample."""
     total = 0.0
@@ -83,32 +69,6 @@ def naive_seconds(phi, labels, offsets):
     rows = [{"features": x, "label": y} for x, y in zip(phi.tolist(), labels.tolist(), strict=True)]
     queries = [rows[first:last] for first, last in zip(offsets[:-1], offsets[1:], strict=True)]
     return cpu_seconds(lambda: specification_epoch(queries, np.ones(4)))[0]
-
-
-def cpu_seconds(call, repeats=1):
-    """Least CPU time of the calls, and what the last returned."""
-    spent = []
-    for _ in range(repeats):
-        start = time.process_time()
-        result = call()
-        spent.append(time.process_time() - start)
-    return min(spent), result
-
-
-class without_numba:  # noqa: N801 - reads as a statement
-    """Inside it numpy does all the work."""
-
-    def __enter__(self):
-        self.before = compiled.STEPS, compiled.NUMBERS
-        compiled.STEPS = compiled.NUMBERS = float("inf")
-
-    def __exit__(self, *_):
-        compiled.STEPS, compiled.NUMBERS = self.before
-
-
-def loss(scores, labels, offsets):
-    """Mean cross-entropy of the softmax of the scores."""
-    return float(-log_softmax(np.asarray(scores, dtype=float), offsets)[labels > 0].mean())
 
 
 def c_descent(phi, labels, offsets, epochs):
@@ -180,101 +140,6 @@ def weights_of(spent, model):
     return spent, model.w
 
 
-def xlogit(phi, labels, offsets, *, with_errors=False):
-    """The fastest peer of the same likelihood: equal group sizes."""
-    from xlogit import MultinomialLogit
-
-    size, groups = offsets[1], len(offsets) - 1
-    ids, alternatives = np.repeat(np.arange(groups), size), np.tile(np.arange(size), groups)
-    model = MultinomialLogit()
-    model.fit(phi, labels, varnames=list("abcd"), ids=ids, alts=alternatives, verbose=0, skip_std_errs=not with_errors)
-    return phi @ model.coeff_
-
-
-def lightgbm(phi, labels, offsets):
-    """lambdarank with its defaults."""
-    from lightgbm import LGBMRanker
-
-    ranker = LGBMRanker(n_estimators=ROUNDS, n_jobs=1, verbose=-1)
-    return ranker.fit(phi, labels.astype(int), group=np.diff(offsets)).predict(phi)
-
-
-def xgboost(phi, labels, offsets):
-    """rank:ndcg on a linear booster."""
-    from xgboost import DMatrix, train
-
-    data = DMatrix(phi, labels)
-    data.set_group(np.diff(offsets))
-    options = {"objective": "rank:ndcg", "booster": "gblinear", "nthread": 1, "verbosity": 0}
-    return train(options, data, ROUNDS).predict(data)
-
-
-def catboost(phi, labels, offsets):
-    """QuerySoftMax on trees."""
-    from catboost import CatBoost, Pool
-
-    pool = Pool(phi, labels, group_id=np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))
-    options = {"loss_function": "QuerySoftMax", "iterations": ROUNDS, "thread_count": 1, "verbose": False}
-    return CatBoost({**options, "allow_writing_files": False}).fit(pool).predict(pool)
-
-
-def torch(phi, labels, offsets):
-    """The same likelihood by L-BFGS, one thread."""
-    import torch as library
-
-    library.set_num_threads(1)
-    x = library.from_numpy(phi.reshape(len(offsets) - 1, -1, 4))
-    right = library.from_numpy(labels.reshape(len(offsets) - 1, -1).argmax(axis=1))
-    w = library.zeros(4, dtype=library.float64, requires_grad=True)
-    solver = library.optim.LBFGS([w], max_iter=100, tolerance_grad=1e-10, line_search_fn="strong_wolfe")
-
-    def closure():
-        solver.zero_grad()
-        value = library.nn.functional.cross_entropy(x @ w, right)
-        value.backward()
-        return value
-
-    solver.step(closure)
-    return phi @ w.detach().numpy()
-
-
-PEERS = {
-    "xlogit, without standard errors": xlogit,
-    "xlogit, as it comes": partial(xlogit, with_errors=True),
-    "torch L-BFGS": torch,
-    f"XGBoost rank:ndcg, gblinear, {ROUNDS} rounds": xgboost,
-    f"LightGBM lambdarank, {ROUNDS} trees": lightgbm,
-    f"CatBoost QuerySoftMax, {ROUNDS} trees": catboost,
-}
-
-
-def peers(groups):
-    """newton at l2 = 0 beside what else is installed, groups of 10."""
-    phi, labels, offsets = draws(groups, (10, 10))
-    found, absent = [], []
-    with without_numba():
-        spent, model = cpu_seconds(lambda: fit(phi, labels, offsets, FREE), 5)
-    found.append({"name": "newton, numpy", "cpu_seconds": spent, "loss": loss(phi @ model.w, labels, offsets)})
-    if find_spec("numba"):
-        fit(phi, labels, offsets, FREE)
-        spent, model = cpu_seconds(lambda: fit(phi, labels, offsets, FREE), 5)
-        found.append({"name": "newton, numba", "cpu_seconds": spent, "loss": loss(phi @ model.w, labels, offsets)})
-    for name, call in PEERS.items():
-        package = getattr(call, "func", call).__name__
-        if find_spec(package) is None:
-            absent.append(package)
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call(*draws(200, (10, 10)))  # imports, and whatever is done once
-            spent, scores = cpu_seconds(lambda call=call: call(phi, labels, offsets), 3 if package == "xlogit" else 1)
-        found.append({"name": name, "cpu_seconds": spent, "loss": loss(scores, labels, offsets)})
-    for each in found:
-        each["this_over_newton"] = each["cpu_seconds"] / found[min(1, len(found) - 1)]["cpu_seconds"]
-        each["this_over_newton_numpy"] = each["cpu_seconds"] / found[0]["cpu_seconds"]
-    return found, absent
-
-
 def path(groups):
     """32 penalties along one path, and each for itself."""
     data, l2s = draws(groups, (2, 20)), tuple(np.logspace(0, -6, PATH).tolist())
@@ -308,12 +173,12 @@ def training(groups):
         print(f"descent, numba / plain C: {found['descent_over_c']:.2f}, w apart {apart:.1e}")
     print(f"\npeers: {groups:,} groups of 10, 4 features, l2 0; the loss of other objectives is that of their softmax")
     found["peers"], found["not_installed"] = peers(groups)
-    print(f"{'':42}{'CPU s':>9}{'/ newton':>10}{'/ numpy':>9}{'cross-entropy':>15}")
-    for each in found["peers"]:
-        ratios = f"{each['this_over_newton']:10.1f}{each['this_over_newton_numpy']:9.1f}"
-        print(f"{each['name']:42}{each['cpu_seconds']:9.3f}{ratios}{each['loss']:15.8f}")
-    if found["not_installed"]:
-        print(f"not installed: {', '.join(found['not_installed'])}")
+    shown(found["peers"], found["not_installed"])
+    own = found["own_data"] = on_own_data()
+    print(
+        f"\nour own tools: {own['queries']:,} queries, {own['candidates']:,} candidates, 4 cross-fitted columns, l2 0"
+    )
+    shown(own["peers"], [])
     found["path"] = path(groups)
     said = found["path"]
     print(f"\n{PATH} penalties: path {said['path_cpu_seconds']:.2f} s, cold {said['cold_cpu_seconds']:.2f} s, ", end="")

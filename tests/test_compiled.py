@@ -154,3 +154,20 @@ def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
     for path in kept:
         path.write_bytes(damage)
     assert subprocess.run([sys.executable, "-c", code], check=True, **given).stdout == "compiled\n"
+
+
+def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    code = "from ltr.compiled import wide; print(wide.steps(2).stats.cache_hits.total())"
+    given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
+
+    def hits():
+        return int(subprocess.run([sys.executable, "-c", code], check=True, **given).stdout)
+
+    assert (hits(), hits()) == (0, 1)
+    (path,) = tmp_path.rglob("*.nbc")
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    assert (hits(), hits()) == (0, 1)
+    assert path.read_bytes() != damaged

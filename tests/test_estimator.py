@@ -87,6 +87,21 @@ def test_a_metric_without_a_value_a_query_that_grows_is_no_score(data, metric):
         ListwiseRanker(metric=metric).fit(x, y, qid=qid).score(x, y, qid=qid)
 
 
+@pytest.mark.parametrize("ask", ["score", "predict_proba", "rank"])
+def test_rows_of_several_queries_are_not_taken_for_one_after_a_fit_with_qid(data, ask):
+    x, y, qid, _, _ = data
+    given = (x, y) if ask == "score" else (x,)
+    with pytest.raises(DataError, match=r"qid is missing: fit had one, .*enable_metadata_routing=True"):
+        getattr(ListwiseRanker().fit(x, y, qid=qid), ask)(*given)
+    getattr(ListwiseRanker().fit(x, y), ask)(*given)
+
+
+def test_a_metric_that_nobody_knows_is_refused_by_fit(data):
+    x, y, qid, _, _ = data
+    with pytest.raises(UsageError, match="unknown metric 'nonsense'"):
+        ListwiseRanker(metric="nonsense").fit(x, y, qid=qid)
+
+
 def test_a_score_beyond_floats_is_named(data):
     x, y, qid, _, _ = data
     ranker = ListwiseRanker().fit(x, y, qid=qid)
@@ -168,12 +183,15 @@ def test_scikit_learn_searches_its_parameters(data):
 @pytest.mark.heavy
 def test_scikit_learn_hands_on_qid_where_routing_is_on(data):
     sklearn = pytest.importorskip("sklearn")
-    from sklearn.model_selection import GridSearchCV, GroupKFold
+    from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
     x, y, qid, _, _ = data
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(ListwiseRanker(), {"l2": [0.001, 100.0]}, cv=GroupKFold(3))
         assert search.fit(x, y, groups=qid, qid=qid).best_params_["l2"] in (0.001, 100.0)
+        options = {"params": {"qid": qid, "groups": qid}, "cv": GroupKFold(3)}
+        scores = cross_val_score(ListwiseRanker(), x, y, **options)
     splits = GroupKFold(3).split(x, y, qid)
     by_hand = [ListwiseRanker().fit(x[i], y[i], qid=qid[i]).score(x[o], y[o], qid=qid[o]) for i, o in splits]
     assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(by_hand))
+    np.testing.assert_allclose(scores, by_hand)

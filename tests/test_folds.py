@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, DivergedError, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig, fit_features
 from ltr.groups import key_order, read_groups, select
 from ltr.metrics import evaluate
@@ -59,6 +59,29 @@ def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(confi
     assert result.router.trainer["l2"] == L2S[best]
     single = run(replace(config, train=TrainConfig(trainer="newton", l2=L2S[best])))
     np.testing.assert_array_equal(single.router.w, result.router.w)
+
+
+def a_few_heavy_queries_with_another_answer(path):
+    """Samples of one column: the greater is right, but in every tenth query, of weight 100, the least."""
+    rng = np.random.default_rng(0)
+    groups = [(number, sorted(rng.normal(size=3).tolist(), reverse=number % 10 > 0)) for number in range(200)]
+    return write_lines(
+        path,
+        (
+            {"trace_id": f"t{number}", "node_id": "n", "query": "q", "tool": f"tool{place}", "features": [value]}
+            | {"label": int(place == 0), "weight": 1.0 if number % 10 else 100.0}
+            for number, values in groups
+            for place, value in enumerate(values)
+        ),
+    )
+
+
+@pytest.mark.parametrize("by, told_by", [({"folds": 4}, "folds"), ({}, "validated")])
+def test_l2_is_chosen_by_the_loss_that_training_lowers_that_of_weighted_queries(tmp_path, by, told_by):
+    path = str(a_few_heavy_queries_with_another_answer(tmp_path / "a.jsonl"))
+    train = TrainConfig(trainer="newton", l2=(1e3, 1e-3), **by)
+    told = run(RunConfig(data=DataConfig(train=path, valid=None if by else 0.25), train=train)).router.training
+    assert told[told_by]["l2"] == 1e-3
 
 
 def test_metrics_tell_the_folds_and_model_json_the_path(config):
@@ -133,6 +156,29 @@ def test_no_instant_stands_on_both_sides_of_a_split_by_time(tmp_path, times, sha
         list(dealt(groups, 3, seed=0, by="time"))
 
 
+def lasting(path):
+    """24 traces of three queries, the first at the number of the trace, each other 10 later."""
+    lines = list(tool_lines(seed=3, traces=24))
+    times = [int(line["trace_id"][1:]) + 10 * int(line["node_id"][1:]) for line in lines]
+    return write_lines(path, [line | {"time": time} for line, time in zip(lines, times, strict=True)])
+
+
+def test_held_out_queries_of_traces_that_began_before_the_border_in_time_are_told(config, tmp_path):
+    data = DataConfig(train=str(lasting(tmp_path / "a.jsonl")), test=0.25, valid=0.25, split="time")
+    told = run(replace(config, data=data, train=TrainConfig(trainer="newton", folds=2))).warnings
+    early = ": traces stay whole, and theirs began before"
+    newest = "are no later than the newest training query"  # that of trace 11, at 31
+    assert f"data.test: 10 of 18 queries {newest}{early}" in told  # traces 18-23: at 18 to 23, and at 28 to 31
+    assert f"data.valid: 12 of 18 queries {newest}{early}" in told
+    assert f"folds: 16 of 24 queries {newest}{early}" in told  # traces 4-7 and 8-11, all but the last ones
+
+
+def test_of_traces_of_one_time_each_nothing_is_told(config):
+    data = replace(config.data, test=0.25, split="time")
+    told = run(replace(config, data=data, train=TrainConfig(trainer="newton", folds=2))).warnings
+    assert not any("no later than" in each for each in told)
+
+
 def test_traces_of_one_time_cannot_be_split_by_it(tmp_path):
     groups = read_groups(write_lines(tmp_path / "a.jsonl", [line | {"time": 5} for line in tool_lines(traces=8)]))
     with pytest.raises(UsageError, match="test 0.5: all 8 traces end at the same time; drop data.split: time"):
@@ -189,6 +235,24 @@ def test_validation_data_stop_descent(config):
     assert result.router.training["epochs"] == watched["best_epoch"] + 2 < 200
 
 
+def test_folds_that_run_on_where_validation_data_stopped_descent_are_told(config):
+    data = replace(config.data, valid=0.25)
+    train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr", folds=2)
+    result = run(replace(config, data=data, train=train))
+    kept = result.router.training["watched"]["best_epoch"]
+    assert f"folds run all 200 epochs, while validation data keep epoch {kept}: " in " ".join(result.warnings)
+    unstopped = run(replace(config, data=data, train=TrainConfig(epochs=3, folds=2)))
+    assert not any("folds run" in each for each in unstopped.warnings)
+
+
+@pytest.mark.parametrize("epochs, metric, is_last", [(3, "loss", True), (200, "mrr", False)])
+def test_a_best_epoch_that_is_the_last_is_told(config, epochs, metric, is_last):
+    train = TrainConfig(epochs=epochs, learning_rate=0.5, patience=2, metric=metric)
+    told = run(replace(config, data=replace(config.data, valid=0.25), train=train)).warnings
+    said = f"the best epoch on validation data is the last of {epochs}: more epochs may do better"
+    assert (said in told) == is_last
+
+
 def test_several_l2_need_something_to_choose_by(config):
     with pytest.raises(UsageError, match=r"train.l2 names several values: set train.folds or data.valid"):
         run(replace(config, train=TrainConfig(trainer="newton", l2=L2S)))
@@ -197,6 +261,21 @@ def test_several_l2_need_something_to_choose_by(config):
 def test_more_folds_than_traces_are_refused(config):
     with pytest.raises(UsageError, match="folds is 30; 24 traces are too few for them"):
         run(replace(config, train=TrainConfig(trainer="newton", folds=30)))
+
+
+def test_the_fold_and_the_l2_of_a_descent_that_diverges_are_named(config):
+    train = TrainConfig(folds=3, l2=(0.001, 1000.0))
+    with pytest.raises(
+        DivergedError, match=r"fold 1: l2 1000: descent diverged in epoch \d+; lower l2 or learning_rate"
+    ):
+        run(replace(config, train=train))
+
+
+@pytest.mark.parametrize("l2s, end", [((1e-9, 1e3, 1e4), "least"), ((0.0, 1e3, 1e4), None), ((1e-9, 1e3), None)])
+def test_a_chosen_l2_at_an_end_of_its_list_is_told(config, l2s, end):
+    told = run(replace(config, train=replace(config.train, l2=l2s, l2_rule="best"))).warnings
+    said = [each for each in told if each.startswith("the l2 that was chosen, ")]
+    assert [each.split(" is the ")[1].split()[0] for each in said] == ([end] if end else [])
 
 
 def test_the_command_line_takes_folds_and_validation(cli, samples):

@@ -34,6 +34,7 @@ LAYERS = [
         "loading",
         "doubts",
         "measured",
+        "choices",
         "folds",
         "parts",
         "estimator",

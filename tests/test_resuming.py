@@ -1,5 +1,6 @@
 """Trainings killed by the system go on where they stood, and end in the same bytes."""
 
+import hashlib
 import itertools
 import json
 import signal
@@ -8,13 +9,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ltr.batch import BatchOptions, planned, run_batch
 from ltr.config import DataConfig, RunConfig, render
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.runs import run_and_save
-from ltr.train import TrainConfig
+from ltr.train import Progress, TrainConfig, fit
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, tool_rows, written
 
@@ -104,6 +106,16 @@ def test_another_config_is_not_resumed_and_each_difference_is_told(config, tmp_p
     assert told.value.lines()[1:] == ["config.seed: 0 became 4", "config.train.epochs: 40 became 50"]
 
 
+def test_a_run_that_was_renamed_goes_on_and_ends_in_the_bytes_of_that_name(config, tmp_path):
+    killed(config, tmp_path / "a", 9)
+    (tmp_path / "a").rename(tmp_path / "b")
+    renamed, seen = replace(config, name="b"), []
+    run_and_save(renamed, tmp_path / "b", resume=True, on_epoch=lambda epoch: seen.append(epoch.number))
+    assert seen[0] == 10
+    run_and_save(renamed, tmp_path / "c", clock=ticking())
+    assert kept(tmp_path / "b") == kept(tmp_path / "c")
+
+
 def test_other_data_are_not_resumed(config, tmp_path):
     killed(config, tmp_path / "a", 5)
     write_lines(tmp_path / "train.jsonl", tool_lines(seed=4, traces=12))
@@ -143,6 +155,35 @@ def test_a_checkpoint_with_another_number_in_it_is_refused(config, tmp_path):
     path.write_text(json.dumps(progress | {"w": [1.0, *progress["w"][1:]]}))
     with pytest.raises(FileError, match=r"progress.json: its checksum does not fit its numbers: damaged"):
         run_and_save(config, tmp_path / "a", resume=True)
+
+
+@pytest.mark.parametrize(
+    "change, problem",
+    [
+        (lambda known: {"w": [*known["w"], 1.0]}, "5 weights, 4 are learned"),
+        (lambda known: {"best": known["best"][:2]}, "2 weights, 4 are learned"),
+        (lambda known: {"history": [1.0] * 41, "watched": [1.0] * 41}, "41 epochs, 40 are asked for"),
+        (lambda known: {"watched": known["watched"][1:]}, "4 values of validation data, 5 are needed"),
+        (lambda known: {"watched": [], "best": None}, "0 values of validation data, 5 are needed"),
+        (lambda known: {"best": None}, "no best w, for 5 values of validation data"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused_though_its_checksum_is_right(config, tmp_path, change, problem):
+    killed(config, tmp_path / "a", 5)
+    path = tmp_path / "a" / "checkpoints" / "progress.json"
+    known = json.loads(path.read_text())
+    known |= change(known)
+    numbers = [known[key] for key in ("w", "history", "watched", "best")]
+    checksum = hashlib.sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()
+    path.write_text(json.dumps(known | {"checksum": checksum}))
+    with pytest.raises(FileError, match=f"progress.json: {problem}: damaged, or of another training; add --overwrite"):
+        run_and_save(config, tmp_path / "a", resume=True)
+
+
+def test_values_of_validation_data_that_are_not_there_are_refused():
+    progress = Progress(np.ones(1), (1.0,), (0.5,), np.ones(1))
+    with pytest.raises(FileError, match="progress: 1 values of validation data, 0 are needed"):
+        fit([[1.0], [0.0]], [1, 0], [0, 2], progress=progress)
 
 
 @pytest.mark.parametrize("name", ["task.json", "progress.json"])

@@ -69,6 +69,7 @@ def test_a_copied_checkout_is_installed_for_itself(environment, tmp_path):
         (["--groups"], 2, "expected one argument"),
         (["--groups=5"], 2, "--groups is 5; it must be at least 100"),
         (["evaluation", "--groups=200"], 0, "evaluation: 200 queries"),
+        (["training", "--groups=100"], 0, "our own tools: 842 queries"),
     ],
 )
 def test_bench_says_what_it_takes(arguments, code, said):

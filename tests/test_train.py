@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.errors import RunError, UnknownNameError, UsageError
+from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
 from ltr.model import Optimum, direction_text
 from ltr.train import TRAINERS, TrainConfig, fit
 from tests.oracles import naive_descent, naive_objective, random_groups
@@ -277,7 +277,7 @@ def test_descent_on_few_columns_names_what_is_not_identified():
 def test_a_learning_rate_that_diverges_stops_and_names_the_epoch():
     phi = np.array([[1e200, 0.0], [0.0, 1e200], [1e200, 0.0], [0.0, 1e200]])
     with pytest.raises(RunError, match="descent diverged in epoch 1; lower learning_rate or scale the features"):
-        fit(phi, [1, 0, 0, 1], [0, 2, 4], TrainConfig(learning_rate=1e200))
+        fit(phi, [1, 0, 0, 1], [0, 2, 4], TrainConfig(learning_rate=1e200, l2=0.0))
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,14 @@ def test_a_config_is_a_train_config(config):
 
 
 def test_an_objective_too_large_for_a_number_is_a_divergence():
-    with pytest.raises(RunError, match="descent diverged: its objective is inf; lower learning_rate or l2"):
+    with pytest.raises(RunError, match="descent diverged: its objective is inf; lower l2 or learning_rate: their"):
         fit([[1.0], [0.0]], [1, 0], [0, 2], TrainConfig(l2=1e100, epochs=2))
+
+
+def test_a_penalty_that_makes_descent_diverge_is_named():
+    message = "descent diverged in epoch 1; lower l2 or learning_rate: their product is 10, and above 1"
+    with pytest.raises(DivergedError, match=message):
+        fit([[1.0], [0.0]] * 200, [1, 0] * 200, np.arange(0, 401, 2), TrainConfig(l2=1000.0))
 
 
 def test_an_unknown_trainer_is_named_before_any_work():

@@ -1,5 +1,7 @@
 """Validation data, targets and the path of penalties, against what plain loops say."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,11 @@ from hypothesis import strategies as st
 from ltr.errors import DataError, UsageError
 from ltr.metrics import evaluate
 from ltr.ranking import rank
+from ltr.targets import targets
 from ltr.train import TrainConfig, Validation, fit
+from ltr.train.config import Epoch
 from ltr.train.path import chosen_l2, exact_path
+from ltr.train.validation import Watcher
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)
@@ -49,6 +54,14 @@ def test_the_objective_told_is_that_of_the_w_that_is_kept(two):
     assert model.training.objective == pytest.approx(naive_objective(model.w, *data, 0.001))
 
 
+def test_the_loss_of_validation_data_weighs_its_groups_and_no_other_metric_does(two):
+    held = two[1]
+    weights, w = np.random.default_rng(3).uniform(0.1, 50, len(held[2]) - 1), np.array([1.0, -0.5, 2.0])
+    plain, weighted = Validation(*held), Validation(*held, weights=weights)
+    assert -weighted.value(w, TrainConfig()) == pytest.approx(naive_objective(w, *held, 0.0, weights))
+    assert weighted.value(w, TrainConfig(metric="mrr")) == plain.value(w, TrainConfig(metric="mrr"))
+
+
 @pytest.mark.parametrize("metric", ["roc", "confusion"])
 def test_a_metric_that_is_no_number_cannot_be_watched(two, metric):
     with pytest.raises(UsageError, match=f"{metric} is not one number"):
@@ -72,6 +85,22 @@ def test_a_watcher_can_stop_a_trainer(two):
     for trainer in ("descent", "newton"):
         model = fit(*two[0], TrainConfig(trainer=trainer), on_epoch=lambda epoch: epoch.number == 2)
         assert model.training.epochs == 2
+
+
+class Rising:
+    """Validation data of which each w is better than the last."""
+
+    def value(self, w, config):
+        return float(w[0])
+
+
+def test_the_time_to_watch_an_epoch_does_not_grow_with_their_number():
+    watcher = Watcher(Rising(), TrainConfig(), None, lambda epoch: None)
+    start = time.process_time()
+    for number in range(20_000):
+        watcher(Epoch(number + 1, 0.0, np.array([number % 1000 + number // 1000])))
+    assert time.process_time() - start < 3
+    assert watcher.record().best_epoch == 20_000
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -111,6 +140,11 @@ def test_gains_of_labels_beyond_the_range_of_floats_are_shared():
     np.testing.assert_allclose(w, shared, rtol=1e-9)
 
 
+def test_gains_are_shared_in_each_group_by_its_own_labels():
+    labels, offsets = np.array([900.0, 899.0, 1e-20, 0.0, 3e-20]), np.array([0, 2, 5])
+    np.testing.assert_allclose(targets(labels, offsets, of="gain"), [2 / 3, 1 / 3, 1 / 4, 0, 3 / 4], rtol=1e-12)
+
+
 @given(seeds)
 def test_the_path_finds_what_single_fits_find(seed):
     phi, labels, offsets = random_groups(np.random.default_rng(seed), 40, sizes=(2, 6))
@@ -119,6 +153,14 @@ def test_the_path_finds_what_single_fits_find(seed):
     for l2, w in zip(config.l2, exact_path(phi, labels, offsets, config), strict=True):
         single = TrainConfig(trainer="newton", l2=l2, standardize=config.standardize)
         np.testing.assert_allclose(w, fit(phi, labels, offsets, single).w, atol=1e-7)
+
+
+@pytest.mark.parametrize("l2s", [(1e300, 1e299, 1e-10), (1e300, np.nextafter(1e300, 0).item(), 1e-10)])
+def test_the_path_bears_steps_of_any_length(two, l2s):
+    phi, labels, offsets = two[0]
+    for l2, w in zip(l2s, exact_path(phi, labels, offsets, TrainConfig(trainer="newton", l2=l2s)), strict=True):
+        single = fit(phi, labels, offsets, TrainConfig(trainer="newton", l2=l2)).w
+        np.testing.assert_allclose(w, single, rtol=1e-7, atol=1e-300)
 
 
 def test_one_standard_error_takes_the_largest_l2_as_good_as_the_best():

@@ -69,7 +69,7 @@ def read_progress(directory: AnyPath) -> Progress | None:
         raise FileError(str(path), f"not a checkpoint of the format {FORMAT}")
     if found.checksum != _checksum(found.w, found.history, found.watched, found.best):
         raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
-    return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best)
+    return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best, str(path))
 
 
 def drop_checkpoints(directory: AnyPath) -> None:

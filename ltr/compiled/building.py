@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from ltr.files import cache_directory
+from ltr.errors import DiskError
+from ltr.files import cache_directory, write_bytes
 
 BLOCK = 1024  # groups added up by themselves: long sums lose fewer bits
 LANES = 8  # rows taken together; those beyond a group's end count as 0
@@ -32,13 +34,60 @@ def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> P
     if directory is None:
         return numba.njit(signature, **options)(function)
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(directory / sources())
+    before, config.CACHE_DIR = config.CACHE_DIR, str(undamaged(directory / sources()))
     try:
-        return numba.njit(signature, cache=True, **options)(function)
+        made = numba.njit(signature, cache=True, **options)(function)
+        if made.stats.cache_misses:
+            seal(directory / sources())
+        return made
     except Exception:  # a damaged cache raises whatever its bytes say; a fault of the pass itself is raised again here
         return numba.njit(signature, **options)(function)
     finally:
         config.CACHE_DIR = before
+
+
+@cache
+def undamaged(directory: Path) -> Path:
+    """The directory, looked at once, without the files that are not those that were sealed.
+
+    numba runs what it finds there: a flipped bit would end the process.
+    """
+    for path in cached(directory):
+        if not is_sealed(path):  # damaged, or its process was killed, or is about to seal it
+            with suppress(OSError):
+                path.unlink()
+    return directory
+
+
+def seal(directory: Path) -> None:
+    """A digest beside each file; where it cannot be written, the file is made again by the next process."""
+    for path in cached(directory):
+        if not is_sealed(path):
+            with suppress(OSError, DiskError):
+                write_bytes(sealed(path), digest(path))
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether the digest beside the file is its own."""
+    try:
+        return sealed(path).read_bytes() == digest(path)
+    except OSError:
+        return False
+
+
+def cached(directory: Path) -> list[Path]:
+    """What numba keeps there: an index a function, and its machine code."""
+    return [*directory.glob("*/*.nbi"), *directory.glob("*/*.nbc")]
+
+
+def sealed(path: Path) -> Path:
+    """Where the digest of the file is."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def digest(path: Path) -> bytes:
+    """The digest of the file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest().encode()
 
 
 @cache

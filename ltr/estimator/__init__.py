@@ -97,6 +97,7 @@ class ListwiseRanker:
         sample_weight: npt.ArrayLike | None = None,
     ) -> "ListwiseRanker":
         """Learn `coef_`; without qid all rows are one query. A query weighs the mean of its rows' sample_weight."""
+        _scoring(self.metric)
         phi, names = matrix(X), column_names(X)
         if len(phi) < 2:
             raise InputError(f"n_samples={len(phi)}: one sample cannot be ranked; a query needs two rows")
@@ -113,7 +114,7 @@ class ListwiseRanker:
             raise InputError(str(error)) from error
         self.coef_, self.bends_ = model.w, model.bends
         self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
-        self.n_features_in_ = phi.shape[1]
+        self.n_features_in_, self.has_qid_ = phi.shape[1], qid is not None
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
@@ -131,13 +132,13 @@ class ListwiseRanker:
     def predict_proba(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
         """Probability of each row to be the right one of its query: exp(s_i) / sum_j exp(s_j), one number a row."""
         found = self.predict(X)
-        queries = Queries.of(qid, len(found))
+        queries = self._queries(qid, len(found))
         return queries.in_input_order(softmax(found[queries.rows], queries.offsets))
 
     def rank(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> IntArray:  # noqa: N803
         """Place of each row in its query, 1 the best; equal scores as given."""
         found = self.predict(X)
-        queries = Queries.of(qid, len(found))
+        queries = self._queries(qid, len(found))
         listed = order(rank(found[queries.rows], queries.offsets), "file")
         places = np.empty(len(found), dtype=np.int64)
         places[listed] = np.arange(len(found)) - np.repeat(queries.offsets[:-1], np.diff(queries.offsets)) + 1
@@ -153,7 +154,7 @@ class ListwiseRanker:
         """The metric's mean over the queries with a positive, weighted by the mean of their rows' sample_weight."""
         metric = _scoring(self.metric)
         found = self.predict(X)
-        queries, labels = Queries.of(qid, len(found)), column("y", y, len(found))
+        queries, labels = self._queries(qid, len(found)), column("y", y, len(found))
         weights = query_weights(queries, sample_weight)
         least = float(labels[labels > 0].min()) if (labels > 0).any() else 1.0
         ranking = rank(found[queries.rows], queries.offsets)
@@ -162,6 +163,14 @@ class ListwiseRanker:
         if not counted.any():
             raise InputError("no query has a label above 0: nothing can be scored")
         return float(np.average(values[counted], weights=weights[counted]))
+
+    def _queries(self, qid: npt.ArrayLike | None, count: int) -> Queries:
+        if qid is None and self.has_qid_:
+            raise InputError(
+                "qid is missing: fit had one, and without it all rows would be one query; searches and splits of "
+                "scikit-learn hand it on with sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return Queries.of(qid, count)
 
     def _checked(self, X: npt.ArrayLike) -> FloatArray:  # noqa: N803
         if not hasattr(self, "coef_"):

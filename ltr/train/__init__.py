@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.bends import Bends
-from ltr.errors import RunError, UsageError
+from ltr.errors import DivergedError, RunError, UsageError
 from ltr.listwise import Trainable, slope, trainable
 from ltr.model import Fitted, Model, Training, Watched
 from ltr.plugins import OURS, blamed, unfit
 from ltr.registry import Registry
-from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore
+from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
 from ltr.train.descent import fit_descent
 from ltr.train.diagnosis import Diagnosis, diagnose
 from ltr.train.geometry import Geometry, in_units
@@ -72,8 +72,11 @@ def fit(
     groups, units = in_units(groups, standardize=config.standardize, bends=bends)
     geometry = Geometry.of(groups)
     shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
+    is_watched = valid is not None and trainer is not fit_newton  # whose every w but the last is only on the way
+    if progress is not None:
+        progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
     going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
-    if valid is None or trainer is fit_newton:  # whose every w but the last is only on the way
+    if valid is None or not is_watched:
         fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
     else:
         watcher = Watcher(valid.bent(bends), config, units, shown)
@@ -145,7 +148,7 @@ def _training(
         objective = at_end.loss + config.penalty * float(fitted.w @ fitted.w)
         by_deviation = at_end.gradient + 2 * config.penalty * fitted.w / geometry.scale
     if not math.isfinite(objective):
-        raise RunError(f"{config.trainer} diverged: its objective is {objective}; lower learning_rate or l2")
+        raise DivergedError(f"{config.trainer} diverged: its objective is {objective}; {remedy(config)}")
     return Training(
         trainer=config.trainer,
         groups=groups.groups,

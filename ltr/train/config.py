@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal
 
+import numpy as np
+
 from ltr.arrays import LARGEST, FloatArray
 from ltr.bends import MOST as MOST_BENDS
-from ltr.errors import RangeError, UsageError
+from ltr.errors import FileError, RangeError, UsageError
 from ltr.model import Fitted
 from ltr.targets import TARGETS
 
@@ -80,6 +82,22 @@ class TrainConfig:
         return self.l2
 
 
+def remedy(config: TrainConfig) -> str:
+    """What keeps w from growing: a step of descent multiplies it by 1 - 2 * learning_rate * l2, then adds.
+
+    >>> remedy(TrainConfig(l2=1000.0))
+    'lower l2 or learning_rate: their product is 10, and above 1 a step makes w larger'
+    >>> remedy(TrainConfig(trainer="newton"))
+    'scale the features or lower l2'
+    """
+    if config.trainer != "descent":
+        return "scale the features or lower l2"
+    product = config.learning_rate * config.penalty
+    if product > 1:
+        return f"lower l2 or learning_rate: their product is {product:g}, and above 1 a step makes w larger"
+    return "lower learning_rate or scale the features"
+
+
 def _other_whole(name: str, value: object, least: int, most: int) -> Iterator[str]:
     is_whole = _is_number(value) and isinstance(value, Integral)
     if not is_whole or not least <= value <= most:  # type: ignore[operator]
@@ -108,6 +126,26 @@ class Progress:
     history: tuple[float, ...]  # a loss an epoch
     watched: tuple[float, ...] = ()  # a value of the validation data an epoch
     best: FloatArray | None = None  # the w of the best of them
+    name: str = "progress"  # what an error calls it
+
+    def refuse_other(self, columns: int, epochs: int, *, is_watched: bool) -> None:
+        """Raise unless a training of so many columns and epochs, with validation data or without, can stand here."""
+        problem = next(self._other(columns, epochs, len(self.history) if is_watched else 0), None)
+        if problem is not None:
+            raise FileError(self.name, f"{problem}: damaged, or of another training; add --overwrite to start anew")
+
+    def _other(self, columns: int, epochs: int, values: int) -> Iterator[str]:
+        for w in (self.w, *(() if self.best is None else (self.best,))):
+            if w.shape != (columns,):
+                yield f"{len(w)} weights, {columns} are learned"
+            elif not np.isfinite(w).all():
+                yield "a weight that is not finite"
+        if len(self.history) > epochs:
+            yield f"{len(self.history):,} epochs, {epochs:,} are asked for"
+        if len(self.watched) != values:
+            yield f"{len(self.watched):,} values of validation data, {values:,} are needed"
+        if (self.best is None) != (values == 0):
+            yield f"{'no' if self.best is None else 'a'} best w, for {values:,} values of validation data"
 
 
 OnEpoch = Callable[[Epoch], bool | None]  # True: stop here

@@ -8,10 +8,10 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.compiled import for_steps
-from ltr.errors import RunError
+from ltr.errors import DivergedError
 from ltr.listwise import Run, Trainable, passes
 from ltr.model import Fitted
-from ltr.train.config import Epoch, OnEpoch, Progress, TrainConfig
+from ltr.train.config import Epoch, OnEpoch, Progress, TrainConfig, remedy
 from ltr.train.geometry import Geometry
 
 Step = tuple[FloatArray, FloatArray, FloatArray, float]
@@ -34,7 +34,7 @@ def fit_descent(
         for number in range(len(history), config.epochs):
             loss, w = one_pass(w)
             if not (np.isfinite(loss) and np.isfinite(w).all()):
-                raise RunError(f"descent diverged in epoch {number + 1}; lower learning_rate or scale the features")
+                raise DivergedError(f"descent diverged in epoch {number + 1}; {remedy(config)}")
             history.append(loss)
             reached = partial(_progress, w, history)
             if on_epoch(Epoch(number + 1, loss, w.copy(), reached)):

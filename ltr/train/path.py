@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
@@ -53,15 +54,17 @@ def exact_path(
 
 
 def _start(found: dict[float, Fitted], l2: float) -> FloatArray | None:
-    """Where the optimum should be, by the last two."""
+    """Where the optimum should be, on the line through the last two along log l2; the last where that is too far."""
     last = list(found)[-2:]
     if not last:
         return None
     near = found[last[-1]].w
-    if len(last) < 2 or l2 <= 0:
+    steps = [math.log(each) for each in (*last, l2) if each > 0]  # a quotient of two l2 may overflow
+    if len(steps) < 3 or steps[0] == steps[1]:
         return near
-    ahead = math.log(last[1] / l2) / math.log(last[0] / last[1])
-    return near + ahead * (near - found[last[0]].w)
+    ahead = (steps[1] - steps[2]) / (steps[0] - steps[1])
+    start = near + ahead * (near - found[last[0]].w)
+    return start if np.isfinite(start).all() else near
 
 
 def chosen_l2(l2s: tuple[float, ...], values: FloatArray, rule: str) -> float:

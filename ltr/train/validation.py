@@ -25,6 +25,7 @@ class Validation:
     labels: npt.ArrayLike
     offsets: npt.ArrayLike
     keys: npt.ArrayLike | None = None  # order of the ids, for ties
+    weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics are means of queries alike
     rel_threshold: float = 1.0
     ties: str = "expected"
     threshold: float = 0.5
@@ -49,7 +50,7 @@ class Validation:
         return sign(config.metric) * found
 
     def _loss(self, w: FloatArray, config: TrainConfig) -> float:
-        groups = trainable(self.phi, self.labels, self.offsets, targets_are=config.targets)
+        groups = trainable(self.phi, self.labels, self.offsets, weights=self.weights, targets_are=config.targets)
         return slope(groups, w, np.ones(len(w))).loss
 
     def _mean(self, w: FloatArray, metric: str) -> float:
@@ -99,14 +100,15 @@ class Watcher:
     on_epoch: OnEpoch
     values: list[float] = field(default_factory=list)
     best: FloatArray | None = None
+    best_epoch: int = 0  # the first with the greatest value, counted from 1
 
     def __call__(self, epoch: Epoch) -> bool | None:
         """Measure the epoch's w, and pass it on."""
         raw = epoch.w if self.units is None else epoch.w / self.units
         value = self.validation.value(raw, self.config)
-        if self.best is None or value > max(self.values):
-            self.best = epoch.w.copy()
         self.values.append(value)
+        if self.best is None or value > self.values[self.best_epoch - 1]:
+            self.best, self.best_epoch = epoch.w.copy(), len(self.values)
         if epoch.progress is not None:
             epoch = replace(epoch, progress=partial(self.progress, epoch.progress))
         return bool(self.on_epoch(epoch)) or self.is_over
@@ -120,15 +122,11 @@ class Watcher:
         """Whether patience has run out."""
         return bool(self.values) and len(self.values) - self.best_epoch >= self.config.patience
 
-    @property
-    def best_epoch(self) -> int:
-        """The first epoch with the greatest value, counted from 1."""
-        return int(np.argmax(self.values)) + 1
-
     def resumed(self, progress: Progress | None) -> "Watcher":
         """The watcher as it was when that progress was kept."""
-        if progress is not None:
+        if progress is not None and progress.watched:
             self.values, self.best = list(progress.watched), progress.best
+            self.best_epoch = int(np.argmax(self.values)) + 1
         return self
 
     def record(self) -> Watched:

@@ -1,0 +1,60 @@
+"""What is to be said of how a training was set: by validation data, or by folds."""
+
+from collections.abc import Iterator
+
+from ltr.config import RunConfig
+from ltr.folds import CrossValidation, Settled
+from ltr.model import Watched
+from ltr.splits import told_earlier
+from ltr.train.path import penalties
+
+
+def choices(
+    config: RunConfig, settings: Settled, folds: CrossValidation | None, watched: Watched | None
+) -> Iterator[str]:
+    """What makes the choice mean less than it seems to."""
+    yield from _idle(config)
+    yield from _outermost(penalties(config.train), settings.train.penalty)
+    if watched is not None:
+        yield from _last_kept(config, watched)
+    if folds is not None and watched is not None:
+        yield from _stopped(config, watched)
+    if folds is not None:
+        yield from told_earlier("folds", folds.earlier, len(folds.pooled.rank))
+
+
+def _idle(config: RunConfig) -> Iterator[str]:
+    """That validation data decide nothing."""
+    is_chosen = len(penalties(config.train)) > 1 and config.train.folds is None
+    if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
+        return
+    instead = "folds choose l2" if config.train.folds else "l2 has one value"
+    yield f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out"
+
+
+def _stopped(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That folds, which are not stopped, go on where the kept w does not."""
+    kept, every = watched.best_epoch, config.train.epochs
+    if kept < every:
+        yield (
+            f"folds run all {every:,} epochs, while validation data keep epoch {kept:,}: another training; "
+            f"leave data.valid out, and set train.epochs to {kept:,}"
+        )
+
+
+def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That a training ended while it grew better."""
+    if watched.best_epoch == config.train.epochs > 1:
+        yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"
+
+
+def _outermost(l2s: tuple[float, ...], chosen: float) -> Iterator[str]:
+    """That of three l2 or more one at an end was chosen; 0 is no end.
+
+    >>> list(_outermost((0.1, 1.0, 10.0), 0.1))
+    ['the l2 that was chosen, 0.1, is the least of 3: a lesser one may do better']
+    """
+    if len(l2s) > 2 and chosen == max(l2s):
+        yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
+    if len(l2s) > 2 and chosen == min(l2s) > 0:
+        yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"
