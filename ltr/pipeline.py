@@ -8,7 +8,7 @@ from ltr.artifacts import Router, training_document
 from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.basis import Basis, Prepared
 from ltr.config import RunConfig
-from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
+from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
 from ltr.folds import CrossValidation, Settled, cross_validate, idle, judged_by, settled, validation
 from ltr.groups import Groups
 from ltr.loading import Loaded
@@ -62,7 +62,7 @@ def run(
     measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
     doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
     known = (*loaded.warnings, *idle(config), *prepared.warnings, *doubted)
-    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
+    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation), *outdone(measured))))
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
 

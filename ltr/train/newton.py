@@ -102,7 +102,7 @@ def solve(
     start: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
 ) -> Fitted:
-    """w at the minimum of the objective: Newton steps with line search from the start; from w = 0 without one, or if lower.
+    """w at the minimum of the objective: Newton steps with line search from the start, or w = 0 if that is lower.
 
     Of many groups a part takes the first steps, and bends the others by what a step leaves of its own gradient.
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
