@@ -23,8 +23,8 @@ class Test(msgspec.Struct):
     runner_up: str
     metric: str
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
 
 
@@ -70,7 +70,7 @@ def _conclusions(board: Board, placed: int, failed: int) -> list[str]:
 
 def _tested(test: Test) -> str:
     by = f"{signed(test.difference)} {_label(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
-    if test.low <= 0 <= test.high:
+    if test.low is None or test.high is None or test.low <= 0 <= test.high:
         return f"{test.winner} is first, but cannot be told from {test.runner_up}: {by}."
     return f"{test.winner} is first, and better than {test.runner_up}: {by}."
 
