@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ltr.pipeline import RunResult
     from ltr.runs import Finished
 
+ALIKE = 0.9  # effective clusters over clusters, from which their sizes need no word
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
 
@@ -112,8 +113,8 @@ def basis_text(known: dict[str, Any]) -> str:
         f"condition number {known['condition_number']:.3g}",
     ]
     if errors["form"]:
-        clusters, counted = errors["clusters"], round(errors["effective_clusters"])
-        many = f" ({clusters:,})" if counted == clusters else f" ({clusters:,} that count as {counted:,})"
+        clusters, counted = errors["clusters"], errors["effective_clusters"]
+        many = f" ({clusters:,})" if counted > ALIKE * clusters else f" ({clusters:,} that count as {counted:,.0f})"
         told.append(f"standard errors {FORMS[errors['form']]}{many if errors['form'] == 'by_trace' else ''}")
     return ", ".join(told)
 
