@@ -265,9 +265,22 @@ def test_shares_that_sum_to_nearly_1_leave_the_other_columns_alone(choices):
 
 def test_a_weight_that_is_not_identified_has_no_sign_to_turn(choices):
     phi, labels, offsets = choices
-    model, diagnosis = known((np.column_stack((phi[:, :2], -phi[:, 0])), labels, offsets), TrainConfig(epochs=1))
+    config = TrainConfig(epochs=1, learning_rate=1e-6)
+    model, diagnosis = known((np.column_stack((phi[:, :2], -phi[:, 0])), labels, offsets), config)
     assert (model.w * diagnosis.errors.w)[2] < 0
-    assert not any(" c" in line and "sign" in line for line in diagnosis.warnings(model, NAMES))
+    assert [line for line in diagnosis.warnings(model, NAMES) if "the sign of" in line] == [
+        "stopping short, or the penalty, turns the sign of b: do not read it"
+    ]
+
+
+def test_of_a_weight_that_the_data_cannot_tell_from_0_no_sign_is_turned(choices):
+    phi, labels, offsets = choices
+    noise = np.random.default_rng(1).normal(size=len(phi))
+    model, diagnosis = known((np.column_stack((phi[:, :2], noise)), labels, offsets), TrainConfig(epochs=1))
+    assert (model.w * diagnosis.errors.w)[2] < 0 < model.w[2]
+    lines = list(diagnosis.warnings(model, NAMES))
+    assert "not told from 0 by these data: the weight of c" in lines
+    assert not any("c: do not read it" in line for line in lines)
 
 
 def test_an_optimum_that_is_not_proved_is_told_with_the_scales_that_hide_it(choices):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ltr.pipeline import RunResult
     from ltr.runs import Finished
 
-ALIKE = 0.9  # effective clusters over clusters, from which their sizes need no word
+ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
 

@@ -12,6 +12,7 @@ from ltr.train.errors import NORMAL_95, Errors
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
 FEW_CLUSTERS = 40  # sandwich errors of fewer are too small
+ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
 GROUPS_PER_FEATURE = 10
 SHORT_OF = 0.01  # of what w = 0 leaves to gain: a trainer that leaves more says so
 KEPT_AWAY = 0.05  # of what there is to learn: a penalty that takes more is named
@@ -109,7 +110,7 @@ class Diagnosis:
         unsure = [name for name, z in zip(names, np.abs(errors.z), strict=True) if z < NORMAL_95]
         if unsure:
             yield f"not told from 0 by these data: the weight of {', '.join(unsure)}"
-        is_turned = (model.w * errors.w < 0) & ~self.is_open
+        is_turned = (model.w * errors.w < 0) & (np.abs(errors.z) >= NORMAL_95)  # of the others no sign is known
         turned = [name for name, is_one in zip(names, is_turned, strict=True) if is_one]
         if turned:
             yield f"{self._cause(model)} turns the sign of {', '.join(turned)}: do not read it"
@@ -136,8 +137,8 @@ def _way_on(model: Model) -> str:
 
 
 def _clusters(errors: Errors) -> str:
-    count = round(errors.effective_clusters)
-    return _count(errors.clusters, "trace") + (f" count as {count}" if count < errors.clusters else "")
+    count = errors.effective_clusters
+    return _count(errors.clusters, "trace") + (f" count as {count:.0f}" if count < ALIKE * errors.clusters else "")
 
 
 def _count(number: int, noun: str) -> str:
