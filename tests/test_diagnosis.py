@@ -299,6 +299,11 @@ def test_one_large_trace_makes_of_many_traces_few(choices):
     assert "301 traces count as 16: standard errors of so few are too small" in diagnosis.warnings(model, NAMES)
 
 
+def test_heavy_groups_make_of_many_groups_few(choices):
+    weights = np.where(np.arange(400) < 5, 1e4, 1.0)
+    assert "400 groups count as 5: standard errors of so few are too small" in said(choices, FREE, weights=weights)
+
+
 def test_no_more_traces_than_weights_tell_no_standard_errors(choices):
     _, diagnosis = known(choices, FREE, clusters=np.arange(400) % 3)
     assert (diagnosis.errors, diagnosis.no_errors) == (None, "3 traces are too few to tell those of 3 weights")

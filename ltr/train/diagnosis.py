@@ -105,7 +105,7 @@ class Diagnosis:
         return [name for name, is_one in zip(names, is_held, strict=True) if is_one]
 
     def _doubts(self, model: Model, errors: Errors, names: Sequence[str]) -> Iterator[str]:
-        if errors.form == "by_trace" and errors.effective_clusters < FEW_CLUSTERS:
+        if errors.form != "hessian" and errors.effective_clusters < FEW_CLUSTERS:
             yield f"{_clusters(errors)}: standard errors of so few are too small"
         unsure = [name for name, z in zip(names, np.abs(errors.z), strict=True) if z < NORMAL_95]
         if unsure:
@@ -138,7 +138,8 @@ def _way_on(model: Model) -> str:
 
 def _clusters(errors: Errors) -> str:
     count = errors.effective_clusters
-    return _count(errors.clusters, "trace") + (f" count as {count:.0f}" if count < ALIKE * errors.clusters else "")
+    what = "trace" if errors.form == "by_trace" else "group"
+    return _count(errors.clusters, what) + (f" count as {count:.0f}" if count < ALIKE * errors.clusters else "")
 
 
 def _count(number: int, noun: str) -> str:
