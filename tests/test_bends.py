@@ -223,7 +223,7 @@ def test_a_descent_begins_with_straight_lines(hills):
 
 
 @pytest.mark.parametrize(
-    ("phi", "problem"),
+    "phi, problem",
     [([["a"] * 3] * 2, "phi"), ([1.0, 2.0], "rows x features"), ([[1.0] * 2] * 2, "3 features are needed")],
 )
 def test_validation_data_that_do_not_fit_are_refused_before_they_bend(hills, phi, problem):

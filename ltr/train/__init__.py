@@ -16,7 +16,8 @@ from ltr.plugins import OURS, blamed, unfit
 from ltr.registry import Registry
 from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
 from ltr.train.descent import fit_descent
-from ltr.train.diagnosis import Diagnosis, diagnose
+from ltr.train.diagnosis import Diagnosis
+from ltr.train.examining import diagnose
 from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import fit_newton
 from ltr.train.optimum import gap_bound
