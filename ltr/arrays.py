@@ -89,11 +89,22 @@ def as_weights(weights: npt.ArrayLike | None, groups: int) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(checked) & (checked > 0)))
     if bad.size:
         raise ArrayError("weights", f"[{bad[0]}] (group {bad[0]})", f"{checked[bad[0]]} must be finite and above 0")
-    least, largest = int(np.argmin(checked)) if groups else 0, checked.max(initial=0)
-    if groups and checked[least] < largest / LARGEST:
-        problem = f"{checked[least]} vanishes beside the largest, {largest}; keep their ratio below {LARGEST:g}"
+    least, problem = vanishing(checked)
+    if problem:
         raise ArrayError("weights", f"[{least}] (group {least})", problem)
     return checked
+
+
+def vanishing(weights: FloatArray) -> tuple[int, str]:
+    """The place of the least weight, and why it cannot stand beside the largest; "" where it can.
+
+    >>> vanishing(np.array([1.0, 0.5]))
+    (1, '')
+    """
+    least, largest = int(np.argmin(weights)) if weights.size else 0, weights.max(initial=0)
+    if not weights.size or weights[least] >= largest / LARGEST:
+        return least, ""
+    return least, f"{weights[least]} vanishes beside the largest, {largest}; keep their ratio below {LARGEST:g}"
 
 
 def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:

@@ -13,7 +13,7 @@ from ltr.basis import Basis, basis_key, encoder_name
 from ltr.config import RunConfig
 from ltr.encoders import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
-from ltr.files import STDIN, AnyPath, inside, write_text
+from ltr.files import STDIN, AnyPath, held, inside, write_text
 from ltr.groups import Candidates
 from ltr.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
 from ltr.metrics import MRR, TOP1, TOP3, named
@@ -100,23 +100,24 @@ def run_batch(
 ) -> tuple[tuple[Ended, ...], Leaderboard]:
     """What became of each run, in the order of the plan, and the leaderboard that now lies in root.
 
-    What cannot be begun at all, such as a run that is there already, is refused before the first.
+    What cannot be begun at all, such as a run that is there already, is refused before the first; and so is a batch
+    while another one writes there.
     """
-    refuse_foreign(root)
     refuse_unmeasured(plan, metric)
-    for each in plan:
-        refuse_taken_run(each, options)
-    if Path(root).is_dir():
-        sweep(Path(root))
     ended: dict[int, Ended] = {}
-    for index, one in run_all(plan, options, on_epoch=on_epoch):
-        ended[index] = one
-        on_end(one)
-    all_ended = tuple(ended[index] for index in range(len(plan)))
-    board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
-    if Path(root).is_dir():  # no run came as far as that otherwise
-        write_leaderboard(root, board)
-        write_text(Path(root, REPORT), batch_page(root))
+    with held(root):
+        refuse_foreign(root)
+        for each in plan:
+            refuse_taken_run(each, options)
+        sweep(Path(root))
+        for index, one in run_all(plan, options, on_epoch=on_epoch):
+            ended[index] = one
+            on_end(one)
+        all_ended = tuple(ended[index] for index in range(len(plan)))
+        board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
+        if any(Path(root).iterdir()):  # no run came as far as that otherwise
+            write_leaderboard(root, board)
+            write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
 
 

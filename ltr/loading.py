@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ltr.arrays import vanishing
 from ltr.artifacts import fit_digest, load_columns, sidecar, state_of
 from ltr.catalogues import read_graphs, read_tools
 from ltr.columns import SourceFile
 from ltr.config import RunConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, SampleError, UsageError
 from ltr.features import FittedFeatures
 from ltr.files import STDIN, digest, expand
 from ltr.groups import Groups, read_groups
@@ -51,8 +52,17 @@ def load(config: RunConfig) -> Loaded:
             train, held[name] = taken_out(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
+    refuse_vanishing(train)
     warnings = _warnings(train, held, data)
     return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+
+
+def refuse_vanishing(train: Groups) -> None:
+    """Raise for a group whose weight is lost beside the largest, naming where the group begins."""
+    if train.weights is not None:
+        group, problem = vanishing(train.weights)
+        if problem:
+            raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

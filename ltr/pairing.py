@@ -47,6 +47,19 @@ class Paired:
     permutation_p: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnersTest:
+    """The winner of a batch against the runner-up, query by query: written to its leaderboard, read for its page."""
+
+    winner: str
+    runner_up: str
+    metric: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
 def tested(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Paired:
     """The metric of a run against the baseline's; refused where data or rules are others."""
     ours, theirs = read_kept(run), read_kept(baseline)

@@ -1,8 +1,8 @@
 """Plug-ins from outside: modules that installed packages announce as entry points, and files named by `--code`.
 
 Importing such a module registers what it defines. The entry points of the groups ltr.features, ltr.encoders,
-ltr.metrics, ltr.trainers and ltr.rerankers name modules; a group is imported when the registry it belongs to is first
-used.
+ltr.metrics, ltr.trainers, ltr.rerankers and ltr.importers name modules; a group is imported when the registry it
+belongs to is first used.
 """
 
 import os
@@ -10,7 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,24 +103,42 @@ def load_code(path: str) -> None:
 
 @contextmanager
 def blamed(what: str, function: object, source: Source) -> Iterator[None]:
-    """What a stranger's function raises inside becomes one line that names it; ltr's own failures stay as they are."""
-    try:
+    """What a stranger's function raises inside becomes one line that names it, and what it prints goes to stderr.
+
+    ltr's own failures stay as they are.
+    """
+    if source == OURS:
         yield
+        return
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
     except (LtrError, MemoryError):
         raise
     except Exception as error:
-        if source == OURS:
-            raise
-        path = getattr(getattr(function, "__code__", None), "co_filename", str(source))
+        path = _file(function) or str(source)
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
+
+
+def unfit(function: object, problem: str) -> RunError:
+    """The error for what a function gave; it names the file, or the module, of a stranger's."""
+    source = source_of(function)
+    return RunError(problem if source == OURS else f"{_file(function) or source}: {problem}")
+
+
+def _file(plugin: object) -> str:
+    """The file of a function, or of what an object does when it is called; "" where nothing tells."""
+    function = plugin if hasattr(plugin, "__code__") else vars(type(plugin)).get("__call__")
+    return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
 
 
 @contextmanager
 def _registering(source: Source) -> Iterator[None]:
-    """What is registered inside comes from the source."""
+    """What is registered inside comes from the source, and what is printed goes to stderr."""
     token = _loading.set(source)
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         _loading.reset(token)
 

@@ -230,6 +230,23 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
         assert " against " in human
 
 
+HOLDING = "import sys\nfrom ltr.files import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")
+def test_a_second_batch_is_refused_while_one_writes_there_and_not_after_it_was_killed(cli):
+    written("train.jsonl", tool_rows(range(8)))
+    Path("s.yaml").write_text("data: {train: train.jsonl}\nencoder: hash\n")
+    options = {"env": ENVIRONMENT, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", HOLDING], **options) as other:
+        other.stdout.readline()
+        said = "runs: another process is writing there; wait, or name another directory"
+        assert cli.refused("run", "s.yaml") == (1, said)
+        other.kill()
+    cli.good("run", "s.yaml", "-q")
+    assert cli.refused("run", "s.yaml")[0] == 2  # it holds a result, and nothing else is wrong
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, jobs):
     slow = ["--set", "train.trainer=descent", "--set", "train.epochs=3000", "--set", "sweep.seed=[0, 1, 2, 3]"]

@@ -13,7 +13,7 @@ import pytest
 from ltr.bench import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
 from ltr.bench.measuring import Task, measure
 from ltr.config import DataConfig, RunConfig
-from ltr.errors import ConfigError, DataError, ResumeError, UsageError
+from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.groups import read_groups
 from ltr.metrics import evaluate
 from ltr.ranking import rank
@@ -197,7 +197,7 @@ def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_pat
     assert found == document(tmp_path / "out")
     assert [each["name"] for each in found["rerankers"]] == ["bm25", "shortest"]
     assert found["failed"] == [
-        {"name": "broken", "why": "ValueError: no such luck"},
+        {"name": "broken", "why": f"{code}:15: reranker broken failed: ValueError: no such luck"},
         {"name": "gone", "why": "its process ended with 3: too little memory, or killed"},
     ]
     assert [each["name"] for each in found["left_out"]] == ["model:nowhere", "command"]
@@ -377,7 +377,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
     from ltr.files import held
 
-    with held(tmp_path / "out"), pytest.raises(UsageError, match="another process"):
+    with held(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")
 
 
@@ -491,6 +491,8 @@ def test_a_sample_greater_than_the_data_is_all_of_them_and_told(samples, tmp_pat
 def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_path):
     path = written(tmp_path, f"name: small\ndata: {{samples: {samples}}}\nrerankers: [random, bm25, 'model:no']\n")
     assert cli.run("bench", path, "--dry-run") == 0
+    assert "warning: model:no: would be left out: " in cli.err
+    assert cli.err.endswith("good; 2 of 3 rerankers, kept in runs/small/\n")
     assert not (tmp_path / "runs").exists()
     out = cli.good("bench", path, "--format", "human")
     assert out.startswith("30 queries, 120 documents\nquality")
@@ -500,6 +502,9 @@ def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_pat
     assert (tmp_path / "runs" / "small" / "bench.json").exists()
     code, said = cli.refused("bench", path)
     assert (code, said.startswith("runs/small: holds a bench")) == (2, True)
+    assert cli.refused("bench", path, "--dry-run") == (code, said)
+    assert cli.run("bench", path, "--dry-run", "--resume") == 0
+    assert cli.run("bench", path, "--dry-run", "--resume", "--seed", "1") == 5
     rows = cli.good("bench", path, "--resume", "--format", "tsv", "-q").splitlines()
     assert rows[0].split("\t")[:2] == ["reranker", "ndcg@1"]
     assert [row.split("\t")[0] for row in rows] == ["reranker", "random", "bm25"]

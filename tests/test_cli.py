@@ -521,6 +521,28 @@ def test_a_query_without_its_quotes_is_told_to_have_some(tools, cli):
     assert cli.refused("rank", "run", "weather", "in", "Paris") == (2, said)
 
 
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (
+            ("rank", "run", "q", "-k", 0),
+            "Invalid value for '-k': 0 is too small; at least 1 is needed; see ltr rank -h",
+        ),
+        (("rank", "run", "q", "-k", 2.5), "Invalid value for '-k': 2.5 is not a whole number; see ltr rank -h"),
+        (("train", "s", "-o", "x", "--l2", "{}"), "Invalid value for '--l2': {} is not a number; see ltr train -h"),
+    ],
+)
+def test_a_number_that_is_none_or_too_small_is_told_in_our_words(cli, arguments, said):
+    assert cli.refused(*arguments) == (2, said)
+
+
+def test_a_weight_that_vanishes_beside_another_is_told_with_its_line(cli):
+    weights = {"t1": 1e-160, "t2": 1e160}
+    written("s.jsonl", ({**row, "weight": weights.get(row["trace_id"], 1)} for row in tool_rows(range(4))))
+    said = "s.jsonl:11: weight: 1e-160 vanishes beside the largest, 1e+160; keep their ratio below 1e+300"
+    assert cli.refused("train", "s.jsonl", "-o", "run") == (3, said)
+
+
 def test_a_percentage_is_told_how_a_share_is_written(tools, cli):
     said = "'20%': write a share as a number between 0 and 1, such as 0.2"
     assert cli.refused("train", "train.jsonl", "-o", "x", "--test", "20%") == (2, said)

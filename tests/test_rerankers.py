@@ -300,7 +300,24 @@ def test_what_is_no_score_for_each_document_is_refused(said, problem, groups):
     offer = offers(groups)[0]
     with pytest.raises(RunError) as caught:
         scores("mine", lambda query, documents: said, offer.query, offer.documents)
-    assert str(caught.value) == problem
+    assert str(caught.value) == f"{__file__}: {problem}"
+
+
+@pytest.mark.parametrize(
+    "make, problem",
+    [
+        (lambda setting: 1 / 0, ": reranker own failed: ZeroDivisionError: division by zero"),
+        (lambda setting: None, ": own: opened NoneType; a function of (query, documents) is needed"),
+        (lambda: print, ": reranker own failed: TypeError: "),
+    ],
+)
+def test_a_plug_in_that_cannot_be_opened_is_named_with_its_file(make, problem, setting, monkeypatch):
+    monkeypatch.setattr(RERANKERS, "_own", dict(RERANKERS._own))
+    reranker("own")(make)
+    with pytest.raises(RunError) as caught:
+        Choice("own").opened(setting)
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith(__file__)
 
 
 def test_a_plug_in_is_a_function(groups, setting, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 
 from ltr.batch import BatchOptions, planned, run_batch
 from ltr.config import DataConfig, RunConfig, render
-from ltr.errors import FileError, ResumeError, UsageError
+from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.runs import run_and_save
 from ltr.train import Progress, TrainConfig, fit
 from tests.builders import tool_lines, write_lines
@@ -199,7 +199,7 @@ def test_a_damaged_checkpoint_is_overwritten_on_demand(config, tmp_path, name):
 
 def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
     def on_epoch(epoch):
-        with pytest.raises(UsageError, match=r"a: another process is writing there; wait, or name another directory"):
+        with pytest.raises(RunError, match=r"a: another process is writing there; wait, or name another directory"):
             run_and_save(config, tmp_path / "a", overwrite=True)
 
     run_and_save(config, tmp_path / "a", on_epoch=on_epoch, clock=lambda: 0.0)
@@ -221,10 +221,25 @@ def test_runs_of_several_configs_are_resumed_where_they_were(config, tmp_path):
     assert [(each.planned.directory.name, each.error) for each in ended] == [("killed", None), ("other", None)]
 
 
+@pytest.mark.parametrize("shown", ["json", "tsv"])
+def test_a_complete_run_is_left_alone_and_its_result_shown_again(cli, shown):
+    written("s.jsonl", tool_rows(range(8)))
+    command = ("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--format", shown)
+    said = cli.good(*command)
+    before = {path: path.stat().st_mtime_ns for path in Path("r").iterdir()}
+    assert cli.good(*command, "--resume") == said
+    assert cli.err == "r/ was complete\n"
+    cli.good(*command, "--resume", "--dry-run")
+    assert cli.err == "r/: complete, stays as it is\n"
+    assert {path: path.stat().st_mtime_ns for path in Path("r").iterdir()} == before
+    Path("r/history.jsonl").unlink()
+    cli.good(*command, "--resume")
+    assert Path("r/history.jsonl").exists()
+
+
 def test_the_command_line_ends_with_5_and_a_line_for_each_difference(cli):
     written("s.jsonl", tool_rows(range(8)))
     cli.good("train", "s.jsonl", "-o", "r", "--encoder", "hash")
-    cli.good("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--resume")
     assert cli.run("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--resume", "--l2", "0.5") == 5
     lines = cli.err.splitlines()
     assert lines[0].startswith("error: r: cannot go on, what was begun there is not what is asked for")

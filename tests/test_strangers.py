@@ -1,5 +1,6 @@
-"""What plug-ins of strangers do wrong is one line that names them: features and encoders, in a run like any other."""
+"""What plug-ins of strangers do wrong is one line that names them, and what they print is no result."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,10 @@ import pytest
 from ltr.encoders import ENCODERS
 from ltr.errors import UsageError
 from ltr.features import FEATURES
+from ltr.importers import IMPORTERS
+from ltr.metrics import MEASURES
 from ltr.plugins import load_code
+from ltr.train import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -36,6 +40,33 @@ class Stranger:
         return {rows}
 ENCODERS.add("stranger", Stranger)
 """
+METRIC = """
+from ltr.metrics import Drawn, Measure, Pooled, measure
+from ltr.metrics.registry import ByQuery
+import numpy as np
+@measure("own", "own", kind={kind})
+def own({arguments}):
+    return {value}
+"""
+RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "judged, k"}, {"arguments": "candidates"}
+IMPORTER = """
+from ltr.importers import Imported, importer
+@importer("own")
+def own(files):
+    return {value}
+def lines(value):
+    yield {{"query": "q"}}
+    yield value()
+"""
+TRAINER = """
+import numpy as np
+from ltr.model import Fitted
+from ltr.train import TRAINERS
+@TRAINERS.register("own")
+def own(groups, geometry, config, on_epoch):
+    print("noise")
+    return {value}
+"""
 GOOD = {"name": "tool.own", "family": "rel", "state": "{}", "value": "np.zeros(len(candidates.names))"}
 SOUND = {"made": "cls()", "rows": "Dense(np.ones((len(texts), 2)))"}
 
@@ -52,7 +83,8 @@ def own(cli):
 
     yield trained
     FEATURES._own.pop("tool.own", None)
-    ENCODERS._own.pop("stranger", None)
+    for registry, name in ((ENCODERS, "stranger"), (MEASURES, "own"), (IMPORTERS, "own"), (TRAINERS, "own")):
+        registry._own.pop(name, None)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +112,23 @@ def test_a_feature_that_fails_is_named(own, change, code, told):
     assert err.count("\n") == 1
 
 
+WRITES = "the feature tool.own failed: ValueError: it writes to an array that it was given; it may write to a copy"
+
+
+@pytest.mark.parametrize(
+    "change, line",
+    [
+        ({"value": "candidates.names.sort()"}, 8),
+        ({"value": "np.add(candidates.offsets, 1, out=candidates.offsets)"}, 8),
+        ({"state": "groups.labels.fill(0)"}, 5),
+        ({"state": "{'a': np.ones(2)}", "value": "state['a'].__setitem__(0, 2)"}, 8),
+    ],
+)
+def test_a_feature_that_writes_to_what_it_is_given_is_told_so(own, change, line):
+    told = own(FEATURE.format(**GOOD | change), "--set", "features=[tool.own, tool.rel]")
+    assert told == (1, f"error: own.py:{line}: {WRITES}\n")
+
+
 @pytest.mark.parametrize("value", ["np.arange(len(candidates.names))", "candidates.names > 2"])
 def test_a_feature_may_give_any_numbers(own, value):
     assert own(FEATURE.format(**GOOD | {"value": value}), "--set", "features=[tool.rel, tool.own]") == (0, "")
@@ -101,6 +150,91 @@ def test_an_encoder_that_fails_is_named(own, change, code, told):
     assert exit_code == code
     assert err.startswith(f"error: {told}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (RANKED | {"value": "1 / 0"}, ":7: metric 'own' failed: ZeroDivisionError: division by zero"),
+        (RANKED | {"value": "[[1], [1, 2]]"}, "metric 'own' failed: ValueError: "),
+        (RANKED | {"value": "'x'"}, ": metric 'own': one finite number a query is needed (50,), found shape () of <U1"),
+        (RANKED | {"value": "np.full(50, np.nan)"}, ": metric 'own': one finite number a query is needed (50,), found"),
+        ({"kind": "ByQuery", "value": "np.ones(3)"}, ": metric 'own': a number, or NaN, of each query that counts is"),
+        ({"kind": "ByQuery", "value": "None.x"}, ":7: metric 'own' failed: AttributeError: "),
+        ({"kind": "Pooled", "value": "1 / 0"}, ":7: metric 'own' failed: ZeroDivisionError: "),
+        ({"kind": "Pooled", "value": "[1.0]"}, ": metric 'own': a finite number, None, or a dict of them is needed, "),
+        ({"kind": "Pooled", "value": "{'a': float('nan')}"}, "a finite number, None, or a dict of them is needed, "),
+        ({"kind": "Drawn", "value": "1 / 0"}, ":7: metric 'own' failed: ZeroDivisionError: "),
+        ({"kind": "Drawn", "value": "[1.0]"}, ": metric 'own': a dict of columns of finite numbers, all of one length"),
+        ({"kind": "Drawn", "value": "{'a': [1], 'b': []}"}, ": metric 'own': a dict of columns of finite numbers, all"),
+    ],
+)
+def test_a_metric_that_fails_is_named_with_its_file(own, change, told):
+    exit_code, err = own(METRIC.format(**CLASSIFIED | change), "--metrics", "own")
+    assert exit_code == 1
+    assert err.startswith("error: own.py:")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "value, told",
+    [
+        ("1 / 0", "own.py:8: trainer own failed: ZeroDivisionError: division by zero"),
+        ("None", "own.py: trainer own: gave NoneType; a Fitted with a number for each column is needed"),
+        ("Fitted(np.ones(9), np.ones(1), 1)", "own.py: trainer own: gave Fitted; a Fitted with a number for each"),
+        ("Fitted(np.array(['a'] * 4), np.ones(1), 1)", "own.py: trainer own: gave Fitted; a Fitted with a number"),
+        ("Fitted(np.ones(4), None, 1)", "own.py: trainer own: gave Fitted; a Fitted with a number for each column"),
+    ],
+)
+def test_a_trainer_that_fails_is_named_with_its_file(own, value, told):
+    exit_code, err = own(TRAINER.format(value=value), "--trainer", "own")
+    assert (exit_code, err.splitlines()[0]) == (1, "noise")
+    assert err.splitlines()[1].startswith(f"error: {told}")
+    assert err.count("\n") == 2
+
+
+def test_lists_are_numbers_of_a_trainer(own, cli):
+    assert own(TRAINER.format(value="Fitted([1, 1, 1, 1], [0.5], 1)"), "--trainer", "own", "--format", "json")[0] == 0
+    assert json.loads(cli.out)["num_queries"] == 50
+
+
+def test_numbers_of_any_kind_are_a_metric(own, cli):
+    value = "{'a': np.float32(0.5), 'b': np.int64(2), 'c': None}"
+    assert own(METRIC.format(**CLASSIFIED, kind="Pooled", value=value), "--metrics", "own", "--format", "json") == (
+        0,
+        "",
+    )
+    assert '"own.a":0.5,"own.b":2,"own.c":null' in "".join(cli.out.split())
+
+
+@pytest.mark.parametrize(
+    "value, told",
+    [
+        ("1 / 0", "own.py:5: importer own failed: ZeroDivisionError: division by zero"),
+        ("[{'query': 'q'}]", "own.py: importer own: gave list; Imported(lines, notes) is needed"),
+        ("Imported(lines(lambda: 1 / 0))", "own.py:5: importer own failed: ZeroDivisionError: division by zero"),
+        ("Imported(lines(object))", "own.py: importer own: gave a line of object; a mapping is needed"),
+        ("Imported(lines(lambda: {'a': object()}))", "own.py: importer own failed: TypeError: Encoding objects of "),
+        ("Imported(None)", "own.py: importer own failed: TypeError: 'NoneType' object is not iterable"),
+    ],
+)
+def test_an_importer_that_fails_is_named_and_writes_nothing(own, cli, value, told):
+    Path("own.py").write_text(IMPORTER.format(value=value), encoding="utf-8")
+    load_code("own.py")
+    assert cli.run("import", "own", "s.jsonl", "-o", "out.jsonl") == 1
+    assert cli.err.startswith(f"error: {told}")
+    assert cli.err.count("\n") == 1
+    assert not Path("out.jsonl").exists()
+
+
+def test_what_plug_ins_print_is_no_result(own, cli):
+    said = "print('loaded')\n" + FEATURE.format(**GOOD | {"value": "print('noise') or np.zeros(len(candidates.names))"})
+    features = ("--set", "features=[tool.rel, tool.own]")
+    exit_code, err = own(said, *features, "--format", "json")
+    assert exit_code == 0
+    assert {*err.split()} == {"loaded", "noise"}
+    assert json.loads(cli.out)["num_queries"] == 50
 
 
 def test_what_is_no_function_is_no_feature(tmp_path):

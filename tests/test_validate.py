@@ -202,7 +202,7 @@ def one_group(labels, **fields):
         (one_group([2, 0.5, 0]), "info", "graded-labels", 2),
         (one_group([32, 0]), "warning", "large-labels", 1),
         (one_group([1, 0], query="  "), "warning", "empty-query", 1),
-        (one_group([1, 0], tool_description=None), "info", "no-text", 2),
+        (one_group([1, 0], tool_description=None), "warning", "no-text", 2),
         (one_group([1, 0, 0], tool_description="same"), "info", "same-text", 2),
         (one_group([None, None]), "info", "no-labels", 1),
         (one_group([1, None, 0]), "error", "data-error", 1),

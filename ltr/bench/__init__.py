@@ -1,7 +1,7 @@
 """Rerankers side by side: quality, latency, cost."""
 
 from ltr.bench.config import DECIDING, BenchConfig, BenchData, Entry, load_bench
-from ltr.bench.running import Allowed, Event, run_bench
+from ltr.bench.running import Allowed, Event, forecast, run_bench
 from ltr.bench.verdict import Bench, Missing
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Entry",
     "Event",
     "Missing",
+    "forecast",
     "load_bench",
     "run_bench",
 ]

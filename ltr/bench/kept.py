@@ -26,9 +26,8 @@ def claim(directory: AnyPath, task: Mapping[str, Any], *, overwrite: bool, resum
     """The directory, made if need be, without old results; its measurements stay for the same task, if resumed."""
     home = Path(directory)
     refuse_taken(home, may_go_on=overwrite or resume)
-    begun = _task(home)
-    if resume and begun is not None:
-        refuse_other_task(home, begun, task)
+    if resume:
+        refuse_other(home, task)
     for name in OURS:
         remove(home / name)
     folder = make_directory(home / MEASURED)
@@ -37,6 +36,13 @@ def claim(directory: AnyPath, task: Mapping[str, Any], *, overwrite: bool, resum
             remove(path)
     write_bytes(folder / TASK, msgspec.json.encode(task))
     return home
+
+
+def refuse_other(home: Path, task: Mapping[str, Any]) -> None:
+    """Raise where the bench that was begun there is another."""
+    begun = _task(home)
+    if begun is not None:
+        refuse_other_task(home, begun, task)
 
 
 def refuse_taken(home: Path, *, may_go_on: bool) -> None:

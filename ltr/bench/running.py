@@ -10,7 +10,7 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.artifacts import inputs, machine
 from ltr.bench.config import BenchConfig, Entry
-from ltr.bench.kept import claim, key_of, read_measurement, refuse_taken, write_measurement
+from ltr.bench.kept import claim, key_of, read_measurement, refuse_other, refuse_taken, write_measurement
 from ltr.bench.measuring import Measurement, Task, measured, revised, revision, scored
 from ltr.bench.processes import apart, cause
 from ltr.bench.verdict import Bench, Missing, verdict
@@ -84,6 +84,20 @@ def run_bench(
     return bench
 
 
+def forecast(
+    config: BenchConfig, out: AnyPath, *, allowed: Allowed | None = None, overwrite: bool = False, resume: bool = False
+) -> list[Missing]:
+    """The rerankers that a bench would leave out, as far as is known before the work; raises what it would raise."""
+    refuse_taken(Path(out), may_go_on=overwrite or resume)
+    groups = read(config)
+    task = task_of(config, groups.candidates, Path(out))
+    if resume:
+        refuse_other(Path(out), task)
+    stand = stood(config, groups, allowed or Allowed(), task=task, home=Path(out), tell=lambda event: None)
+    found = [chosen(stand, entry) for entry in config.entries]
+    return [each for each in found if isinstance(each, Missing)]
+
+
 def stood(
     config: BenchConfig, groups: Groups, allowed: Allowed, *, task: Mapping[str, Any], home: Path, tell: Tell
 ) -> Stand:
@@ -143,12 +157,22 @@ def task_of(config: BenchConfig, candidates: Candidates, home: Path) -> dict[str
     }
 
 
-def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
-    """The measurement of one reranker, kept or fresh; or why there is none."""
+def chosen(stand: Stand, entry: Entry) -> Choice | Missing:
+    """The reranker; or why it cannot be used here."""
     try:
         choice = Choice(entry.name, entry.options)
-        if why := choice.absent(stand.setting):
-            return _missed(stand, Missing(entry.called, why, is_failure=False))
+        why = choice.absent(stand.setting)
+    except Exception as error:  # a library may raise anything, and must not end the others' bench
+        return Missing(entry.called, cause(error), is_failure=True)
+    return Missing(entry.called, why, is_failure=False) if why else choice
+
+
+def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
+    """The measurement of one reranker, kept or fresh; or why there is none."""
+    choice = chosen(stand, entry)
+    if isinstance(choice, Missing):
+        return _missed(stand, choice)
+    try:
         if choice.name == "command":
             stand.tell(Event(entry.called, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
         return _measurement(stand, entry, choice)

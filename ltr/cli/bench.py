@@ -32,16 +32,22 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
-    from ltr.bench import Allowed, load_bench, run_bench
+    from ltr.bench import Allowed, Event, forecast, load_bench, run_bench
     from ltr.files import inside
 
     run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
     home = inside("runs", wanted.name) if out is None else out
-    if dry_run:
-        note(f"{visible(config)}: good; {len(wanted.entries)} rerankers, kept in {visible(home.as_posix())}/")
-        return
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))
+    if dry_run:
+        missing = forecast(wanted, home, allowed=allowed, overwrite=overwrite, resume=resume)
+        for each in missing:
+            told(Event(each.name, "would fail" if each.is_failure else "would be left out", each.why), quiet=quiet)
+        usable = len(wanted.entries) - len(missing)
+        note(
+            f"{visible(config)}: good; {usable} of {len(wanted.entries)} rerankers, kept in {visible(home.as_posix())}/"
+        )
+        return
     found = run_bench(
         wanted,
         home,

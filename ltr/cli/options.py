@@ -34,7 +34,9 @@ Code = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run that was broken off there.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
@@ -56,6 +58,11 @@ RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The
 
 
 MISUSE: Any = typer.BadParameter.__base__  # every mistake in the arguments, to Typer; it gives it no public name
+NUMBERS = {
+    "greater_than_equal": "{} is too small; at least {ge} is needed",
+    "int_parsing": "{} is not a whole number",
+    "float_parsing": "{} is not a number",
+}
 
 
 class Commands(TyperGroup):
@@ -90,9 +97,19 @@ def in_one_line() -> Iterator[None]:
         if type(error).show is not MISUSE.show:
             raise
         place = error.ctx.command_path if error.ctx else "ltr"
-        told = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
+        told = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
         quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
         raise UsageError(f"{told}{quotes}; see {place} -h") from error
+
+
+def plainly(error: Any) -> str:
+    """What Typer says, in our words where it only hands on those of pydantic about a number."""
+    told: str = error.format_message()
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
+    if not problems or problems[0]["type"] not in NUMBERS:
+        return told
+    ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
+    return told.replace(error.message, ours)
 
 
 def listen(ctx: typer.Context, *, on: bool) -> bool:

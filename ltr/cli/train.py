@@ -87,20 +87,50 @@ def train(
         **under("evaluate", metrics=metric_names(metrics), ties=ties),
         **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
     )
+    is_complete = resume and not overwrite and was_finished(wanted, out)
     if dry_run:
-        show_plan(wanted, out, overwrite=overwrite or resume)
+        show_plan(wanted, out, overwrite=overwrite or resume, is_complete=is_complete)
+        return
+    if is_complete:
+        note(f"{visible(out.as_posix())}/ was complete")
+        show_kept(out, chosen_format(shown))
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
     learn(wanted, out, overwrite=overwrite, resume=resume, shown=shown, quiet=quiet)
 
 
-def show_plan(config: "RunConfig", out: Path, *, overwrite: bool) -> None:
+def was_finished(config: "RunConfig", out: Path) -> bool:
+    """Whether the same run is complete there."""
+    from ltr.resuming import Digests, is_finished
+
+    return is_finished(config, out, Digests())
+
+
+def show_kept(out: Path, shown: Format) -> None:
+    """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
+    from ltr.cli.standings import standings
+    from ltr.leaderboard import Entry, kept_metrics, leaderboard
+
+    match shown:
+        case Format.JSON:
+            show_json({**kept_metrics(out), "run": str(out)})
+        case Format.TSV:
+            show_tsv(kept_metrics(out).items())
+        case Format.HUMAN:
+            say(*standings(leaderboard([Entry(out.as_posix(), out, {})], out)))
+
+
+def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: bool) -> None:
     """What a run would read and write."""
     from ltr.artifacts import refuse_taken
     from ltr.config import render
     from ltr.loading import load
 
     refuse_taken(out, overwrite=overwrite)
+    if is_complete:
+        note(f"{visible(out.as_posix())}/: complete, stays as it is")
+        show_yaml(render(config))
+        return
     loaded = load(config)
     groups = count(len(loaded.train[0].offsets) - 1, "group")
     tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")

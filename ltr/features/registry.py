@@ -1,8 +1,8 @@
 """The features by name: two plain functions each, and what they may know."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Encoder
 from ltr.errors import DataError, UsageError, suggestion
+from ltr.features.lending import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.groups import Candidates, Groups
@@ -147,7 +148,7 @@ def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
     function = FEATURES[config.name].fit
     if function is None:
         return None
-    with _blamed(config.name, function):
+    with _asked(config.name, function, groups):
         state: State = function(groups, context, **_accepted(function, config.options))
     if FEATURES.source(config.name) != OURS:
         refuse_other_state(config.name, state)
@@ -157,7 +158,7 @@ def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
 def column(config: FeatureConfig, candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The feature's value of each row."""
     function = FEATURES[config.name].column
-    with _blamed(config.name, function):
+    with _asked(config.name, function, candidates, state):
         values = function(candidates, state, context, **_accepted(function, config.options))
     rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
@@ -166,8 +167,12 @@ def column(config: FeatureConfig, candidates: Candidates, state: State, context:
     return values.astype(np.float64, copy=False)
 
 
-def _blamed(name: str, function: Callable[..., object]) -> AbstractContextManager[None]:
-    return blamed(f"the feature {name}", function, FEATURES.source(name))
+@contextmanager
+def _asked(name: str, function: Callable[..., object], *given: object) -> Iterator[None]:
+    """A stranger's function is told of by name where it fails, and writes to nothing that it is given."""
+    source = FEATURES.source(name)
+    with blamed(f"the feature {name}", function, source), nullcontext() if source == OURS else lent(*given):
+        yield
 
 
 def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:

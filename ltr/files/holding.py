@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ltr.errors import UsageError
+from ltr.errors import RunError
 from ltr.files.reading import AnyPath
 from ltr.files.writing import make_directory
 
@@ -44,7 +44,7 @@ def _locked(directory: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise UsageError(f"{directory}: another process is writing there; wait, or name another directory") from None
+        raise RunError(f"{directory}: another process is writing there; wait, or name another directory") from None
     except OSError:
         os.close(descriptor)
         return None

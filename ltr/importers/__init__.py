@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from ltr.errors import UsageError
 from ltr.files import AnyPath, expand, write_lines
 from ltr.importers import letor, trecsamples  # noqa: F401  # they register
-from ltr.importers.registry import IMPORTERS, Imported, importer
+from ltr.importers.registry import IMPORTERS, Imported, converted, encoded, importer
 
 __all__ = ["IMPORTERS", "Imported", "import_samples", "importer"]
 
@@ -17,18 +15,18 @@ def import_samples(
     format_name: str, files: Sequence[AnyPath], out: AnyPath, *, overwrite: bool = False
 ) -> tuple[int, tuple[str, ...]]:
     """How many samples of the files lie in `out` as JSONL, and what could not become one."""
-    convert = IMPORTERS[format_name]
+    _ = IMPORTERS[format_name]  # an unknown format is told before anything else
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
     if Path(out).exists() and not overwrite:
         raise UsageError(f"{out}: exists; add --overwrite, or name another file")
-    imported, count = convert(expand(files)), 0
+    imported, count = converted(format_name, expand(files)), 0
 
     def lines() -> Iterator[bytes]:
         nonlocal count
-        for line in imported.lines:
+        for line in encoded(format_name, imported.lines):
             count += 1
-            yield msgspec.json.encode(line)
+            yield line
 
     write_lines(out, lines())
     return count, imported.notes

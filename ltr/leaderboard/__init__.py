@@ -1,6 +1,6 @@
 """The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
 
-from ltr.leaderboard.rows import Entry, Leaderboard, Row, WinnersTest, leaderboard
+from ltr.leaderboard.rows import Entry, Leaderboard, Row, kept_metrics, leaderboard
 from ltr.leaderboard.text import BOARDS, cells, document, markdown, refuse_foreign, verdict, write_leaderboard
 
 __all__ = [
@@ -8,9 +8,9 @@ __all__ = [
     "Entry",
     "Leaderboard",
     "Row",
-    "WinnersTest",
     "cells",
     "document",
+    "kept_metrics",
     "leaderboard",
     "markdown",
     "refuse_foreign",

@@ -14,7 +14,7 @@ from ltr.errors import DataError, FileError, UsageError
 from ltr.files import AnyPath, path_from, read_bytes
 from ltr.kept import LARGEST_METRICS
 from ltr.metrics import MRR, named
-from ltr.pairing import tested
+from ltr.pairing import WinnersTest, tested
 from ltr.records import OVER_BEST
 
 SPLIT = "split"  # the first key of metrics.json after the metrics and the number of queries
@@ -38,19 +38,6 @@ class Row:
     low: float | None  # 95 % interval of the metric
     high: float | None
     beside: dict[str, Any]  # the baselines, as metrics.json has them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WinnersTest:
-    """The winner against the runner-up, query by query."""
-
-    winner: str
-    runner_up: str
-    metric: str
-    difference: float
-    low: float
-    high: float
-    p: float
 
 
 @dataclass(frozen=True, slots=True)

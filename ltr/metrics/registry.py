@@ -1,8 +1,10 @@
 """The measures by name: the name is the Python argument, the JSON key, the flag and the config value."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,6 +15,7 @@ from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError, suggestion
 from ltr.metrics.judged import Judged, judge
 from ltr.metrics.probable import Probable
+from ltr.plugins import blamed, source_of, unfit
 from ltr.ranking import Ties, rank
 from ltr.registry import Registry
 
@@ -21,6 +24,7 @@ CUTOFF = re.compile(r"(.+)@([0-9]+)")
 BETA = re.compile(r"f([0-9]{1,4}(?:\.[0-9]{1,4})?)((?:@k)?)")
 TOP_ACCURACY = re.compile(r"top([0-9]+)_accuracy")
 LARGEST_K = 10**9
+NUMBERS = "fiub"  # kinds of arrays
 SHARE = "0 to 1"
 ALIASES = {  # the names of ir_measures and of the specification's documents, in lower case
     "rr": "mrr",
@@ -48,17 +52,27 @@ class Measure:
 
     def __call__(self, judged: Judged) -> FloatArray:
         """One finite value a query, whatever the function of a plug-in returned."""
-        values = np.asarray(self.function(judged, self.k or judged.longest))
-        if values.shape != judged.sizes.shape or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-            found = f"found shape {values.shape} of {values.dtype}"
-            raise RunError(f"metric {self.name!r}: one finite number a query is needed {judged.sizes.shape}, {found}")
+        with self._blamed():
+            values = np.asarray(self.function(judged, self.k or judged.longest))
+        if values.shape != judged.sizes.shape or values.dtype.kind not in NUMBERS or not np.isfinite(values).all():
+            raise self._unfit(f"one finite number a query is needed {judged.sizes.shape}", values)
         return values.astype(np.float64, copy=False)
+
+    def _blamed(self) -> AbstractContextManager[None]:
+        return blamed(f"metric {self.name!r}", self._own, source_of(self._own))
+
+    def _unfit(self, needed: str, found: object) -> RunError:
+        told = f"shape {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else f"{found!r:.40}"
+        return unfit(self._own, f"metric {self.name!r}: {needed}, found {told}")
+
+    @property
+    def _own(self) -> Callable[..., Any]:
+        return self.function.func if isinstance(self.function, partial) else self.function
 
     @property
     def formula(self) -> str:
         """How one value is made: the first line of the function's docstring."""
-        function = self.function.func if isinstance(self.function, partial) else self.function
-        return (inspect.getdoc(function) or "").partition("\n")[0]
+        return (inspect.getdoc(self._own) or "").partition("\n")[0]
 
 
 class ByQuery(Measure):
@@ -66,8 +80,11 @@ class ByQuery(Measure):
 
     def of(self, probable: Probable) -> FloatArray:
         """One value a query."""
-        values: FloatArray = self.function(probable)
-        return values
+        with self._blamed():
+            values = np.asarray(self.function(probable))
+        if values.shape != (probable.queries,) or values.dtype.kind not in NUMBERS or np.isinf(values).any():
+            raise self._unfit(f"a number, or NaN, of each query that counts is needed {(probable.queries,)}", values)
+        return values.astype(np.float64, copy=False)
 
 
 class Pooled(Measure):
@@ -75,10 +92,16 @@ class Pooled(Measure):
 
     def of(self, probable: Probable) -> dict[str, float | None]:
         """NAME and its number, or NAME.PART and each of its numbers."""
-        found = self.function(probable)
-        if isinstance(found, dict):
-            return {f"{self.name}.{part}": value for part, value in found.items()}
-        return {self.name: found}
+        with self._blamed():
+            found = self.function(probable)
+            parts = found.items() if isinstance(found, dict) else [("", found)]
+            return {f"{self.name}.{part}" if part else self.name: self._number(each) for part, each in parts}
+
+    def _number(self, value: Any) -> float | None:
+        plain: float | None = value.item() if isinstance(value, np.generic) else value
+        if plain is None or (type(plain) in (int, float) and math.isfinite(plain)):
+            return plain
+        raise self._unfit("a finite number, None, or a dict of them is needed", plain)
 
 
 class Drawn(Measure):
@@ -86,8 +109,13 @@ class Drawn(Measure):
 
     def of(self, probable: Probable) -> Curve:
         """The columns."""
-        curve: Curve = self.function(probable)
-        return curve
+        with self._blamed():
+            found = self.function(probable)
+            columns = [np.asarray(each) for each in found.values()] if isinstance(found, dict) else []
+        lengths = {len(each) if each.ndim == 1 and each.dtype.kind in NUMBERS else -1 for each in columns}
+        if len(lengths) != 1 or -1 in lengths or not all(np.isfinite(each).all() for each in columns):
+            raise self._unfit("a dict of columns of finite numbers, all of one length, is needed", found)
+        return {name: column.tolist() for name, column in zip(found, columns, strict=True)}
 
 
 MEASURES: Registry[Measure] = Registry("metric")

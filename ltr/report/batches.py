@@ -6,26 +6,15 @@ from typing import Any
 import msgspec
 
 from ltr.files import AnyPath
+from ltr.pairing import WinnersTest
 from ltr.report.blocks import Block, Figure, Page, Points, Row, Section, Table, Text
 from ltr.report.charts import Estimate, Words, drawn_table, estimates
 from ltr.report.figures import NONE, count, share, short, signed, span
 from ltr.report.reading import document
 from ltr.report.runs import HEADLINE
 
-LEADERBOARD, FORMAT = "leaderboard.json", "ltr-leaderboard/1"
+LEADERBOARD = "leaderboard.json"
 FIXED = {"place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "low", "high"}
-
-
-class Test(msgspec.Struct):
-    """The winner against the runner-up."""
-
-    winner: str
-    runner_up: str
-    metric: str
-    difference: float
-    low: float
-    high: float
-    p: float
 
 
 class Board(msgspec.Struct):
@@ -33,7 +22,7 @@ class Board(msgspec.Struct):
 
     metric: str
     rows: list[dict[str, Any]]
-    test: Test | None = None
+    test: WinnersTest | None = None
     untested: str | None = None
 
 
@@ -68,7 +57,7 @@ def _conclusions(board: Board, placed: int, failed: int) -> list[str]:
     return [*told, f"{done}, {failed} failed." if failed else f"{done}."]
 
 
-def _tested(test: Test) -> str:
+def _tested(test: WinnersTest) -> str:
     by = f"{signed(test.difference)} {_label(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
     if test.low <= 0 <= test.high:
         return f"{test.winner} is first, but cannot be told from {test.runner_up}: {by}."

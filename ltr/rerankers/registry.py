@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -11,8 +12,9 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray
 from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
-from ltr.errors import RunError, UnknownNameError, UsageError, suggestion
+from ltr.errors import UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
+from ltr.plugins import blamed, source_of, unfit
 from ltr.registry import Registry
 from ltr.rerankers.documents import Documents, Key
 
@@ -117,12 +119,21 @@ class Choice:
 
     def absent(self, setting: Setting) -> str:
         """Why it cannot be used here; "" when it can."""
-        return self.recipe.absent(self.argument, setting)
+        with self._blamed(self.recipe.absent):
+            return str(self.recipe.absent(self.argument, setting))
 
     def opened(self, setting: Setting) -> Reranker:
         """The reranker, ready for the first query."""
         arguments = (self.argument,) if self.argument else ()
-        return self.recipe.make(setting, *arguments, **self.options)
+        with self._blamed(self.recipe.make):
+            found = self.recipe.make(setting, *arguments, **self.options)
+        if not callable(found):
+            problem = f"opened {type(found).__name__}; a function of (query, documents) is needed"
+            raise unfit(self.recipe.make, f"{self.name}: {problem}")
+        return found
+
+    def _blamed(self, function: Callable[..., object]) -> AbstractContextManager[None]:
+        return blamed(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
 
 
 def refuse_misfit(what: str, kind: Any, value: Any) -> None:
@@ -140,16 +151,18 @@ def refuse_misfit(what: str, kind: Any, value: Any) -> None:
 
 def scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
     """What the reranker says of each document, checked: one finite number each."""
-    said = reranker(query, documents)
+    with blamed(f"reranker {name}", reranker, source_of(reranker)):
+        said = reranker(query, documents)
+    count = len(documents)
     try:
         found = np.asarray(said, dtype=np.float64)
     except (TypeError, ValueError):
-        raise RunError(
-            f"{name}: gave {type(said).__name__} for {len(documents)} documents; numbers are needed"
-        ) from None
-    if found.shape != (len(documents),):
-        raise RunError(f"{name}: gave scores of shape {found.shape} for {len(documents)} documents; one each is needed")
+        problem = f"{name}: gave {type(said).__name__} for {count} documents; numbers are needed"
+        raise unfit(reranker, problem) from None
+    if found.shape != (count,):
+        problem = f"{name}: gave scores of shape {found.shape} for {count} documents; one each is needed"
+        raise unfit(reranker, problem)
     if not (np.abs(found) <= LARGEST).all():  # NaN fails too
         wrong = float(found[int(np.argmin(np.abs(found) <= LARGEST))])
-        raise RunError(f"{name}: gave the score {wrong}; a finite number is needed")
+        raise unfit(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
     return found.copy()

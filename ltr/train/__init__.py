@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from ltr.bends import Bends
 from ltr.errors import DivergedError, RunError, UsageError
 from ltr.listwise import Trainable, slope, trainable
 from ltr.model import Fitted, Model, Training, Watched
+from ltr.plugins import OURS, blamed, unfit
 from ltr.registry import Registry
 from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
 from ltr.train.descent import fit_descent
@@ -64,7 +66,7 @@ def fit(
     config = TrainConfig() if config is None else config
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
-    trainer = TRAINERS[config.trainer]
+    trainer = looked_at(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
     bends = Bends.of(phi, config.bends)
     groups, units = in_units(groups, standardize=config.standardize, bends=bends)
@@ -81,6 +83,24 @@ def fit(
         fitted, watched = watched_fit(trainer, groups, geometry, config, watcher, progress)
     model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), bends)
     return model if units is None else in_raw_scale(model, units)
+
+
+def looked_at(name: str) -> Trainer:
+    """The trainer of that name; what a stranger's does wrong is told as its own, and what it prints is no result."""
+    trainer, source = TRAINERS[name], TRAINERS.source(name)
+    if source == OURS:
+        return trainer
+
+    def call(groups: Trainable, *others: Any) -> Fitted:
+        with blamed(f"trainer {name}", trainer, source):
+            found = trainer(groups, *others)
+            is_sound = isinstance(found, Fitted) and np.shape(found.w) == groups.phi.shape[1:]
+            if not (is_sound and np.ndim(found.history) == 1 and np.asarray(found.w).dtype.kind in "fiu"):
+                problem = f"gave {type(found).__name__}; a Fitted with a number for each column is needed"
+                raise unfit(trainer, f"trainer {name}: {problem}")
+            return replace(found, w=np.asarray(found.w, dtype=float), history=np.asarray(found.history, dtype=float))
+
+    return call
 
 
 def watched_fit(

@@ -74,7 +74,7 @@ def _of_groups(groups: Groups, chosen: BoolArray, severity: Severity, code: str,
 
 
 def _texts(groups: Groups) -> Iterator[Finding]:
-    """Queries without words, tools without a description, candidates of a group that say the same."""
+    """Queries without words, tools without a text, candidates of a group that say the same."""
     candidates = groups.candidates
     silent = np.array([not text.strip() for text in candidates.query_texts])[candidates.queries]
     yield from _of_groups(groups, silent, "warning", "empty-query", "have an empty query")
@@ -86,8 +86,7 @@ def _texts(groups: Groups) -> Iterator[Finding]:
         again, what = _repeats(groups, candidates.graphs, ~empty), "graph"
     else:
         empty = np.array([not text.description for text in candidates.tool_texts])[candidates.texts]
-        said = "tools without a description: their name is all that is known"
-        yield from _of_rows(groups, np.flatnonzero(empty), "info", "no-text", said)
+        yield from untold_tools(candidates)
         again, what = _repeats(groups, candidates.texts, ~empty), "description"
     yield from _of_rows(groups, again, "info", "same-text", f"candidates with the {what} of another of their group")
 
@@ -103,7 +102,8 @@ def untold_tools(candidates: Candidates) -> Iterator[Finding]:
             f"{len(silent):,} of {len(candidates.name_texts):,} tools have no text, such as "
             f"{excerpt(candidates.name_texts[silent[0]])}: neither tool_description nor a catalogue (--tools) gives one"
         )
-        yield Finding(severity="warning", code="no-text", message=message, count=len(silent))
+        where = places(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
+        yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
 
 
 def not_in_catalogue(candidates: Candidates, tools: ToolCatalogue) -> Iterator[Finding]:
