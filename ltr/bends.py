@@ -13,13 +13,20 @@ from ltr.listwise import scores
 MOST = 64  # of a column
 COST = 10.0  # a turn of the line is penalised as a slope is, times this: where the data say little it stays straight
 
+NONE = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bends:
-    """Columns max(phi_j - place, 0), a bend each; they stand after those of phi and have weights of their own."""
+    """Columns max(phi_j - place, 0), a bend each; they stand after those of phi and have weights of their own.
 
-    columns: IntArray  # (bends,): j, ascending
-    places: FloatArray  # (bends,): ascending in each column
+    Beyond the values that were learned from a column that bends counts as its last value there: the last piece of a
+    curve is learned from few rows, and says nothing of what lies further out.
+    """
+
+    columns: IntArray  # (bends,): j
+    places: FloatArray  # (bends,)
+    ends: FloatArray  # (features, 2): least and greatest value learned from; infinite of a column without bends
 
     @classmethod
     def of(cls, phi: npt.ArrayLike, most: int) -> Self:
@@ -29,9 +36,14 @@ class Bends:
         >>> bends.columns, bends.places
         (array([0, 1]), array([3., 6.]))
         """
-        each = [_places(column, most) for column in as_floats("phi", phi).T] if most else []
-        columns = np.repeat(np.arange(len(each)), [len(places) for places in each])
-        return cls(columns, np.concatenate([np.empty(0), *each]))
+        if not most:
+            return cls(*NONE)
+        table = as_floats("phi", phi)
+        each = [_places(column, most) for column in table.T]
+        counts = np.array([len(places) for places in each])
+        ends = np.column_stack([table.min(axis=0), table.max(axis=0)])
+        known = np.where(counts[:, np.newaxis] > 0, ends, (-np.inf, np.inf))
+        return cls(np.repeat(np.arange(len(each)), counts), np.concatenate(each), known)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -39,26 +51,28 @@ class Bends:
     def __call__(self, phi: FloatArray) -> FloatArray:
         """Phi with a column a bend after its own.
 
-        >>> Bends(np.array([0]), np.array([2.0]))(np.array([[1.0], [5.0]]))
+        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))(np.array([[1.0], [5.0]]))
         array([[1., 0.],
-               [5., 3.]])
+               [4., 2.]])
         """
         if not len(self):
             return phi
         features = phi.shape[1]
         bent = np.empty((len(phi), features + len(self)))
-        bent[:, :features] = phi
+        bent[:, :features] = self._held(phi)
         for place, (column, start) in enumerate(self._each(), start=features):
-            np.maximum(phi[:, column] - start, 0.0, out=bent[:, place])
+            np.maximum(bent[:, column] - start, 0.0, out=bent[:, place])
         return bent
 
     def scores(self, phi: FloatArray, w: FloatArray) -> FloatArray:
         """Score of each row of phi: what its columns add, and what its bends turn.
 
-        >>> Bends(np.array([0]), np.array([2.0])).scores(np.array([[1.0], [5.0]]), np.array([1.0, -1.0]))
-        array([1., 2.])
+        >>> bends = Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))
+        >>> bends.scores(np.array([[1.0], [4.0], [9.0]]), np.array([1.0, -0.5]))
+        array([1., 3., 3.])
         """
-        found, features = scores(phi, w[: phi.shape[1]]), phi.shape[1]
+        phi, features = self._held(phi), phi.shape[1]
+        found = scores(phi, w[:features])
         for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
             found += turn * np.maximum(phi[:, column] - start, 0.0)
         return found
@@ -66,10 +80,11 @@ class Bends:
     def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features).
 
-        >>> Bends(np.array([1]), np.array([2.0])).parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
+        >>> bends = Bends(np.array([1]), np.array([2.0]), np.array([[-np.inf, np.inf], [0.0, 5.0]]))
+        >>> bends.parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
         array([[1., 2.]])
         """
-        features = phi.shape[1]
+        phi, features = self._held(phi), phi.shape[1]
         found: FloatArray = w[:features] * phi
         for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
             found[:, column] += turn * np.maximum(phi[:, column] - start, 0.0)
@@ -82,7 +97,7 @@ class Bends:
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names of every column, given those of phi.
 
-        >>> Bends(np.array([0]), np.array([2.0])).names(("rel",))
+        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).names(("rel",))
         ('rel', 'rel above 2')
         """
         return (*names, *(f"{names[column]} above {start:.6g}" for column, start in self._each()))
@@ -94,21 +109,25 @@ class Bends:
     def curve(self, feature: int, features: int, ends: tuple[float, float], w: FloatArray) -> FloatArray:
         """The feature's values at its ends and bends, and what each adds to the score, (points, 2).
 
-        >>> Bends(np.array([0]), np.array([2.0])).curve(0, 1, (0.0, 5.0), np.array([1.0, -1.0]))
+        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).curve(0, 1, (0.0, 5.0), np.array([1.0, -1.0]))
         array([[0., 0.],
                [2., 2.],
                [5., 2.]])
         """
         mine = self.columns == feature
-        alone = Bends(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine])
+        alone = Bends(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine], self.ends[[feature]])
         values = np.concatenate([ends[:1], alone.places, ends[1:]])[:, np.newaxis]
         return np.hstack([values, alone.parts(values, w[self.of_feature(feature, features)])])
+
+    def _held(self, phi: FloatArray) -> FloatArray:
+        """Phi without what lies beyond the ends."""
+        return np.clip(phi, self.ends[:, 0], self.ends[:, 1]) if len(self) else phi
 
     def _each(self) -> list[tuple[int, float]]:
         return list(zip(self.columns.tolist(), self.places.tolist(), strict=True))
 
 
-STRAIGHT = Bends(np.empty(0, dtype=np.int64), np.empty(0))
+STRAIGHT = Bends(*NONE)
 
 
 def _places(column: FloatArray, most: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import msgspec
 import numpy as np
@@ -60,6 +61,15 @@ def test_bends_lie_on_values_between_the_ends(seed, most):
     assert len(bends) == min(most, max(len(values) - 2, 0))
     assert set(bends.places) <= set(values[1:-1])
     assert (np.diff(bends.places) > 0).all()
+
+
+def test_beyond_what_was_learned_from_a_curve_goes_on_level(hills):
+    model, phi = fit(*hills, BENT), hills[0]
+    outside = np.array([phi.max(axis=0) + 100, phi.min(axis=0) - 100])
+    at_ends = model.scores(np.array([phi.max(axis=0), phi.min(axis=0)]))
+    np.testing.assert_array_equal(model.scores(outside), at_ends)
+    flat = Bends.of(np.column_stack([phi[:, 0], np.sign(phi[:, 1])]), 2)  # a column of two values does not bend
+    assert flat.scores(np.array([[0.0, 5.0]]), np.r_[np.zeros(1), 2.0, np.zeros(len(flat))]) == 10.0
 
 
 def test_equal_rows_score_alike_wherever_they_stand(hills):
@@ -172,18 +182,23 @@ def test_a_model_with_bends_comes_back_as_it_was(kept):
     assert len(document["weights"]) == len(document["features"]) == len(router.names)
     for place, feature in enumerate(document["features"]):
         values, added = np.array(document["training"]["curves"][feature["name"]]).T
+        low, high = feature.get("ends", (-np.inf, np.inf))
+        assert low <= values[0]
+        assert values[-1] <= high
         said = document["weights"][place] * values
         for start, turn in feature.get("bends", []):
             said = said + turn * np.maximum(values - start, 0)
         np.testing.assert_allclose(added, said, atol=1e-12)
 
 
-@pytest.mark.parametrize("damage", ["bends", "place", "many"])
+@pytest.mark.parametrize("damage", ["bends", "place", "many", "ends"])
 def test_damaged_bends_are_refused(kept, tmp_path, damage):
-    document = json.loads((kept[0] / "model.json").read_bytes())
+    shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
+    document = json.loads((tmp_path / "model.json").read_bytes())
     document.pop("checksum")
     feature = next(each for each in document["features"] if "bends" in each)
-    feature["bends"] = {"bends": "x", "place": [["0.5", 1.0]], "many": [[0.5, 1.0]] * 65}[damage]
+    key = "ends" if damage == "ends" else "bends"
+    feature[key] = {"bends": "x", "place": [["0.5", 1.0]], "many": [[0.5, 1.0]] * 65, "ends": [1.0, 0.0]}[damage]
     document["checksum"] = f"sha256:{hashlib.sha256(msgspec.json.encode(document)).hexdigest()}"
     (tmp_path / "model.json").write_text(json.dumps(document))
     with pytest.raises(FileError, match="not a usable model"):

@@ -1,6 +1,7 @@
 """A trained model on disk: model.json, and model.npz beside it when something learned is an array."""
 
 import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -106,7 +107,8 @@ def with_bends(features: list[dict[str, Any]], router: Router) -> list[dict[str,
     found: list[list[list[float]]] = [[] for _ in features]
     for column, place, turn in zip(router.bends.columns, router.bends.places.tolist(), turns, strict=True):
         found[column].append([place, turn])
-    return [{**said, "bends": bends} if bends else said for said, bends in zip(features, found, strict=True)]
+    each = zip(features, found, router.bends.ends.tolist() or [()] * len(features), strict=True)
+    return [{**said, "bends": bends, "ends": ends} if bends else said for said, bends, ends in each]
 
 
 class _Feature(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,6 +117,7 @@ class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     state: dict[str, Any] | None
     source: str | None = None  # the package or file that brings it, where that is not ltr
     bends: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_BENDS)] = []  # (place, turn)
+    ends: tuple[float, float] = (-math.inf, math.inf)
 
 
 class _BestFeature(msgspec.Struct):
@@ -164,7 +167,10 @@ def weighing(model: _Document) -> tuple[FloatArray, Bends]:
     """A weight a column, and where the columns of bends begin."""
     each = [(column, *bend) for column, feature in enumerate(model.features) for bend in feature.bends]
     columns, places, turns = zip(*each, strict=True) if each else ((), (), ())
-    bends = Bends(np.array(columns, dtype=np.int64), np.array(places, dtype=np.float64))
+    ends = np.array([feature.ends for feature in model.features])
+    if (ends[:, 0] > ends[:, 1]).any():
+        raise DataError("the ends of a feature that bends are its least and its greatest value, in this order")
+    bends = Bends(np.array(columns, dtype=np.int64), np.array(places, dtype=np.float64), ends)
     return np.array([*model.weights, *turns], dtype=np.float64), bends
 
 

@@ -120,4 +120,8 @@ def in_units(groups: Trainable, *, standardize: bool, bends: Bends = STRAIGHT) -
     if not standardize and not len(bends):
         return groups, None
     units = bends.units(row_deviations(groups) if standardize else np.ones(groups.phi.shape[1]))
-    return replace(groups, phi=bends(groups.phi) / units), units
+    if not len(bends):
+        return replace(groups, phi=groups.phi / units), units
+    bent = bends(groups.phi)
+    bent /= units  # in place: it is the larger matrix
+    return replace(groups, phi=bent), units
