@@ -102,6 +102,10 @@ class Bends:
         """
         return (*names, *(f"{names[column]} above {start:.6g}" for column, start in self._each()))
 
+    def start(self, init: float) -> FloatArray:
+        """Where a descent begins: every weight at `init`, and no line bent."""
+        return np.concatenate([np.full(len(self.ends), float(init)), np.zeros(len(self))])
+
     def of_feature(self, feature: int, features: int) -> IntArray:
         """The places of a feature's columns: its own, and its bends."""
         return np.concatenate([[feature], features + np.flatnonzero(self.columns == feature)]).astype(np.int64)

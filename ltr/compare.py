@@ -25,8 +25,8 @@ class Difference:
     value: float
     baseline_value: float
     difference: float
-    low: float  # 95 % interval of the difference, paired bootstrap
-    high: float
+    low: float | None  # 95 % interval of the difference, paired bootstrap; None of one unit
+    high: float | None
     permutation_p: float
     holm_p: float  # the permutation p, adjusted for all differences of the comparison
     t_p: float | None  # None: a single unit

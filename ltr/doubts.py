@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ltr.artifacts import Router, fit_digest
 from ltr.groups import Candidates
+from ltr.measured import Measured
 from ltr.metrics import Evaluation
 from ltr.validate import untold_tools
 
@@ -44,3 +45,11 @@ def nothing_right(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.num_no_relevant == len(evaluation.rank):
         least = f"{evaluation.rel_threshold:g}"
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
+
+
+def outdone(measured: Measured) -> Iterator[str]:
+    """That a single feature puts the right candidate first more often than the model, beyond chance."""
+    best, gain = measured.best, measured.gain
+    if best is not None and gain is not None and gain.high is not None and gain.high < 0:
+        name = f"{'' if best.sign > 0 else '-'}{best.name}"
+        yield f"a single feature, {name}, is better than this model: top-1 over it is {gain.mean:+.3f}"

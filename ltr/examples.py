@@ -102,7 +102,7 @@ def _candidate(measured: Measured, row: int, probability: FloatArray) -> dict[st
 
 
 def told_apart(parts: FloatArray) -> list[int]:
-    """Of the columns of w times phi those that tell the rows apart most, in their order.
+    """Of the parts of the score those that tell the rows apart most, in their order.
 
     >>> told_apart(np.array([[0.0, 1.0], [2.0, 1.0]]))
     [0, 1]

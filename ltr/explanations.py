@@ -21,7 +21,7 @@ class Side:
 
     role: str
     candidate: str
-    contributions: dict[str, float]  # of each feature to the score: w times phi
+    contributions: dict[str, float]  # of each feature to the score
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ class WinnersTest:
     runner_up: str
     metric: str
     difference: float
-    low: float
-    high: float
+    low: float | None  # None of one unit
+    high: float | None
     p: float
 
 

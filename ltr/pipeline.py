@@ -9,7 +9,7 @@ from ltr.baselines import BestFeature, baselines, best_feature
 from ltr.basis import Basis, Prepared
 from ltr.choices import choices
 from ltr.config import RunConfig
-from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right
+from ltr.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
 from ltr.folds import CrossValidation, Settled, cross_validate, judged_by, settled, validation
 from ltr.groups import Groups
 from ltr.loading import Loaded
@@ -63,7 +63,7 @@ def run(
     measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
     doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
     known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
-    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation))))
+    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation), *outdone(measured))))
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
 

@@ -45,7 +45,7 @@ class Query(msgspec.Struct):
 
 
 class Explained(Query):
-    """With what each feature adds to the score of the first and of the right candidate: w times phi."""
+    """With what each feature adds to the score of the first and of the right candidate."""
 
     contributions: dict[str, dict[str, float] | None]
 

@@ -26,7 +26,7 @@ class Choice:
     candidate: str
     probability: float  # softmax of the scores of all candidates of the query
     score: float
-    contributions: dict[str, float]  # of each feature to the score: w times phi
+    contributions: dict[str, float]  # of each feature to the score
     text: str  # the candidate as a person is told it: a graph with its first nodes
 
 

@@ -16,11 +16,11 @@ CHEAPER = 8  # times an index is cheaper to draw than a count
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the percentile interval of its resampled means."""
+    """A mean and the percentile interval of its resampled means: None of one unit, which tells nothing of others."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     level: float
     units: int  # rows, or clusters, that were resampled
 
@@ -36,8 +36,7 @@ def bootstrap_mean(
     """Mean of the values with its percentile bootstrap interval.
 
     Rows are resampled, or whole clusters when the rows of one depend on each other; a resampled mean is
-    the sum over the drawn clusters of their sums over the sum of their sizes. One unit gives no interval
-    wider than a point.
+    the sum over the drawn clusters of their sums over the sum of their sizes.
 
     >>> interval = bootstrap_mean(np.array([0.0, 1.0, 1.0, 1.0]), np.random.default_rng(0))
     >>> interval.mean, interval.low, interval.high
@@ -71,6 +70,8 @@ def bootstrap_means(
     tail = (1 - level) / 2
     lows, highs = np.quantile(_resampled(sums, sizes, rng, int(resamples)), [tail, 1 - tail], axis=0).tolist()
     means = [float(column.mean()) for column in checked]
+    if len(sums) < 2:
+        return [Interval(mean, None, None, level, len(sums)) for mean in means]
     return [Interval(*each, level, len(sums)) for each in zip(means, lows, highs, strict=True)]
 
 

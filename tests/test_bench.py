@@ -17,6 +17,7 @@ from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.groups import read_groups
 from ltr.metrics import evaluate
 from ltr.ranking import rank
+from ltr.report import write_report
 from ltr.rerankers import Choice, Setting, collection, offers
 from ltr.runs import run_and_save
 from tests.builders import tool_lines, write_lines
@@ -486,6 +487,18 @@ def test_a_sample_greater_than_the_data_is_all_of_them_and_told(samples, tmp_pat
     found = run_bench(config(samples, "random", sample=1000), tmp_path / "out")
     assert found.warnings[0] == "sample asks for 1,000 queries; all 30 of the data were asked"
     assert found.document()["sampled"] is False
+
+
+def test_one_query_has_no_interval(cli, tmp_path):
+    samples = write_lines(tmp_path / "one.jsonl", list(tool_lines(traces=1, groups=1)))
+    path = written(tmp_path, f"name: one\ndata: {{samples: {samples}}}\nrerankers: [random, bm25, hash]\n")
+    out = cli.good("bench", path, "--format", "human")
+    assert out.splitlines()[3].split()[-1] == "-"
+    assert " - over " in next(line for line in out.splitlines() if line.startswith("best quality"))
+    kept = json.loads((tmp_path / "runs" / "one" / "bench.json").read_text())
+    assert kept["rerankers"][0]["quality"]["ndcg@10"]["low"] is None
+    assert kept["comparisons"][0]["high"] is None
+    write_report([tmp_path / "runs" / "one"], tmp_path / "page.html")
 
 
 def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_path):

@@ -15,7 +15,7 @@ from ltr import ListwiseRanker
 from ltr.artifacts import load_router
 from ltr.bends import COST, STRAIGHT, Bends
 from ltr.config import DataConfig, RunConfig
-from ltr.errors import FileError, RangeError
+from ltr.errors import DataError, FileError, RangeError
 from ltr.pipeline import run
 from ltr.runs import run_and_save
 from ltr.train import TrainConfig, Validation, diagnose, fit
@@ -211,3 +211,21 @@ def test_folds_fit_their_own_bends(hills, tmp_path):
     result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))
     assert result.measured.folds.pooled.num_queries == len(result.train.offsets) - 1
     assert len(result.model.bends) > 0
+
+
+def test_a_descent_begins_with_straight_lines(hills):
+    config = TrainConfig(bends=3, epochs=1, learning_rate=1e-12, standardize=True)
+    model = fit(*hills, config)
+    np.testing.assert_allclose(model.w[:3] * hills[0].std(axis=0), 1, rtol=1e-9)
+    np.testing.assert_allclose(model.w[3:], 0, atol=1e-9)
+    assert model.training.deviations.shape == (3,)
+    assert fit(*hills, TrainConfig(bends=3, epochs=1)).training.deviations is None
+
+
+@pytest.mark.parametrize(
+    "phi, problem",
+    [([["a"] * 3] * 2, "phi"), ([1.0, 2.0], "rows x features"), ([[1.0] * 2] * 2, "3 features are needed")],
+)
+def test_validation_data_that_do_not_fit_are_refused_before_they_bend(hills, phi, problem):
+    with pytest.raises(DataError, match=problem):
+        fit(*hills, TrainConfig(bends=2, epochs=2), valid=Validation(phi, [1, 0], [0, 2]))

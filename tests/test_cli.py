@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -724,6 +725,45 @@ tool.struct # #
     assert "note: descent ended # above the optimum, #% of all there is to gain over w = #" in told
     assert "note: tool.rel and tool.struct say nearly the same (correlation #): read their weights together" in told
     assert tail.endswith("kept in run/ (# s)\n")
+
+
+def scaled_rows(scale):
+    """A hundred queries of three candidates whose first column has another scale."""
+    draw = random.Random(0)
+    for query in range(100):
+        columns = [[draw.gauss(0, 1), draw.gauss(0, 1)] for _ in range(3)]
+        best = max(range(3), key=lambda place: sum(columns[place]) + draw.gauss(0, 1))
+        for place, (first, second) in enumerate(columns):
+            row = {"trace_id": str(query // 2), "node_id": str(query % 2), "query": "q", "tool": str(place)}
+            yield row | {"label": int(place == best), "features": [first * scale, second]}
+
+
+def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_bound(cli):
+    said = cli.good("train", written("s.jsonl", scaled_rows(1e12)), "-o", "run", "--format", "human")
+    told = next(line for line in said.splitlines() if line.startswith("learned from"))
+    assert re.search(r"objective \d\.\d+e\+2\d, not proved to be the optimum; at most \d\.\de\+2\d above it$", told)
+    assert "note: where the optimum lies could not be proved, as columns differ in scale by a factor of 9e+11" in said
+
+
+def test_the_weights_are_followed_by_what_they_rest_on(cli):
+    said = cli.good(
+        "train", written("s.jsonl", scaled_rows(1)), "-o", "run", "--trainer", "newton", "--format", "human"
+    )
+    assert re.search(
+        r"(?m)^gradient norm \S+e-1\d, effective groups 100, condition number 1\.\d+, standard errors by trace \(50\)$",
+        said,
+    )
+    kept = json.loads(Path("run/model.json").read_bytes())["training"]
+    assert (kept["errors"]["effective_clusters"], kept["groups_all_alike"]) == (pytest.approx(50), 0)
+    assert 0 < kept["kept_away"] < 0.01
+    assert kept["learnable"] > 0.1
+
+
+def test_one_trace_has_no_interval_to_show(cli):
+    rows = [row | {"trace_id": "t", "node_id": place // 3} for place, row in enumerate(scaled_rows(1))]
+    said = cli.good("train", written("s.jsonl", rows), "-o", "run", "--format", "human")
+    assert re.search("(?m)^95 % interval +- +- +-$", said)
+    assert re.search(r"(?m)^top-1 over best feature: \S+ - \(95 %, by trace\)$", said)
 
 
 def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):

@@ -1,6 +1,7 @@
 """Runs side by side: what is aligned, what is refused, and that every number is the one of its formula."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ltr.config import EvaluateConfig, RunConfig
 from ltr.errors import DataError, UsageError
 from ltr.groups import read_groups
 from ltr.measured import measured_groups
+from ltr.report import report_of
 from ltr.runs import keep_evaluation
 from ltr.significance import PERMUTATIONS, holm
 from tests.made import written
@@ -55,6 +57,16 @@ def two(tmp_path):
 def values(directory, key):
     lines = Path(directory, "per_query.jsonl").read_text(encoding="utf-8").splitlines()
     return np.array([json.loads(line)[key] for line in lines])
+
+
+def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
+    one = [kept(tmp_path, name, seed, samples=list(rows(1))) for name, seed in (("a", 1), ("b", 2))]
+    found = compare_runs(one).runs[0].differences[0]
+    assert (found.low, found.high) == (None, None)
+    said = cli.good("compare", *one, "--format", "human")
+    assert re.search("(?m)^95 % interval +(- *)+$", said)
+    assert json.loads(cli.good("compare", *one, "--format", "json"))["runs"][0]["differences"][0]["low"] is None
+    assert "cannot be told from" in report_of([Path(each) for each in one])
 
 
 def test_the_numbers_are_those_of_the_formulas(two):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ltr.artifacts.training import not_identified
 from ltr.errors import UsageError
-from ltr.train import TrainConfig, diagnose, fit
+from ltr.train import TrainConfig, Validation, diagnose, fit
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")
@@ -155,11 +156,175 @@ def test_columns_that_say_the_same_are_named(choices):
 
 
 def test_a_trainer_that_stops_short_says_by_how_much(choices):
-    model, diagnosis = known(choices, TrainConfig(epochs=1, learning_rate=1e-4))
+    model, diagnosis = known(choices, TrainConfig(epochs=1, learning_rate=1e-4, init=0.1))
     share = diagnosis.gap / (np.mean(np.log(np.diff(choices[2]))) - (model.training.objective - diagnosis.gap))
     assert next(diagnosis.warnings(model, NAMES)).startswith(
         f"descent ended {diagnosis.gap:.3g} above the optimum, {share:.0%} of all there is to gain over w = 0"
     )
+
+
+def said(data, config, **options):
+    model, diagnosis = known(data, config, **options)
+    return list(diagnosis.warnings(model, NAMES))
+
+
+def test_a_trainer_that_ended_above_w_0_says_so(choices):
+    lines = said(choices, TrainConfig(epochs=1, learning_rate=1e-4))
+    assert lines[0].startswith("descent ended 0.841 above the optimum, worse than w = 0: trainer newton reaches it")
+
+
+def test_more_epochs_are_no_advice_where_validation_data_chose_an_earlier_one(choices):
+    phi, labels, offsets = choices
+    config = TrainConfig(epochs=50, patience=2, learning_rate=0.1)
+    model = fit(*choices, config, valid=Validation(-phi, labels, offsets))
+    assert model.training.watched.best_epoch < model.training.epochs
+    told = next(diagnose(*choices, config, model).warnings(model, NAMES))
+    assert told.startswith("descent ended")
+    assert told.endswith(": validation data kept an earlier epoch")
+
+
+def test_what_the_penalty_keeps_away_is_its_share_of_what_there_is_to_learn(choices):
+    data = (choices[0] * [0.01, 0.01, 0.01], *choices[1:])
+    model, diagnosis = known(data, NEWTON)
+    free, at_zero = fit(*data, FREE).training.objective, np.mean(np.log(np.diff(choices[2])))
+    missed = naive_objective(model.w, *data, 0.0) - free
+    assert diagnosis.learnable == pytest.approx(at_zero - free)
+    assert diagnosis.kept_away == pytest.approx(missed / (at_zero - free))
+    assert next(diagnosis.warnings(model, NAMES)) == (
+        f"the penalty keeps away {diagnosis.kept_away:.0%} of what there is to learn, and more than half of the "
+        "weight of a, b: lower l2, or set train.standardize"
+    )
+
+
+@pytest.mark.parametrize("trainer", ["newton", "descent"])
+def test_without_a_penalty_nothing_is_kept_away(choices, trainer):
+    assert known(choices, TrainConfig(trainer=trainer, l2=0.0))[1].kept_away == 0.0
+
+
+def test_what_descent_leaves_is_not_laid_to_the_penalty(choices):
+    _, short = known(choices, TrainConfig(epochs=1, learning_rate=1e-6))
+    _, exact = known(choices, NEWTON)
+    assert short.kept_away == pytest.approx(exact.kept_away)
+
+
+def test_a_penalty_that_keeps_away_noise_is_not_blamed():
+    """Ten columns that say nothing, 30 groups: what is left to learn is chance."""
+    rng = np.random.default_rng(0)
+    phi, _, offsets = random_groups(rng, 30, features=10, sizes=(5, 5))
+    labels = np.zeros(len(phi))
+    labels[offsets[:-1]] = 1
+    model, diagnosis = known((phi, labels, offsets), TrainConfig(trainer="newton", l2=1.0))
+    assert diagnosis.kept_away > 0.5
+    assert not any("keeps away" in line for line in diagnosis.warnings(model, "abcdefghij"))
+
+
+def test_without_an_optimum_nothing_is_said_of_what_the_penalty_keeps_away():
+    data = ([[1.0, 0.3], [0.0, 0.1], [3.0, 0.2], [1.0, 0.4]], [1, 0, 1, 0], [0, 2, 4])
+    _, diagnosis = known(data, NEWTON)
+    assert (diagnosis.learnable, diagnosis.kept_away) == (None, None)
+
+
+def test_a_single_weight_that_the_penalty_holds_back_is_named():
+    rng = np.random.default_rng(3)
+    phi, _, offsets = random_groups(rng, 2000, sizes=(5, 5))
+    utility = phi @ [2.0, -2.0, 0.2] + rng.gumbel(size=len(phi))
+    labels = np.eye(5)[utility.reshape(-1, 5).argmax(axis=1)].ravel()
+    data = (phi * [1, 1, 0.02], labels, offsets)
+    assert said(data, NEWTON) == ["the penalty holds back c: the weight is less than half of what the data say"]
+
+
+def test_a_column_that_varies_most_between_queries_is_held_back_by_standardize(choices):
+    phi, labels, offsets = choices
+    shift = np.repeat(30 * np.random.default_rng(0).normal(size=400), np.diff(offsets))
+    data = (phi + np.column_stack((shift, 0 * shift, 0 * shift)), labels, offsets)
+    lines = said(data, TrainConfig(trainer="newton", standardize=True))
+    assert lines[0].endswith("and more than half of the weight of a: lower l2")
+
+
+@pytest.mark.parametrize("copied", [lambda x: x.astype(np.float32), *(lambda x, n=n: x.round(n) for n in (6, 7, 8))])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_near_copy_of_a_column_leaves_the_others_their_standard_errors(choices, copied, standardize):
+    phi, labels, offsets = choices
+    config = TrainConfig(trainer="newton", standardize=standardize)
+    model, diagnosis = known((np.column_stack((phi, copied(phi[:, 0]))), labels, offsets), config)
+    _, information = conditional_logit(fit(*choices, FREE).w, *choices)
+    by_hand = np.sqrt(np.diag(np.linalg.inv(information)))
+    assert diagnosis.is_open.tolist() == [True, False, False, True]
+    np.testing.assert_allclose(diagnosis.errors.standard[1:3], by_hand[1:3], rtol=1e-5)
+    assert np.isnan(diagnosis.errors.standard[[0, 3]]).all()
+    assert not_identified(model, diagnosis, "abcd") == ["a - d"]
+
+
+def test_shares_that_sum_to_nearly_1_leave_the_other_columns_alone(choices):
+    phi, labels, offsets = choices
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), size=len(phi)).round(7)
+    model, diagnosis = known((np.column_stack((shares, phi)), labels, offsets), FREE)
+    assert diagnosis.is_open.tolist() == [True] * 3 + [False] * 3
+    assert not_identified(model, diagnosis, "abcdef") == ["a + b + c"]
+
+
+def test_a_weight_that_is_not_identified_has_no_sign_to_turn(choices):
+    phi, labels, offsets = choices
+    config = TrainConfig(epochs=1, learning_rate=1e-6)
+    model, diagnosis = known((np.column_stack((phi[:, :2], -phi[:, 0])), labels, offsets), config)
+    assert (model.w * diagnosis.errors.w)[2] < 0
+    assert [line for line in diagnosis.warnings(model, NAMES) if "the sign of" in line] == [
+        "stopping short, or the penalty, turns the sign of b: do not read it"
+    ]
+
+
+def test_of_a_weight_that_the_data_cannot_tell_from_0_no_sign_is_turned(choices):
+    phi, labels, offsets = choices
+    noise = np.random.default_rng(1).normal(size=len(phi))
+    model, diagnosis = known((np.column_stack((phi[:, :2], noise)), labels, offsets), TrainConfig(epochs=1))
+    assert (model.w * diagnosis.errors.w)[2] < 0 < model.w[2]
+    lines = list(diagnosis.warnings(model, NAMES))
+    assert "not told from 0 by these data: the weight of c" in lines
+    assert not any("c: do not read it" in line for line in lines)
+
+
+def test_an_optimum_that_is_not_proved_is_told_with_the_scales_that_hide_it(choices):
+    phi, labels, offsets = choices
+    lines = said((phi * [1e12, 1, 1], labels, offsets), TrainConfig())
+    assert lines[0] == (
+        "where the optimum lies could not be proved, as columns differ in scale by a factor of 1e+12: "
+        "set train.standardize"
+    )
+
+
+def test_one_large_trace_makes_of_many_traces_few(choices):
+    traces = np.minimum(np.arange(400), 300)
+    model, diagnosis = known(choices, FREE, clusters=traces)
+    assert diagnosis.errors.effective_clusters == pytest.approx(400**2 / (300 + 100**2))
+    assert "301 traces count as 16: standard errors of so few are too small" in diagnosis.warnings(model, NAMES)
+
+
+def test_heavy_groups_make_of_many_groups_few(choices):
+    weights = np.where(np.arange(400) < 5, 1e4, 1.0)
+    assert "400 groups count as 5: standard errors of so few are too small" in said(choices, FREE, weights=weights)
+
+
+def test_no_more_traces_than_weights_tell_no_standard_errors(choices):
+    _, diagnosis = known(choices, FREE, clusters=np.arange(400) % 3)
+    assert (diagnosis.errors, diagnosis.no_errors) == (None, "3 traces are too few to tell those of 3 weights")
+    assert known(choices, FREE, clusters=np.arange(400) % 4)[1].errors.clusters == 4
+
+
+def test_groups_of_equal_candidates_are_counted_and_said_to_teach_nothing(choices):
+    phi, labels, offsets = choices
+    labels = np.where(np.repeat(np.arange(400) < 100, np.diff(offsets)), 2.0, labels)
+    model, diagnosis = known((phi, labels, offsets), NEWTON)
+    assert diagnosis.groups_all_alike == 100
+    told = "every candidate is equally right in 100 of 400 groups: they teach nothing and pull all weights towards 0"
+    assert told in diagnosis.warnings(model, NAMES)
+
+
+@pytest.mark.parametrize("config", [FREE, TrainConfig()])
+def test_rounding_makes_no_standard_errors(choices, config):
+    phi, _, offsets = choices
+    _, diagnosis = known((phi, np.ones(len(phi)), offsets), config)
+    assert diagnosis.errors is None
+    assert diagnosis.no_errors == "every query is fitted to rounding, which leaves nothing to tell them by"
 
 
 def test_weights_that_cannot_be_told_from_0_are_named(choices):

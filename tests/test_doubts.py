@@ -1,6 +1,7 @@
 """What a command says of samples that a model ranks, before it shows how well."""
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -25,6 +26,26 @@ def told(cli):
     written("bare.jsonl", bare(tool_rows(range(30, 40), seed=1)))
     cli.good("train", "train.jsonl", "-o", "run", "-q")
     return cli
+
+
+def test_a_single_feature_that_is_better_than_the_model_is_told(cli):
+    """x1 says it all; descent is hardly begun and its w = 1 listens to x2, which is large and says nothing."""
+    draw = random.Random(0)
+    rows = [
+        {"trace_id": g, "node_id": "n", "query": "q", "tool": str(tool), "label": int(tool == right)}
+        | {"features": [int(tool == right), 9 * draw.random()]}
+        for g in range(60)
+        for right in [draw.randrange(4)]
+        for tool in range(4)
+    ]
+    cli.good("train", written("s.jsonl", rows), "-o", "run", "--epochs", "1", "--learning-rate", "1e-6")
+    told = "a single feature, x1, is better than this model: top-1 over it is -0."
+    assert told in cli.err
+    assert any(told in each for each in json.loads(Path("run/run.json").read_bytes())["warnings"])
+    cli.good("evaluate", "run", "s.jsonl", "--baselines")
+    assert told in cli.err
+    cli.good("train", "s.jsonl", "-o", "good", "--trainer", "newton")
+    assert "a single feature" not in cli.err
 
 
 @pytest.mark.parametrize("model", ["run", "run/model.json"])

@@ -1,11 +1,13 @@
 """The leaderboard: who is first, how sure that is, and what failed."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ltr.cli.standings import standings
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.leaderboard import Entry, document, leaderboard, markdown, write_leaderboard
@@ -48,6 +50,20 @@ def test_the_winner_is_tested_against_the_runner_up(home):
     assert (board.test.winner, board.test.runner_up, board.untested) == ("good", "weak", None)
     assert board.test.difference == pytest.approx(first - second)
     assert 0 < board.test.p < 0.05
+
+
+def test_one_query_has_a_place_and_no_interval(tmp_path):
+    data = DataConfig(train=str(written(tmp_path / "s.jsonl", tool_rows(range(1)))))
+    config = RunConfig(data=data, encoder="hash")
+    for name, feature in (("one", "tool.rel"), ("two", "tool.coop")):
+        run_and_save(replace(config, features=(feature,)), tmp_path / name)
+    board = leaderboard(entries(tmp_path, "one", "two"), tmp_path)
+    assert (board.rows[0].low, board.rows[0].high, board.test.low, board.test.high) == (None,) * 4
+    assert "(95 % -, p = 1.0000)" in markdown(board)[-1]
+    write_leaderboard(tmp_path, board)
+    assert json.loads((tmp_path / "leaderboard.json").read_text())["test"]["low"] is None
+    lines = standings(board)
+    assert re.search(r" -  +[+-]\S+ -$", lines[1])
 
 
 def test_runs_on_other_data_are_not_tested_and_the_reason_is_told(home):

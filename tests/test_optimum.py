@@ -9,7 +9,8 @@ from scipy.optimize import linprog
 from ltr.listwise import trainable
 from ltr.model import Optimum, direction_text
 from ltr.train import TrainConfig, fit
-from ltr.train.newton import EVERY, MANY
+from ltr.train.geometry import Geometry
+from ltr.train.newton import EVERY, MANY, solve
 from ltr.train.optimum import _is_certain
 from tests.oracles import random_groups
 
@@ -226,6 +227,20 @@ def test_a_column_too_small_for_its_weight_is_not_identified():
     found = fit([[1e-310], [0.0], [0.0], [1e-310], [1e-310], [0.0]], [1, 0] * 3, [0, 2, 4, 6], UNPENALISED)
     assert (found.w.tolist(), found.training.optimum) == ([0.0], Optimum.FOUND)
     assert [direction_text(each) for each in found.training.not_identified] == ["x1"]
+
+
+def test_a_start_up_a_cliff_hides_no_optimum():
+    """One row of 1e8: from where descent ends two hundred steps lead to an objective of tens of thousands."""
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(1000, 3))
+    best = (phi.sum(axis=1) + rng.gumbel(size=1000)).reshape(200, 5).argmax(axis=1)
+    labels = np.eye(5)[best].ravel()
+    phi[0, 0] = 1e8
+    data = (phi, labels, np.arange(0, 1001, 5))
+    groups, start = trainable(*data), fit(*data, TrainConfig(l2=1e-6)).w
+    found = solve(groups, Geometry.of(groups), 1e-6, start=start)
+    assert found.optimum is Optimum.FOUND
+    np.testing.assert_array_equal(found.w, solve(groups, Geometry.of(groups), 1e-6).w)
 
 
 def test_no_step_of_newton_raises_the_objective_where_full_steps_overshoot():

@@ -1,5 +1,6 @@
 """What a measured ranking says of each query, by hand."""
 
+import json
 from math import exp
 
 import msgspec
@@ -158,6 +159,14 @@ def test_the_gain_over_the_best_feature_resamples_whole_traces(tmp_path):
     deviation = (0.5 * 0.5 / 8) ** 0.5
     assert interval.mean == 0.5
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)
+
+
+def test_one_trace_of_several_queries_has_no_interval(tmp_path):
+    flat = json.loads(msgspec.json.encode(metrics(measured(tmp_path, [WRONG, WRONG]))))
+    assert (flat["interval_unit"], flat["interval_num_units"]) == ("trace", 1)
+    ends = [flat[f"{name}{end}"] for name in ("top1_accuracy", "mrr", "over_best_feature") for end in (".low", ".high")]
+    assert ends == [None] * 6
+    assert flat["over_best_feature"] == 0.0
 
 
 def test_the_best_feature_is_named_beside_its_numbers(tmp_path):

@@ -284,6 +284,30 @@ def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
     assert "No query has a right candidate: there is nothing to measure." in page
 
 
+def test_the_learning_section_says_what_the_weights_rest_on(made, tmp_path):
+    page = report_of([made / "runs" / "exact"])
+    for what in ("gradient norm", "groups that count, by weight", "condition number of the columns", "standard errors"):
+        assert f">{what}</th>" in page
+    assert "by trace, 8 clusters, that count as 2" in errors_told(
+        made, tmp_path / "run", form="by_trace", clusters=8, effective_clusters=2.4
+    )
+
+
+def errors_told(made, home, **errors):
+    """The page of a run whose model.json says this of its standard errors, and that its optimum is not proved."""
+    shutil.copytree(made / "runs" / "exact", home)
+    kept = json.loads((home / "model.json").read_text())
+    kept["training"] |= {"errors": errors, "gap": None, "gap_bound": 0.25, "optimum": "not_reached"}
+    (home / "model.json").write_text(json.dumps(kept))
+    return report_of([home])
+
+
+def test_a_page_says_how_far_an_optimum_that_is_not_proved_can_be(made, tmp_path):
+    page = errors_told(made, tmp_path / "run", form=None, reason="few")
+    assert "not proved to be the optimum, at most 0.25 above it." in page
+    assert "Not proved to be the optimum. At most 0.25 above the optimum." in page
+
+
 def test_the_things_to_look_at_are_counted_as_they_are_listed(made):
     page = report_of([made / "runs" / "steps"])
     listed = page.split(">What validation found</h2>")[1].split("</section>")[0].count("<li>")

@@ -51,6 +51,12 @@ def test_clusters_of_one_row_are_rows():
     assert bootstrap_mean(values, rng(), clusters=np.arange(30)) == bootstrap_mean(values, rng())
 
 
+@pytest.mark.parametrize("values, clusters", [([0.5], None), ([0.0, 1.0, 0.5], [7, 7, 7])])
+def test_one_unit_has_a_mean_and_no_interval(values, clusters):
+    found = bootstrap_mean(values, rng(), clusters=clusters)
+    assert (found.mean, found.low, found.high, found.units) == (0.5, None, None, 1)
+
+
 def test_a_difference_is_paired():
     noise = np.random.default_rng(5).normal(size=100) * 50
     found = bootstrap_difference(noise + 1, noise, rng())

@@ -22,20 +22,22 @@ def training_document(
         "groups": known.groups,
         "groups_one_candidate": known.skipped.one_candidate,
         "groups_no_positive": known.skipped.no_positive,
+        "groups_all_alike": diagnosis.groups_all_alike,
         "effective_groups": diagnosis.effective_groups,
         "epochs": known.epochs,
         "objective": known.objective,
         "objective_at_zero": diagnosis.at_zero,
+        "learnable": diagnosis.learnable,
+        "kept_away": diagnosis.kept_away,
         "gap": diagnosis.gap,
         "gap_bound": known.gap_bound,
         "gradient_norm": known.gradient_norm,
         "optimum": known.optimum.value,
         "deviations": None if known.deviations is None else known.deviations.tolist(),
         "escape": None if known.escape is None else direction_text(known.escape, columns),
-        "not_identified": [
-            direction_text(direction, names) for direction in straight(known.not_identified, len(names))
-        ],
+        "not_identified": not_identified(model, diagnosis, names),
         "condition_number": diagnosis.condition_number,
+        "scale_ratio": diagnosis.scale_ratio,
         "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
         "weights": weights_document(model, diagnosis, names),
         "curves": {name: curve.tolist() for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))},
@@ -51,6 +53,12 @@ def straight(directions: FloatArray, features: int) -> FloatArray:
     return directions[(directions[:, features:] == 0).all(axis=1), :features]
 
 
+def not_identified(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> list[str]:
+    """The directions that change no probability, in words, without the columns that only rounding puts there."""
+    rows = np.where(diagnosis.is_open, straight(model.training.not_identified, len(names)), 0.0)
+    return [direction_text(row, names) for row in rows]
+
+
 def watched_document(model: Model) -> dict[str, Any] | None:
     """What validation data said of the epoch whose w is kept."""
     watched = model.training.watched
@@ -64,7 +72,9 @@ def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:
     """How standard errors came about, or why there are none."""
     if diagnosis.errors is None:
         return {"form": None, "reason": diagnosis.no_errors}
-    return {"form": diagnosis.errors.form, "clusters": diagnosis.errors.clusters, "level": LEVEL}
+    errors = diagnosis.errors
+    counts = {"clusters": errors.clusters, "effective_clusters": errors.effective_clusters}
+    return {"form": errors.form, **counts, "level": LEVEL}
 
 
 def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, dict[str, float | None]]:

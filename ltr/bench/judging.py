@@ -21,11 +21,11 @@ from ltr.statistics import bootstrap_mean
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """A mean over the queries and its 95 % bootstrap interval."""
+    """A mean over the queries and its 95 % bootstrap interval, which a single unit has not."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +55,8 @@ class Comparison:
     a: str
     b: str
     difference: float  # a - b
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float  # permutation test
     p_holm: float  # adjusted for all comparisons
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import short
+from ltr.cli.result import between, signed
 from ltr.cli.terminal import count, emphasis, number, shortened, table, visible, wrapped
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def _lead(comparisons: Sequence["Comparison"], best: str | None) -> str:
     first = next((each for each in comparisons if each.a == best), None)
     if first is None:
         return ""
-    between = f"[{first.low:+.3f}, {first.high:+.3f}]"
-    return f", {first.difference:+.3f} {between} over {visible(first.b)} (Holm p {first.p_holm:.4f})"
+    ends = between(first.low, first.high, signed)
+    return f", {signed(first.difference)} {ends} over {visible(first.b)} (Holm p {first.p_holm:.4f})"
 
 
 def _named(row: "Row") -> str:
@@ -104,7 +104,7 @@ def _named(row: "Row") -> str:
 
 
 def _interval(quality: "Quality") -> str:
-    return f"[{short(quality.low)}, {short(quality.high)}]"
+    return between(quality.low, quality.high)
 
 
 def _ms(value: float) -> str:

@@ -107,14 +107,14 @@ def difference_labels(comparison: "Comparison") -> list[str]:
 
 def difference_column(found: "Difference") -> list[str]:
     """One metric, from top to bottom."""
-    from ltr.cli.result import SHORT, short
+    from ltr.cli.result import SHORT, between
 
     return [
         SHORT.get(found.metric, found.metric),
         number(found.value),
         number(found.baseline_value),
         f"{found.difference:+.3f}",
-        f"[{short(found.low)}, {short(found.high)}]",
+        between(found.low, found.high),
         number(found.permutation_p, 4),
         number(found.holm_p, 4),
         number(found.t_p, 4),

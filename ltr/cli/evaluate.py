@@ -184,7 +184,7 @@ def measure(
     config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
-    from ltr.doubts import doubts, learned_from, nothing_right
+    from ltr.doubts import doubts, learned_from, nothing_right, outdone
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router
     from ltr.routing import read_for
@@ -196,7 +196,7 @@ def measure(
     measured = evaluate_router(router, groups, config, also=also)
     for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
         warn(doubt)
-    for doubt in nothing_right(measured.evaluation):
+    for doubt in (*nothing_right(measured.evaluation), *outdone(measured)):
         warn(doubt)
     return measured
 

@@ -1,9 +1,9 @@
 """A leaderboard as lines to read."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ltr.cli.result import BASELINES, SHORT, short
+from ltr.cli.result import BASELINES, SHORT, between, short
 from ltr.cli.terminal import number, shortened, table, visible, wrapped
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def _baselines(row: "Row", names: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _lead(row: "Row") -> str:
-    over: list[Any] = [row.beside.get(f"over_best_feature{end}") for end in ("", ".low", ".high")]
-    if None in over:
-        return "-"
-    mean, low, high = (f"+{short(value)}" if value >= 0 else short(value) for value in over)
-    return f"{mean} [{low}, {high}]"
+    mean, low, high = (row.beside.get(f"over_best_feature{end}") for end in ("", ".low", ".high"))
+    return "-" if mean is None else f"{_plus(mean)} {between(low, high, _plus)}"
+
+
+def _plus(difference: float) -> str:
+    return f"+{short(difference)}" if difference >= 0 else short(difference)

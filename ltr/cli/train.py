@@ -140,7 +140,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: b
 
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
-    from ltr.cli.result import run_lines
+    from ltr.cli.learned import run_lines
     from ltr.records import metrics
     from ltr.runs import run_and_save
 

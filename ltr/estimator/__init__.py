@@ -22,7 +22,7 @@ class NotFittedError(UsageError, AttributeError):
 
 
 class ListwiseRanker:
-    """A linear ranker learned by listwise softmax cross-entropy; rows of one `qid` are ranked against each other.
+    """A ranker learned by listwise softmax cross-entropy; rows of one `qid` are ranked against each other.
 
     >>> X, y, qid = np.array([[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]), [1, 0, 1, 0, 1, 0], [7, 7, 8, 8, 9, 9]
     >>> ranker = ListwiseRanker(l2=0.0).fit(X, y, qid=qid)

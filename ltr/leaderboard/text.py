@@ -114,5 +114,6 @@ def verdict(board: Leaderboard, shown: Callable[[Any], str] = str) -> str:
     test = board.test
     if test is None:
         return f"The first two are not tested: {shown(board.untested)}."
-    by = f"{test.difference:+.3f} {shown(test.metric)} (95 % {test.low:+.3f} to {test.high:+.3f}, p = {test.p:.4f})"
+    ends = "-" if test.low is None or test.high is None else f"{test.low:+.3f} to {test.high:+.3f}"
+    by = f"{test.difference:+.3f} {shown(test.metric)} (95 % {ends}, p = {test.p:.4f})"
     return f"{shown(test.winner)} against {shown(test.runner_up)}: {by}."

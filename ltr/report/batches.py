@@ -59,7 +59,7 @@ def _conclusions(board: Board, placed: int, failed: int) -> list[str]:
 
 def _tested(test: WinnersTest) -> str:
     by = f"{signed(test.difference)} {_label(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
-    if test.low <= 0 <= test.high:
+    if test.low is None or test.high is None or test.low <= 0 <= test.high:
         return f"{test.winner} is first, but cannot be told from {test.runner_up}: {by}."
     return f"{test.winner} is first, and better than {test.runner_up}: {by}."
 

@@ -8,8 +8,8 @@ from ltr.report.reading import RunFiles
 from ltr.report.runs import facts, queries, where
 
 USE = {
-    "tool": "Ranks the tools that an agent may call for a query, by a weighted sum of the features below.",
-    "graph": "Ranks teams of agents that may answer a query, by a weighted sum of the features below.",
+    "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",
+    "graph": "Ranks teams of agents that may answer a query, by a sum of what each feature below adds.",
 }
 LIMITS = (
     "It ranks the candidates it is given, and does not say that none of them fits.",

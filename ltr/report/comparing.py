@@ -56,7 +56,7 @@ def _conclusion(comparison: Comparison, compared: Compared) -> str:
     found = next(each for each in compared.differences if each.metric == comparison.changed_by)
     tests = f"p {short(found.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
     what = f"{signed(found.difference)} {_label(found.metric)}, 95 % {span(found.low, found.high)}, {tests}"
-    if found.low <= 0 <= found.high or found.holm_p >= SURE:
+    if found.low is None or found.high is None or found.low <= 0 <= found.high or found.holm_p >= SURE:
         return f"{compared.run} cannot be told from {comparison.baseline}: {what}."
     return f"{compared.run} is {'better' if found.difference > 0 else 'worse'} than {comparison.baseline}: {what}."
 

@@ -61,7 +61,8 @@ def _training(run: RunFiles) -> str:
         return "The loss has no optimum: it falls for ever in one direction; set an l2 above 0."
     if known.optimum == "found":
         return f"The weights are the exact optimum of the objective, {short(known.objective)}."
-    gap = "" if known.gap is None else f", {short(known.gap)} above the optimum"
+    bound = "" if known.gap_bound is None else f", at most {short(known.gap_bound)} above it"
+    gap = f", not proved to be the optimum{bound}" if known.gap is None else f", {short(known.gap)} above the optimum"
     return f"Training stopped at an objective of {short(known.objective)}{gap}."
 
 

@@ -28,7 +28,7 @@ def example_section(run: RunFiles) -> Section:
     if blocks:
         blocks.append(
             Text(
-                "A feature's part is weight times value, less its mean over the query's candidates: "
+                "A feature's part is what it adds to the score, less its mean over the query's candidates: "
                 "what all of them share says nothing."
             )
         )

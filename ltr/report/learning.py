@@ -2,7 +2,7 @@
 
 from ltr.report.blocks import Figure, Section, Table, Text
 from ltr.report.charts import Estimate, Words, bars, drawn_table, estimates
-from ltr.report.figures import NONE, count, short
+from ltr.report.figures import NONE, count, percent, short
 from ltr.report.planes import curves, thinned
 from ltr.report.reading import RunFiles, Training, Weight
 
@@ -15,7 +15,8 @@ def learning_section(run: RunFiles) -> Section:
     if run.model is None:
         return Section("Learning", ())
     drawn = [each for each in (_losses(run, run.model.training), _watched(run, run.model.training)) if each]
-    return Section("Learning", (*drawn, Text(_how(run, run.model.training))))
+    known = run.model.training
+    return Section("Learning", (*drawn, Text(_how(run, known)), _basis(known)))
 
 
 def _losses(run: RunFiles, known: Training) -> Figure | None:
@@ -57,12 +58,41 @@ def _how(run: RunFiles, known: Training) -> str:
     trainer = run.model.trainer if run.model else {}
     steps = count(known.epochs, _turn(run))
     told = f"Learned from {count(known.groups, 'group')} by {trainer.get('trainer')}, l2 {trainer.get('l2')}, {steps}."
-    distance = f" Distance to the optimum: {short(known.gap)}." if known.gap is not None else ""
     skipped = known.groups_one_candidate + known.groups_no_positive
     left = f" {count(skipped, 'group')} could not train: one candidate, or none right." if skipped else ""
     stopped = f" Validation data chose epoch {known.watched.get('best_epoch')}." if known.watched else ""
     lost = f" Not identified: {', '.join(known.not_identified)}." if known.not_identified else ""
-    return f"{told}{distance}{stopped}{left}{lost}"
+    return f"{told}{_distance(known)}{stopped}{left}{lost}"
+
+
+def _distance(known: Training) -> str:
+    if known.gap is not None:
+        return f" Distance to the optimum: {short(known.gap)}."
+    bound = f" At most {short(known.gap_bound)} above the optimum." if known.gap_bound is not None else ""
+    return "" if known.escape or not known.optimum else f" Not proved to be the optimum.{bound}"
+
+
+def _basis(known: Training) -> Table:
+    """What the weights rest on, in numbers."""
+    rows = [
+        ("gradient norm", short(known.gradient_norm)),
+        ("groups that count, by weight", short(known.effective_groups)),
+        ("groups where all candidates are equally right", f"{known.groups_all_alike:,}"),
+        ("condition number of the columns", short(known.condition_number)),
+        ("of what there is to learn, kept away by the penalty", percent(known.kept_away)),
+        ("standard errors", _form(known)),
+    ]
+    return Table("What the weights rest on", ("", "value"), tuple(rows))
+
+
+def _form(known: Training) -> str:
+    """plain, or by what they are clustered, and how many clusters count."""
+    form = known.errors.get("form")
+    clusters, counted = known.errors.get("clusters"), known.errors.get("effective_clusters")
+    if form != "by_trace":
+        return {"hessian": "plain", "by_group": "by query"}.get(str(form), NONE)
+    as_many = f", that count as {counted:,.0f}" if isinstance(counted, float) and round(counted) != clusters else ""
+    return f"by trace, {clusters} clusters{as_many}"
 
 
 def weight_section(run: RunFiles) -> Section:
@@ -143,9 +173,6 @@ def _estimate(name: str, each: Weight, scale: float) -> Estimate:
 
 
 def _errors(known: Training) -> list[Text]:
-    form = known.errors.get("form")
-    if form is None:
+    if known.errors.get("form") is None:
         return [Text(f"No standard errors: {known.errors.get('reason')}.")] if known.errors.get("reason") else []
-    clusters = known.errors.get("clusters")
-    by = f", {clusters} clusters" if clusters else ""
-    return [Text(f"Standard errors of the weights without a penalty, {str(form).replace('_', ' ')}{by}.")]
+    return [Text(f"Standard errors of the weights without a penalty, {_form(known)}.")]

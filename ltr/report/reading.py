@@ -45,10 +45,16 @@ class Training(msgspec.Struct):
     groups: int = 0
     groups_one_candidate: int = 0
     groups_no_positive: int = 0
+    groups_all_alike: int = 0
+    effective_groups: float | None = None
     epochs: int = 0
     objective: float | None = None
     objective_at_zero: float | None = None
+    kept_away: float | None = None
     gap: float | None = None
+    gap_bound: float | None = None
+    gradient_norm: float | None = None
+    condition_number: float | None = None
     optimum: str = ""
     deviations: list[float] | None = None
     escape: str | None = None

@@ -19,7 +19,7 @@ def absent(run: str, setting: Setting) -> str:
 
 @reranker("model:RUN", absent=absent)
 def model(setting: Setting, run: str) -> Reranker:
-    """w . phi of a trained run: its features are computed for each query, its candidates' texts are encoded once."""
+    """The score of a trained run: its features are computed for each query, its candidates' texts are encoded once."""
     return Trained(load_router(run), router_digest(run), setting.collection)
 
 

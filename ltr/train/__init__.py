@@ -16,7 +16,8 @@ from ltr.plugins import OURS, blamed, unfit
 from ltr.registry import Registry
 from ltr.train.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
 from ltr.train.descent import fit_descent
-from ltr.train.diagnosis import Diagnosis, diagnose
+from ltr.train.diagnosis import Diagnosis
+from ltr.train.examining import diagnose
 from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import fit_newton
 from ltr.train.optimum import gap_bound
@@ -75,6 +76,8 @@ def fit(
     is_watched = valid is not None and trainer is not fit_newton  # whose every w but the last is only on the way
     if progress is not None:
         progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
+    elif len(bends) and trainer is fit_descent:
+        progress = Progress(bends.start(config.init), ())
     going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
     if valid is None or not is_watched:
         fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
@@ -82,7 +85,7 @@ def fit(
         watcher = Watcher(valid.bent(bends), config, units, shown)
         fitted, watched = watched_fit(trainer, groups, geometry, config, watcher, progress)
     model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), bends)
-    return model if units is None else in_raw_scale(model, units)
+    return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
 
 
 def looked_at(name: str) -> Trainer:
@@ -121,7 +124,7 @@ def watched_fit(
     return replace(fitted, w=watcher.best, at_end=None), watcher.record()
 
 
-def in_raw_scale(model: Model, units: FloatArray) -> Model:
+def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Model:
     """The model of columns that were divided by units, for the columns as they are."""
     known = model.training
     with np.errstate(over="ignore"):
@@ -131,7 +134,8 @@ def in_raw_scale(model: Model, units: FloatArray) -> Model:
     hidden = [_largest_one(direction / units) for direction in known.not_identified]
     escape = None if known.escape is None else _largest_one(known.escape / units)
     not_identified = np.array(hidden).reshape(known.not_identified.shape)
-    known = replace(known, escape=escape, not_identified=not_identified, deviations=units)
+    deviations = units[: len(units) - len(model.bends)] if standardized else None
+    known = replace(known, escape=escape, not_identified=not_identified, deviations=deviations)
     return replace(model, w=w, training=known)
 
 

@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ltr.arrays import LARGEST, FloatArray
+from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.bends import STRAIGHT, Bends
 from ltr.listwise import Derivatives, Trainable, derivatives
 from ltr.spread import deviations, largest_steps, row_deviations
 
+OPEN = 1e-6  # share of a column from which a direction that changes no probability leaves its weight open
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
 CLEARED = 1e-9  # what elimination leaves of a number it has cleared
 NARROW = 256  # columns up to which the spectrum costs little beside any training
@@ -22,6 +23,7 @@ class Spectrum:
     curvature: FloatArray  # (directions,): those above their limit
     identified: FloatArray  # (features, directions): orthonormal, columns of unit deviation
     not_identified: FloatArray  # (rest, features), of w: they change no probability to 1e-12 of the curvature
+    open_share: FloatArray  # (features,): how much of each column's own direction lies in those
 
 
 @dataclass(frozen=True)  # no slots: what nobody asks for is not computed
@@ -53,7 +55,9 @@ class Geometry:
         """Every direction, by an eigen-decomposition: the work grows with the cube of the columns."""
         values, vectors = np.linalg.eigh(self._equal_hessian())
         counts = values > IDENTIFIED * values[-1]
-        return Spectrum(values[counts], vectors[:, counts], echelon(vectors[:, ~counts].T) / self.scale)
+        rest = vectors[:, ~counts]
+        open_share = (rest * rest).sum(axis=1)
+        return Spectrum(values[counts], vectors[:, counts], echelon(rest.T) / self.scale, open_share)
 
     def _equal_hessian(self) -> FloatArray:
         weights = np.full(self.groups.groups, 1 / self.groups.groups)
@@ -65,6 +69,13 @@ class Geometry:
     def is_known(self) -> bool:
         """Whether the spectrum costs little, or a trainer has paid for it."""
         return len(self.scale) <= NARROW or "spectrum" in vars(self)
+
+    @property
+    def is_open(self) -> BoolArray:
+        """Columns whose weight the data leave open, by what rounding cannot put there; as far as that is known."""
+        if self.is_known:
+            return self.spectrum.open_share > OPEN
+        return self.deviation <= 1 / LARGEST
 
     def not_identified(self) -> FloatArray:
         """Directions of w that change no probability, largest part 1; only constant columns where that is dear."""

@@ -102,14 +102,14 @@ def solve(
     start: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
 ) -> Fitted:
-    """w at the minimum of the objective: Newton steps with line search from the start, w = 0 without one.
+    """w at the minimum of the objective: Newton steps with line search from the start, or w = 0 if that is lower.
 
     Of many groups a part takes the first steps, and bends the others by what a step leaves of its own gradient.
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
     problem = Problem.of(groups, geometry, l2)
     sample = _sample(problem)
-    point = _from_zero(problem, sample) if start is None else problem.at(start)
+    point = _from_zero(problem, sample) if start is None else _lower(problem, start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
         if problem.is_found(point):
@@ -142,9 +142,21 @@ def _sample(problem: Problem) -> Problem | None:
     return replace(problem, groups=every(problem.groups, EVERY)) if many else None
 
 
+def _at_zero(problem: Problem) -> Point:
+    return problem.point(np.zeros(problem.groups.phi.shape[1]), problem.geometry.at_zero)
+
+
+def _lower(problem: Problem, start: FloatArray) -> Point:
+    """The objective at the start, or at w = 0 where that is lower: from up a cliff steps may get nowhere."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        point = problem.at(start)
+    at_zero = _at_zero(problem)
+    return point if point.objective < at_zero.objective else at_zero
+
+
 def _from_zero(problem: Problem, sample: Problem | None) -> Point:
     """The objective where the sample nearly has its optimum, from where few steps are left; else at w = 0."""
-    at_zero = problem.point(np.zeros(problem.groups.phi.shape[1]), problem.geometry.at_zero)
+    at_zero = _at_zero(problem)
     if sample is None:
         return at_zero
     point = sample.at(at_zero.w)

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray
+from ltr.arrays import FloatArray, as_matrix
 from ltr.bends import Bends
-from ltr.errors import DataError, UsageError
+from ltr.errors import ArrayError, DataError, UsageError
 from ltr.listwise import scores, slope, trainable
 from ltr.metrics import Measure, evaluate, named
 from ltr.model import Watched
@@ -34,7 +34,15 @@ class Validation:
 
     def bent(self, bends: Bends) -> "Validation":
         """The same groups with a column a bend."""
-        return replace(self, phi=bends(np.asarray(self.phi, dtype=float))) if len(bends) else self
+        if not len(bends):
+            return self
+        try:
+            phi, _ = as_matrix("phi", self.phi, self.offsets)
+            if phi.shape[1] != len(bends.ends):
+                raise ArrayError("phi", "", f"{len(bends.ends)} features are needed, found shape {phi.shape}")
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from error
+        return replace(self, phi=bends(phi))
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
         """The metric of w on these groups, greater is better: of `loss`, and where less is better, the value below 0.

@@ -1,0 +1,160 @@
+"""A finished run as lines to read: how good it is, what it learned, how far to trust it."""
+
+from typing import TYPE_CHECKING, Any
+
+from ltr.cli.result import SHORT, between, measured_lines, signed
+from ltr.cli.terminal import count, number, table, visible, wrapped
+
+if TYPE_CHECKING:
+    from ltr.measured import Measured
+    from ltr.pipeline import RunResult
+    from ltr.runs import Finished
+
+ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
+FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
+
+
+def run_lines(finished: "Finished") -> list[str]:
+    """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
+    result = finished.result
+    return [
+        *measured_lines(result.measured, result.router.training["best_feature"]),
+        *gain_lines(result),
+        "",
+        *weight_lines(result),
+        "",
+        *(line for text in trust_lines(result) for line in wrapped(text)),
+        f"kept in {visible(finished.directory.as_posix())}/ ({finished.seconds:.1f} s)",
+    ]
+
+
+def gain_lines(result: "RunResult") -> list[str]:
+    """By how much the model beats the best single feature, and how sure that is."""
+    gain = result.measured.gain
+    if gain is None:
+        return []
+    return [f"top-1 over best feature: {signed(gain.mean)} {between(gain.low, gain.high, signed)} (95 %, by trace)"]
+
+
+def weight_lines(result: "RunResult") -> list[str]:
+    """Each feature with its weight; where they can be told, the weight without a penalty with its interval, and z.
+
+    Worth is how far the optimum rises without the feature.
+    """
+    if result.model.bends:
+        return curve_lines(result)
+    said, errors = result.router.training["weights"], result.router.training["errors"]
+    heads = {"weight": "weight"}
+    if errors["form"]:
+        heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
+    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
+    return table(["feature", *heads.values()], rows, flexible=0, indent="")
+
+
+def curve_lines(result: "RunResult") -> list[str]:
+    """What each feature adds from its least value to its middle and greatest, where its weight changes on the way."""
+    import numpy as np
+
+    rows = []
+    for name, points in result.router.training["curves"].items():
+        values, added = np.array(points).T
+        middle = float(np.interp((values[0] + values[-1]) / 2, values, added - added[0]))
+        worth = result.router.training["weights"][name].get("worth")
+        ends = _cell("weight", middle), _cell("weight", float(added[-1] - added[0]))
+        rows.append([name, str(len(values) - 2), *ends, _cell("worth", worth)])
+    heads = ["feature", "bends", "least to middle", "to greatest", "worth"]
+    return table(heads, rows, flexible=0, indent="")
+
+
+def _cell(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
+    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, weight)
+
+
+def trust_lines(result: "RunResult") -> list[str]:
+    """How w came about, and what is wrong with it."""
+    known, settings = result.router.training, result.router.trainer
+    steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
+    bends = f"{count(len(result.model.bends), 'bend')}, " if result.model.bends else ""
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {bends}{steps}"
+    where = f"objective {objective_text(known['objective'])}{_gap(known)}"
+    lines = [f"learned from {count(known['groups'], 'group')} by {how}: {where}", basis_text(known)]
+    lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
+    skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
+    if skipped:
+        lines.append(f"groups that cannot train: {', '.join(skipped)}")
+    if known["escape"]:
+        lines.append(f"no optimum: the loss falls for ever along {visible(known['escape'])}; set an l2 above 0")
+    elif known["errors"]["form"] is None:
+        lines.append(f"no standard errors: {visible(known['errors']['reason'])}")
+    if known["not_identified"]:
+        lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
+    return [*lines, *(f"note: {visible(warning)}" for warning in known["warnings"])]
+
+
+def objective_text(value: float) -> str:
+    """An objective to read, however large or small.
+
+    >>> objective_text(0.763021), objective_text(5.458e21), objective_text(1.2e-7)
+    ('0.76302', '5.458e+21', '1.2e-07')
+    """
+    return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.6g}"
+
+
+def basis_text(known: dict[str, Any]) -> str:
+    """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
+    errors = known["errors"]
+    told = [
+        f"gradient norm {known['gradient_norm']:.1e}",
+        f"effective groups {known['effective_groups']:,.0f}",
+        f"condition number {known['condition_number']:.3g}",
+    ]
+    if errors["form"]:
+        clusters, counted = errors["clusters"], errors["effective_clusters"]
+        many = f" ({clusters:,})" if counted > ALIKE * clusters else f" ({clusters:,} that count as {counted:,.0f})"
+        told.append(f"standard errors {FORMS[errors['form']]}{many if errors['form'] == 'by_trace' else ''}")
+    return ", ".join(told)
+
+
+def watched_lines(known: dict[str, Any]) -> list[str]:
+    """Which l2 and which epoch validation data chose."""
+    watched, chosen = known["watched"], known.get("validated")
+    lines = []
+    if chosen is not None:
+        best = next(each["value"] for each in chosen["path"] if each["l2"] == chosen["l2"])
+        lines.append(f"l2 {chosen['l2']:g} of {len(chosen['path'])}, {_best(chosen['metric'], best)}")
+    if watched is not None:
+        lines.append(f"kept epoch {watched['best_epoch']:,}, {_best(watched['metric'], watched['best'])}")
+    return lines
+
+
+def _best(metric: str, value: float) -> str:
+    return f"the best on validation data: {SHORT.get(metric, metric)} {value:.4f}"
+
+
+def fold_lines(measured: "Measured", split: str) -> list[str]:
+    """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
+    if measured.folds is None:
+        return []
+    said = []
+    for name, mean in measured.folds.pooled.means.items():
+        values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
+        spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
+        said.append(f"{SHORT.get(name, name)} {number(mean)}{spread}")
+    chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
+    return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(said)}"]
+
+
+_SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
+
+
+def _gap(known: dict[str, Any]) -> str:
+    if known["optimum"] == "found":
+        return ", the optimum"
+    if known["gap"] is not None:
+        return f", {known['gap']:.2g} above the optimum"
+    bound = known["gap_bound"]
+    return "" if bound is None else f", not proved to be the optimum; at most {bound:.2g} above it"
