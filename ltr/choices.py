@@ -37,7 +37,7 @@ def _stopped(config: RunConfig, watched: Watched) -> Iterator[str]:
     kept, every = watched.best_epoch, config.train.epochs
     if kept < every:
         yield (
-            f"folds run all {every:,} epochs, while validation data keep epoch {kept:,}: another training; "
+            f"folds measure another training: they run all {every:,} epochs, validation data keep epoch {kept:,}; "
             f"leave data.valid out, and set train.epochs to {kept:,}"
         )
 
