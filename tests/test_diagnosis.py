@@ -246,21 +246,21 @@ def test_a_column_that_varies_most_between_queries_is_held_back_by_standardize(c
 def test_a_near_copy_of_a_column_leaves_the_others_their_standard_errors(choices, copied, standardize):
     phi, labels, offsets = choices
     config = TrainConfig(trainer="newton", standardize=standardize)
-    model, diagnosis = known((np.column_stack((phi, copied(phi[:, 0]))), labels, offsets), config)
+    _, diagnosis = known((np.column_stack((phi, copied(phi[:, 0]))), labels, offsets), config)
     _, information = conditional_logit(fit(*choices, FREE).w, *choices)
     by_hand = np.sqrt(np.diag(np.linalg.inv(information)))
     assert diagnosis.is_open.tolist() == [True, False, False, True]
     np.testing.assert_allclose(diagnosis.errors.standard[1:3], by_hand[1:3], rtol=1e-5)
     assert np.isnan(diagnosis.errors.standard[[0, 3]]).all()
-    assert not_identified(model, diagnosis, "abcd") == ["a - d"]
+    assert not_identified(diagnosis, "abcd") == ["a - d"]
 
 
 def test_shares_that_sum_to_nearly_1_leave_the_other_columns_alone(choices):
     phi, labels, offsets = choices
     shares = np.random.default_rng(0).dirichlet(np.ones(3), size=len(phi)).round(7)
-    model, diagnosis = known((np.column_stack((shares, phi)), labels, offsets), FREE)
+    _, diagnosis = known((np.column_stack((shares, phi)), labels, offsets), FREE)
     assert diagnosis.is_open.tolist() == [True] * 3 + [False] * 3
-    assert not_identified(model, diagnosis, "abcdef") == ["a + b + c"]
+    assert not_identified(diagnosis, "abcdef") == ["a + b + c"]
 
 
 def test_a_weight_that_is_not_identified_has_no_sign_to_turn(choices):

@@ -111,8 +111,8 @@ def weight_section(run: RunFiles) -> Section:
 
 def _curves(known: Training) -> list[Block]:
     """What each feature adds to the score as its value grows: a table of all, and the strongest drawn."""
-    names = [name for name in known.weights if known.curves.get(name)]
-    names.sort(key=lambda name: (known.weights[name].worth or 0.0, known.weights[name].swing or 0.0), reverse=True)
+    each = [(said.worth or 0.0, said.swing or 0.0, name) for name, said in known.weights.items() if known.curves.get(name)]
+    names = [name for *_, name in sorted(each, reverse=True)]
     heads = ("feature", "bends", "adds least at", "adds most at", "so much more", "worth")
     table = Table("What each feature adds to the score", heads, tuple(_strength(name, known) for name in names))
     drawn = [_worths(known), *(_curve(name, known.curves[name]) for name in names[:MOST_CURVES])]
