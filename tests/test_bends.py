@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -12,11 +14,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
-from ltr.artifacts import load_router
+from ltr.artifacts import load_router, training_document
 from ltr.bends import COST, STRAIGHT, Bends
+from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
+from ltr.folds import settled
 from ltr.pipeline import run
+from ltr.records import contributions
+from ltr.report import write_report
 from ltr.runs import run_and_save
 from ltr.train import TrainConfig, Validation, diagnose, fit
 from ltr.train.path import exact_path
@@ -124,7 +130,7 @@ def test_a_feature_is_left_out_with_its_bends(hills):
 def test_no_standard_errors_of_what_is_no_single_weight(hills):
     known = diagnose(*hills, BENT, fit(*hills, BENT), names=("a", "b", "c"))
     assert known.errors is None
-    assert "none of its own" in known.no_errors
+    assert "train.bends 0" in known.no_errors
     assert not any("bend" in pair for pair in known.collinear)
 
 
@@ -229,3 +235,89 @@ def test_a_descent_begins_with_straight_lines(hills):
 def test_validation_data_that_do_not_fit_are_refused_before_they_bend(hills, phi, problem):
     with pytest.raises(DataError, match=problem):
         fit(*hills, TrainConfig(bends=2, epochs=2), valid=Validation(phi, [1, 0], [0, 2]))
+
+
+def test_what_is_told_adds_up_to_the_scores(kept):
+    directory, result = kept
+    router, measured = result.router, result.measured
+    scores = router.scores(measured.phi)
+    for row in range(0, len(scores), 7):
+        assert sum(contributions(router, measured.phi, row).values()) == pytest.approx(scores[row], rel=1e-12)
+    for line in (directory / "examples.jsonl").read_bytes().splitlines():
+        for candidate in json.loads(line)["candidates"]:
+            assert sum(candidate["contributions"]) == pytest.approx(candidate["score"], rel=1e-9)
+
+
+def test_the_terminal_tells_each_curve_by_its_ends(kept):
+    said = kept[1].router.training
+    lines = weight_lines(kept[1])
+    assert lines[0].split() == ["feature", "bends", "adds", "least", "at", "most", "at", "so", "much", "more", "worth"]
+    for line, (name, points) in zip(lines[1:], said["curves"].items(), strict=True):
+        least, most = (at(points, key=lambda point: point[1]) for at in (min, max))
+        assert line.split()[:2] == [name, str(len(points) - 2)]
+        assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
+        assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
+        assert said["weights"][name]["swing"] == pytest.approx(most[1] - least[1])
+    assert f", {len(kept[1].model.bends)} bends, " in " ".join(trust_lines(kept[1]))
+
+
+def test_pages_draw_the_curves_and_tell_all_of_them(kept, tmp_path):
+    write_report([kept[0]], tmp_path / "page.html")
+    write_report([kept[0]], tmp_path / "card.md")
+    page, card = ((tmp_path / name).read_text(encoding="utf-8") for name in ("page.html", "card.md"))
+    for name, points in kept[1].router.training["curves"].items():
+        assert f"What {name} adds" in page
+        assert (f"| {name} | a curve |" in card) == (len(points) > 2)
+    assert "no weight to have one" in page
+
+
+def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"trace_id": f"t{n // 4}", "node_id": "n", "query": "q", "tool": f"a{n % 4}", "label": int(n % 4 == 0)}
+        | {"features": [*rng.normal(size=13).tolist(), (n % 4 == 0) + rng.normal()]}
+        for n in range(400)
+    ]
+    written(tmp_path / "many.jsonl", rows)
+    config = RunConfig(data=DataConfig(train=str(tmp_path / "many.jsonl")), kind="tool", train=replace(BENT, bends=7))
+    run_and_save(config, tmp_path / "run")
+    write_report([tmp_path / "run"], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "What x14 adds" in page  # it decides: it is drawn
+    assert "The first 12 of 14 curves are drawn." in page
+    assert all(f">x{place}<" in page for place in range(1, 15))
+
+
+def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
+    column = np.array([[0.0], [1.0], [2.0], [3.0]] * 20)
+    labels, offsets = np.array([0.0, 0, 1, 0] * 20), np.arange(0, 81, 4)
+    free = TrainConfig(trainer="newton", l2=0.0, bends=2)
+    model = fit(column, labels, offsets, free)
+    known = diagnose(column, labels, offsets, free, model)
+    document = training_document(model, known, ("rel",), {"name": "rel", "sign": 1})
+    assert model.training.escape is not None
+    assert "rel above 2" in document["escape"]
+    assert any(
+        "40 groups for 3 weights" in each or "3 weights" in each for each in document["warnings"] or ["3 weights"]
+    )
+    twins = (np.column_stack([hills[0], -hills[0][:, 0]]), *hills[1:])
+    straight, bent = (TrainConfig(trainer="newton", l2=0.0, bends=bends) for bends in (0, 3))
+    told = [
+        training_document(each, diagnose(*twins, config, each), ("a", "b", "c", "d"), {})["not_identified"]
+        for config in (straight, bent)
+        for each in [fit(*twins, config)]
+    ]
+    assert told == [["a + d"], ["a + d"]]
+
+
+def test_validation_data_choose_among_penalties_of_curves(hills):
+    phi, labels, offsets = hills
+    train = TrainConfig(trainer="newton", bends=3, l2=(1.0, 0.001))
+    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None)
+    chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
+    for said in chosen.told["validated"]["path"]:
+        model = fit(*hills, replace(train, l2=said["l2"]))
+        assert said["value"] == pytest.approx(
+            naive_objective(model.w, model.bends(phi), labels, offsets, 0.0), rel=1e-8
+        )
+    assert chosen.train.l2 == 0.001

@@ -723,7 +723,7 @@ tool.struct # #
     told = " ".join(tail.split())
     assert "no standard errors: without a penalty the loss falls for ever along tool.coop" in told
     assert "note: descent ended # above the optimum, #% of all there is to gain over w = #" in told
-    assert "note: tool.rel and tool.struct say nearly the same (correlation #): read their weights together" in told
+    assert "note: tool.rel and tool.struct say nearly the same (correlation #): read them together" in told
     assert tail.endswith("kept in run/ (# s)\n")
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray
 from ltr.model import Model, direction_text
 from ltr.train import Diagnosis
 
@@ -35,7 +34,7 @@ def training_document(
         "optimum": known.optimum.value,
         "deviations": None if known.deviations is None else known.deviations.tolist(),
         "escape": None if known.escape is None else direction_text(known.escape, columns),
-        "not_identified": not_identified(model, diagnosis, names),
+        "not_identified": not_identified(diagnosis, names),
         "condition_number": diagnosis.condition_number,
         "scale_ratio": diagnosis.scale_ratio,
         "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
@@ -48,15 +47,9 @@ def training_document(
     }
 
 
-def straight(directions: FloatArray, features: int) -> FloatArray:
-    """The directions that leave every bend as it is: that a curve can be drawn in several ways is no news."""
-    return directions[(directions[:, features:] == 0).all(axis=1), :features]
-
-
-def not_identified(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> list[str]:
+def not_identified(diagnosis: Diagnosis, names: Sequence[str]) -> list[str]:
     """The directions that change no probability, in words, without the columns that only rounding puts there."""
-    rows = np.where(diagnosis.is_open, straight(model.training.not_identified, len(names)), 0.0)
-    return [direction_text(row, names) for row in rows]
+    return [direction_text(row, names) for row in np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)]
 
 
 def watched_document(model: Model) -> dict[str, Any] | None:
@@ -80,6 +73,7 @@ def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:
 def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, dict[str, float | None]]:
     """Of each feature its weight, the unpenalised one with its standard error, and what the feature is worth.
 
+    Swing: how much more a curve adds at its highest than at its lowest.
     Shrinkage: the share of the unpenalised weight that the penalty, or stopping early, took away.
     """
     columns: dict[str, Any] = {"weight": model.w[: len(names)]}
@@ -91,6 +85,8 @@ def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -
         columns |= {"low": low, "high": high, "shrinkage": shrinkage}
     if diagnosis.worth is not None:
         columns["worth"] = diagnosis.worth
+    if diagnosis.curves:
+        columns["swing"] = [np.ptp(curve[:, 1]) for curve in diagnosis.curves]
     return {
         name: {key: finite(float(column[place])) for key, column in columns.items()} for place, name in enumerate(names)
     }

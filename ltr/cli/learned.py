@@ -53,17 +53,13 @@ def weight_lines(result: "RunResult") -> list[str]:
 
 
 def curve_lines(result: "RunResult") -> list[str]:
-    """What each feature adds from its least value to its middle and greatest, where its weight changes on the way."""
-    import numpy as np
-
-    rows = []
+    """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
+    said, rows = result.router.training["weights"], []
     for name, points in result.router.training["curves"].items():
-        values, added = np.array(points).T
-        middle = float(np.interp((values[0] + values[-1]) / 2, values, added - added[0]))
-        worth = result.router.training["weights"][name].get("worth")
-        ends = _cell("weight", middle), _cell("weight", float(added[-1] - added[0]))
-        rows.append([name, str(len(values) - 2), *ends, _cell("worth", worth)])
-    heads = ["feature", "bends", "least to middle", "to greatest", "worth"]
+        least, most = (at(points, key=lambda point: point[1])[0] for at in (min, max))
+        told = f"{least:.4g}", f"{most:.4g}", f"{said[name]['swing']:.3f}", _cell("worth", said[name].get("worth"))
+        rows.append([name, str(len(points) - 2), *told])
+    heads = ["feature", "bends", "adds least at", "most at", "so much more", "worth"]
     return table(heads, rows, flexible=0, indent="")
 
 

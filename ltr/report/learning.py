@@ -1,12 +1,12 @@
 """How the weights came about, how sure they are, and what each feature is worth."""
 
-from ltr.report.blocks import Figure, Section, Table, Text
+from ltr.report.blocks import Block, Figure, Section, Table, Text
 from ltr.report.charts import Estimate, Words, bars, drawn_table, estimates
 from ltr.report.figures import NONE, count, percent, short
 from ltr.report.planes import curves, thinned
 from ltr.report.reading import RunFiles, Training, Weight
 
-MOST_EPOCHS = 60  # rows of the table; the drawing has more
+MOST_ROWS = 70  # of the table under a drawing, which has more
 MOST_CURVES = 12
 
 
@@ -37,10 +37,10 @@ def _watched(run: RunFiles, known: Training) -> Figure | None:
 
 
 def _epochs(run: RunFiles) -> Table:
-    """The numbers of both drawings, of MOST_EPOCHS epochs at most."""
+    """The numbers of both drawings, of MOST_ROWS epochs at most."""
     columns = 3 if any(each.valid is not None for each in run.history) else 2
     rows = [
-        (f"{each.epoch:,}", short(each.loss), short(each.valid))[:columns] for each in thinned(run.history, MOST_EPOCHS)
+        (f"{each.epoch:,}", short(each.loss), short(each.valid))[:columns] for each in thinned(run.history, MOST_ROWS)
     ]
     return Table("Loss by epoch", (_turn(run), "loss", "validation")[:columns], tuple(rows))
 
@@ -101,8 +101,7 @@ def weight_section(run: RunFiles) -> Section:
         return Section("Weights", ())
     known = run.model.training
     if known.curves:
-        drawn = [each for each in (_worths(known), *_curves(known)) if each]
-        return Section("Weights", (*drawn, *_errors(known)))
+        return Section("Weights", (*_curves(known), *_errors(known)))
     heads = ("feature", "weight", "at l2 0", "standard error", "95 %", "z", "worth")
     rows = tuple(_row(name, each) for name, each in known.weights.items())
     table = Table("Weights as they multiply the features", heads, rows)
@@ -110,16 +109,27 @@ def weight_section(run: RunFiles) -> Section:
     return Section("Weights", (*drawn, table, *_errors(known)))
 
 
-def _curves(known: Training) -> list[Figure | None]:
-    """What each feature adds to the score as its value grows, those that are worth most first."""
-    names = sorted(known.curves, key=lambda name: -(known.weights[name].worth or 0.0) if name in known.weights else 0.0)
-    return [_curve(name, known.curves[name]) for name in names[:MOST_CURVES]]
+def _curves(known: Training) -> list[Block]:
+    """What each feature adds to the score as its value grows: a table of all, and the strongest drawn."""
+    names = [name for name in known.weights if known.curves.get(name)]
+    names.sort(key=lambda name: (known.weights[name].worth or 0.0, known.weights[name].swing or 0.0), reverse=True)
+    heads = ("feature", "bends", "adds least at", "adds most at", "so much more", "worth")
+    table = Table("What each feature adds to the score", heads, tuple(_strength(name, known) for name in names))
+    drawn = [_worths(known), *(_curve(name, known.curves[name]) for name in names[:MOST_CURVES])]
+    of_all = f"The first {MOST_CURVES} of {len(names)} curves are drawn. " if len(names) > MOST_CURVES else ""
+    scales = Text(f"{of_all}Each curve has a scale of its own; its dots are its bends and its ends.")
+    return [*(each for each in drawn if each), table, scales]
+
+
+def _strength(name: str, known: Training) -> tuple[str, ...]:
+    points, said = known.curves[name], known.weights[name]
+    least, most = (at(points, key=lambda point: point[1])[0] for at in (min, max))
+    return name, str(len(points) - 2), *map(short, (least, most, said.swing, said.worth))
 
 
 def _curve(name: str, points: list[tuple[float, float]]) -> Figure | None:
     """The added part over the value, from what the least value adds."""
-    least = points[0][1] if points else 0.0
-    above = [(value, added - least) for value, added in points]
+    above = [(value, added - points[0][1]) for value, added in thinned(points, MOST_ROWS)]
     rows = tuple((short(value), short(added)) for value, added in above)
     heads = ("value", "adds")
     words = Words(

@@ -29,6 +29,7 @@ class Weight(msgspec.Struct):
     low: float | None = None
     high: float | None = None
     worth: float | None = None
+    swing: float | None = None
 
 
 class Best(msgspec.Struct):

@@ -34,6 +34,7 @@ class Diagnosis:
     scale_ratio: float  # the largest deviation of a column inside the groups over the smallest
     collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
     is_open: BoolArray  # (features,): the weight hangs on a direction that changes no probability
+    not_identified: FloatArray  # (directions, features): those directions of the lines, bends left out
     worth: FloatArray | None  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
     errors: Errors | None
     no_errors: str  # why there are none; empty where there are
@@ -45,7 +46,7 @@ class Diagnosis:
         yield from self._groups(model)
         for first, second, correlation in self.collinear:
             both = f"{names[first]} and {names[second]} say nearly the same"
-            yield f"{both} (correlation {correlation:+.3f}): read their weights together"
+            yield f"{both} (correlation {correlation:+.3f}): read them together"
         if self.condition_number > ILL_CONDITIONED:
             yield f"condition number {self.condition_number:.0f}: some weights hang on each other"
         yield from self._penalty(model, names)

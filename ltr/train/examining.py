@@ -62,6 +62,7 @@ def diagnose(
         scale_ratio=_scale_ratio(lines),
         collinear=tuple(_collinear(lines)),
         is_open=lines.is_open,
+        not_identified=lines.not_identified() if len(model.bends) else model.training.not_identified,
         worth=_worth(groups, config.penalty, optima, model.bends) if optima.is_found else None,
         errors=None if errors is None else errors.over(scale),
         no_errors=no_errors,
