@@ -111,7 +111,9 @@ def weight_section(run: RunFiles) -> Section:
 
 def _curves(known: Training) -> list[Block]:
     """What each feature adds to the score as its value grows: a table of all, and the strongest drawn."""
-    each = [(said.worth or 0.0, said.swing or 0.0, name) for name, said in known.weights.items() if known.curves.get(name)]
+    each = [
+        (said.worth or 0.0, said.swing or 0.0, name) for name, said in known.weights.items() if known.curves.get(name)
+    ]
     names = [name for *_, name in sorted(each, reverse=True)]
     heads = ("feature", "bends", "adds least at", "adds most at", "so much more", "worth")
     table = Table("What each feature adds to the score", heads, tuple(_strength(name, known) for name in names))
