@@ -272,9 +272,6 @@ def test_plug_ins_reach_the_processes(sweep):
         "    return np.array([float(len(name)) for name in candidates.name_texts])[candidates.names]\n"
     )
     arguments = ["-j", 2, "--code", "plug.py", "--set", "sweep.features=[[tool.length], [tool.rel, tool.length]]"]
-    arguments += [
-        "--set",
-        "evaluate.baselines=false",
-    ]  # of so few queries tool.rel alone is better, which would be told
+    arguments += ["--set", "evaluate.baselines=false"]  # tool.rel alone is better, which would be told
     done = process("run", "s.yaml", "-q", *arguments, cwd=sweep.parent)
     assert (done.returncode, done.stderr) == (0, b"")
