@@ -14,7 +14,8 @@ def choices(
 ) -> Iterator[str]:
     """What makes the choice mean less than it seems to."""
     yield from _idle(config)
-    yield from _outermost(penalties(config.train), settings.train.penalty)
+    if (path := settings.path()) and config.train.l2_rule == "best":
+        yield from _outermost(path, settings.train.penalty)
     if watched is not None:
         yield from _last_kept(config, watched)
     if folds is not None and watched is not None:
@@ -48,13 +49,16 @@ def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
         yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"
 
 
-def _outermost(l2s: tuple[float, ...], chosen: float) -> Iterator[str]:
-    """That of three l2 or more one at an end was chosen; 0 is no end.
+def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
+    """That of three l2 or more one at an end was chosen, and was better than the next; 0 is no end.
 
-    >>> list(_outermost((0.1, 1.0, 10.0), 0.1))
+    >>> list(_outermost({0.1: 0.9, 1.0: 0.8, 10.0: 0.7}, 0.1))
     ['the l2 that was chosen, 0.1, is the least of 3: a lesser one may do better']
+    >>> list(_outermost({0.1: 0.9, 1.0: 0.9, 10.0: 0.9}, 10.0))
+    []
     """
-    if len(l2s) > 2 and chosen == max(l2s):
+    l2s = sorted(path)
+    if len(l2s) > 2 and chosen == l2s[-1] and path[l2s[-2]] != path[chosen]:
         yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
-    if len(l2s) > 2 and chosen == min(l2s) > 0:
+    if len(l2s) > 2 and chosen == l2s[0] > 0 and path[l2s[1]] != path[chosen]:
         yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"

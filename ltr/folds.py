@@ -101,6 +101,11 @@ class Settled:
     train: TrainConfig
     told: dict[str, Any]
 
+    def path(self) -> dict[float, float]:
+        """What each l2 was worth on held-out data, where one was chosen by that."""
+        said = self.told.get("folds") or self.told.get("validated") or {"path": []}
+        return {each["l2"]: each["mean" if "mean" in each else "value"] for each in said["path"]}
+
 
 def settled(
     config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None

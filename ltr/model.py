@@ -88,18 +88,23 @@ class Model:
         return found
 
 
-def direction_text(direction: FloatArray, names: Sequence[str] | None = None) -> str:
+def direction_text(direction: FloatArray, names: Sequence[str] | None = None, units: FloatArray | None = None) -> str:
     """A direction in words, its largest part 1, of many parts the largest; columns are x1..xn unless named.
+
+    Units: what a step along each column moves, by which its parts are large or small.
 
     >>> direction_text(np.array([2.0, 0.0, -1.0]))
     'x1 - 0.5 x3'
+    >>> direction_text(np.array([1.0, -1e-8]), units=np.array([1.0, 1e8]))
+    'x1 - 1e-08 x2'
     >>> direction_text(np.array([1.0, 0.1, 4.0, 2.0, 2.0, 0.2, 2.0]))
     '0.25 x1 + x3 + 0.5 x4 + 0.5 x5 + 0.5 x7 and 2 more'
     """
     parts = direction / np.abs(direction).max()
-    counted = np.abs(parts) > 1e-6
+    sizes = np.abs(parts if units is None else parts * units)
+    counted = sizes > 1e-6 * sizes.max()
     text, more = "", int(counted.sum()) - MOST_PARTS
-    for column in np.flatnonzero(_largest(np.abs(parts) * counted)):
+    for column in np.flatnonzero(_largest(sizes * counted)):
         size = abs(parts[column])
         factor = "" if round(size, 3) == 1 else f"{size:.3g} "
         sign = "-" if parts[column] < 0 else "+"

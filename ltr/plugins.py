@@ -122,8 +122,13 @@ def blamed(what: str, function: object, source: Source) -> Iterator[None]:
 
 def unfit(function: object, problem: str) -> RunError:
     """The error for what a function gave; it names the file, or the module, of a stranger's."""
+    return RunError(f"{told_of(function)}{problem}")
+
+
+def told_of(function: object) -> str:
+    """Where an error about a stranger's function begins: its file, or its module; nothing of ltr's own."""
     source = source_of(function)
-    return RunError(problem if source == OURS else f"{_file(function) or source}: {problem}")
+    return "" if source == OURS else f"{_file(function) or source}: "
 
 
 def _file(plugin: object) -> str:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
 from ltr.artifacts import load_router, training_document
-from ltr.bends import COST, STRAIGHT, Bends
+from ltr.bends import STRAIGHT, Bends
 from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
@@ -94,7 +94,7 @@ def test_the_optimum_is_that_of_the_wide_columns_with_dearer_bends(hills, l2, st
     model = fit(phi, labels, offsets, config)
     wide = np.array([hinged(row, model.bends) for row in phi.tolist()])
     unit = phi.std(axis=0) if standardize else np.ones(phi.shape[1])
-    units = np.array([*unit, *(unit[column] * np.sqrt(COST) for column in model.bends.columns)])
+    units = np.array([*unit, *(unit[column] * np.sqrt(10) for column in model.bends.columns)])
     best = minimize(lambda v: naive_objective(v, wide / units, labels, offsets, l2), np.zeros(len(units)), tol=1e-12)
     assert model.training.optimum == "found"
     assert model.training.objective <= best.fun + 1e-9

@@ -605,7 +605,7 @@ def test_the_environment_is_what_a_bug_report_needs(cli):
 def test_shared_data_of_training_and_test_are_warned_about(cli):
     written("train.jsonl", tool_rows(range(25)))
     cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a")
-    assert cli.err == "warning: overlap-file: 1 file stands in both training and test data, such as 'train.jsonl'\n"
+    assert cli.err == "warning: overlap-file: 1 file stands in the training data, too, such as 'train.jsonl'\n"
     written("test.jsonl", tool_rows(range(20, 30)))
     cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b")
     told = [line.split(" stand")[0] for line in cli.err.splitlines()]
@@ -673,9 +673,12 @@ def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, c
         running.stdin.write(b"\n" * (1 << 20) + Path("train.jsonl").read_bytes())  # more than a pipe holds: it reads
         running.stdin.close()
         running.stdin = None
-        time.sleep(0.2)
-        running.send_signal(number)
-        out, err = running.communicate(timeout=20)
+        try:
+            time.sleep(0.2)
+            running.send_signal(number)
+            out, err = running.communicate(timeout=20)
+        finally:
+            running.kill()  # where the signal was not heard
     assert (running.returncode, out, err) == (code, b"", b"")
     assert not Path("long").exists()
 

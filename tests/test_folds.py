@@ -1,6 +1,7 @@
 """Cross-validation and splits: what is left out teaches nothing, and every group is left out once."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ltr.config import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.features import SPECIFICATION, FeatureConfig, fit_features
+from ltr.folds import path_weights
 from ltr.groups import key_order, read_groups, select
 from ltr.metrics import evaluate
 from ltr.pipeline import run
@@ -16,6 +18,7 @@ from ltr.records import metrics
 from ltr.splits import dealt, taken_out
 from ltr.train import TrainConfig, fit
 from tests.builders import tool_lines, write_lines
+from tests.oracles import random_groups
 
 L2S = (0.0001, 0.01, 1.0)
 
@@ -282,3 +285,15 @@ def test_the_command_line_takes_folds_and_validation(cli, samples):
     said = cli.good("train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human")
     assert "3 folds by trace: top-1" in said
     assert "the best on validation data: loss" in said
+
+
+def test_queries_weigh_in_the_fits_of_several_penalties_whatever_the_trainer():
+    rng = np.random.default_rng(4)
+    phi, labels, offsets = random_groups(rng, 60, sizes=(2, 5))
+    weights = rng.uniform(0.1, 10, 60)
+    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=weights)
+    for trainer in ("newton", "descent"):
+        config = TrainConfig(trainer=trainer, l2=(0.1, 0.01), epochs=3)
+        for l2, w in zip(config.l2, path_weights(config, phi, groups), strict=True):
+            alone = fit(phi, labels, offsets, replace(config, l2=l2), weights=weights)
+            np.testing.assert_allclose(w, alone.w, rtol=1e-6, atol=1e-9)

@@ -92,9 +92,17 @@ def own(cli):
     [
         ({"value": "1 / 0"}, 1, "own.py:8: the feature tool.own failed: ZeroDivisionError: division by zero"),
         ({"state": "groups.nothing"}, 1, "own.py:5: the feature tool.own failed: AttributeError: "),
-        ({"value": "[1.0]"}, 3, "the feature tool.own did not give one finite number for each of "),
-        ({"value": "np.array(['a'] * len(candidates.names))"}, 3, "the feature tool.own did not give one finite "),
-        ({"value": "np.zeros(len(candidates.names), dtype=complex)"}, 3, "the feature tool.own did not give one "),
+        ({"value": "[1.0]"}, 3, "own.py: the feature tool.own did not give one finite number for each of "),
+        (
+            {"value": "np.array(['a'] * len(candidates.names))"},
+            3,
+            "own.py: the feature tool.own did not give one finite ",
+        ),
+        (
+            {"value": "np.zeros(len(candidates.names), dtype=complex)"},
+            3,
+            "own.py: the feature tool.own did not give one ",
+        ),
         ({"state": "{'a': {'b': object()}}"}, 3, "the feature tool.own: its fit gave object at state.a.b; a dict of"),
         ({"state": "{'a': (1, 2)}"}, 3, "the feature tool.own: its fit gave tuple at state.a; "),
         ({"state": "{'a': float('nan')}"}, 3, "the feature tool.own: its fit gave float at state.a; "),

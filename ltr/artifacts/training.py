@@ -33,7 +33,7 @@ def training_document(
         "gradient_norm": known.gradient_norm,
         "optimum": known.optimum.value,
         "deviations": None if known.deviations is None else known.deviations.tolist(),
-        "escape": None if known.escape is None else direction_text(known.escape, columns),
+        "escape": None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
         "not_identified": not_identified(diagnosis, names),
         "condition_number": diagnosis.condition_number,
         "scale_ratio": diagnosis.scale_ratio,
@@ -49,7 +49,8 @@ def training_document(
 
 def not_identified(diagnosis: Diagnosis, names: Sequence[str]) -> list[str]:
     """The directions that change no probability, in words, without the columns that only rounding puts there."""
-    return [direction_text(row, names) for row in np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)]
+    rows = np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)
+    return [direction_text(row * np.sign(row[np.argmax(row != 0)]), names, diagnosis.deviation) for row in rows]
 
 
 def watched_document(model: Model) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from ltr.pipeline import RunResult
     from ltr.runs import Finished
 
-ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
 
@@ -60,7 +59,10 @@ def curve_lines(result: "RunResult") -> list[str]:
         told = f"{least:.4g}", f"{most:.4g}", f"{said[name]['swing']:.3f}", _cell("worth", said[name].get("worth"))
         rows.append([name, str(len(points) - 2), *told])
     heads = ["feature", "bends", "adds least at", "most at", "so much more", "worth"]
-    return table(heads, rows, flexible=0, indent="")
+    is_worth_known = all("worth" in each for each in said.values())
+    return table(
+        *((heads, rows) if is_worth_known else (heads[:-1], [row[:-1] for row in rows])), flexible=0, indent=""
+    )
 
 
 def _cell(key: str, value: float | None) -> str:
@@ -102,6 +104,8 @@ def objective_text(value: float) -> str:
 
 def basis_text(known: dict[str, Any]) -> str:
     """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
+    from ltr.train.errors import effective_text
+
     errors = known["errors"]
     told = [
         f"gradient norm {known['gradient_norm']:.1e}",
@@ -109,8 +113,8 @@ def basis_text(known: dict[str, Any]) -> str:
         f"condition number {known['condition_number']:.3g}",
     ]
     if errors["form"]:
-        clusters, counted = errors["clusters"], errors["effective_clusters"]
-        many = f" ({clusters:,})" if counted > ALIKE * clusters else f" ({clusters:,} that count as {counted:,.0f})"
+        counted = effective_text(errors["clusters"], errors["effective_clusters"])
+        many = f" ({errors['clusters']:,}{f' that count as {counted}' if counted else ''})"
         told.append(f"standard errors {FORMS[errors['form']]}{many if errors['form'] == 'by_trace' else ''}")
     return ", ".join(told)
 

@@ -109,7 +109,8 @@ def plainly(error: Any) -> str:
     if not problems or problems[0]["type"] not in NUMBERS:
         return told
     ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
-    return told.replace(error.message, ours)
+    several = "; several go into --set, such as --set 'train.l2=[0.1, 0.01]'" if "," in problems[0]["input"] else ""
+    return told.replace(error.message, ours + several)
 
 
 def listen(ctx: typer.Context, *, on: bool) -> bool:

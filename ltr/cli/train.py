@@ -34,6 +34,7 @@ from ltr.cli.options import (
 )
 from ltr.cli.progress import planned_epochs, watched
 from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
+from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.config import RunConfig
@@ -87,12 +88,15 @@ def train(
         **under("evaluate", metrics=metric_names(metrics), ties=ties),
         **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
     )
-    is_complete = resume and not overwrite and was_finished(wanted, out)
+    if resume and overwrite:
+        raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
+    is_complete = resume and was_finished(wanted, out)
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite or resume, is_complete=is_complete)
         return
     if is_complete:
-        note(f"{visible(out.as_posix())}/ was complete")
+        if not quiet:
+            note(f"{visible(out.as_posix())}/ was complete")
         show_kept(out, chosen_format(shown))
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)

@@ -15,7 +15,7 @@ from ltr.features.lending import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.groups import Candidates, Groups
-from ltr.plugins import OURS, blamed
+from ltr.plugins import OURS, blamed, told_of
 from ltr.registry import Registry
 from ltr.schema import Kind
 
@@ -163,7 +163,10 @@ def column(config: FeatureConfig, candidates: Candidates, state: State, context:
     rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
-        raise DataError(f"the feature {config.name} did not give one finite number for each of {rows} candidates")
+        where = told_of(function)
+        raise DataError(
+            f"{where}the feature {config.name} did not give one finite number for each of {rows} candidates"
+        )
     return values.astype(np.float64, copy=False)
 
 

@@ -5,6 +5,7 @@ from ltr.report.charts import Estimate, Words, bars, drawn_table, estimates
 from ltr.report.figures import NONE, count, percent, short
 from ltr.report.planes import curves, thinned
 from ltr.report.reading import RunFiles, Training, Weight
+from ltr.train.errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
 MOST_CURVES = 12
@@ -91,7 +92,8 @@ def _form(known: Training) -> str:
     clusters, counted = known.errors.get("clusters"), known.errors.get("effective_clusters")
     if form != "by_trace":
         return {"hessian": "plain", "by_group": "by query"}.get(str(form), NONE)
-    as_many = f", that count as {counted:,.0f}" if isinstance(counted, float) and round(counted) != clusters else ""
+    as_many = effective_text(clusters, counted) if isinstance(clusters, int) and isinstance(counted, float) else ""
+    as_many = f", that count as {as_many}" if as_many else ""
     return f"by trace, {clusters} clusters{as_many}"
 
 

@@ -14,7 +14,7 @@ from ltr.model import Fitted
 from ltr.targets import TARGETS
 
 MOST_EPOCHS = 10**9
-LOSS = "loss"  # the mean cross-entropy, as a metric: the only one of which less is better
+LOSS = "loss"  # the mean cross-entropy, as a metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

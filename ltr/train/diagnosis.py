@@ -8,11 +8,10 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray
 from ltr.model import Model, Optimum
-from ltr.train.errors import NORMAL_95, Errors
+from ltr.train.errors import NORMAL_95, Errors, effective_text
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
 FEW_CLUSTERS = 40  # sandwich errors of fewer are too small
-ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
 GROUPS_PER_FEATURE = 10
 SHORT_OF = 0.01  # of what w = 0 leaves to gain: a trainer that leaves more says so
 KEPT_AWAY = 0.05  # of what there is to learn: a penalty that takes more is named
@@ -34,6 +33,8 @@ class Diagnosis:
     scale_ratio: float  # the largest deviation of a column inside the groups over the smallest
     collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
     is_open: BoolArray  # (features,): the weight hangs on a direction that changes no probability
+    deviation: FloatArray  # (features,): of the columns inside the groups; 1 where there is none
+    escape: FloatArray | None  # the direction along which the objective falls for ever, bends included; raw scale
     not_identified: FloatArray  # (directions, features): those directions of the lines, bends left out
     worth: FloatArray | None  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
     errors: Errors | None
@@ -47,7 +48,7 @@ class Diagnosis:
         for first, second, correlation in self.collinear:
             both = f"{names[first]} and {names[second]} say nearly the same"
             yield f"{both} (correlation {correlation:+.3f}): read them together"
-        if self.condition_number > ILL_CONDITIONED:
+        if self.condition_number > ILL_CONDITIONED and not self.collinear:
             yield f"condition number {self.condition_number:.0f}: some weights hang on each other"
         yield from self._penalty(model, names)
         if self.errors is not None:
@@ -56,16 +57,21 @@ class Diagnosis:
     def _distance(self, model: Model) -> Iterator[str]:
         """How much the trainer left, or that nobody knows."""
         known = model.training
-        if self.gap is None and known.escape is None:
-            yield f"where the optimum lies could not be proved{self._far_apart(model)}"
-        if self.gap is None:
+        if self.gap is None and self.escape is None:
+            advice = ": set an l2 above 0" if known.gap_bound is None else ""
+            yield f"where the optimum lies could not be proved{self._far_apart(model) or advice}"
+        if self.gap is None or self._is_near(known.objective):
             return
         possible = self.at_zero - known.objective + self.gap
-        if not self.gap > SHORT_OF * possible > 0:
+        if possible <= 0:
             return
         share = self.gap / possible
         place = "worse than w = 0" if share >= 1 else f"{share:.0%} of all there is to gain over w = 0"
         yield f"{known.trainer} ended {self.gap:.3g} above the optimum, {place}: {_way_on(model)}"
+
+    def _is_near(self, objective: float) -> bool:
+        """Whether the trainer left next to nothing of what there is to gain."""
+        return self.gap is not None and self.gap <= SHORT_OF * max(self.at_zero - objective + self.gap, 0.0)
 
     def _far_apart(self, model: Model) -> str:
         if self.scale_ratio < FAR_APART:
@@ -118,7 +124,7 @@ class Diagnosis:
 
     def _cause(self, model: Model) -> str:
         """Why a weight is not the one that the data ask for."""
-        if model.training.optimum is Optimum.FOUND:
+        if model.training.optimum is Optimum.FOUND or self._is_near(model.training.objective):
             return "the penalty"
         return "stopping short" if self.kept_away == 0 else "stopping short, or the penalty,"
 
@@ -137,9 +143,9 @@ def _way_on(model: Model) -> str:
 
 
 def _clusters(errors: Errors) -> str:
-    count = errors.effective_clusters
+    count = effective_text(errors.clusters, errors.effective_clusters)
     what = "trace" if errors.form == "by_trace" else "group"
-    return _count(errors.clusters, what) + (f" count as {count:.0f}" if count < ALIKE * errors.clusters else "")
+    return _count(errors.clusters, what) + (f" count as {count}" if count else "")
 
 
 def _count(number: int, noun: str) -> str:

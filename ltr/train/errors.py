@@ -13,6 +13,7 @@ from ltr.model import Fitted, Optimum, direction_text
 from ltr.train.geometry import Geometry
 
 NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
+ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
 ROUNDING = 1e-9  # of a candidate's probability: a fit this near leaves nothing that errors could be told by
 
 
@@ -41,6 +42,15 @@ class Errors:
         return replace(self, w=self.w / units, standard=self.standard / units)
 
 
+def effective_text(clusters: int, effective: float) -> str:
+    """As how many the clusters count, where their sizes differ so much that it needs a word.
+
+    >>> effective_text(101, 2.24), effective_text(229, 210.0)
+    ('2', '')
+    """
+    return f"{effective:,.0f}" if effective < ALIKE * clusters else ""
+
+
 def standard_errors(
     groups: Trainable, geometry: Geometry, best: FloatArray, clusters: npt.ArrayLike | None
 ) -> tuple[Errors | None, str]:
@@ -50,6 +60,8 @@ def standard_errors(
     H^-1 / groups, or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other, differ in weight, or
     share their target among several positives, which is no draw of one from the softmax.
     """
+    if not geometry.spectrum.identified.shape[1]:
+        return None, "no feature differs between the candidates of a query"
     inverse, form, codes = _inverse(groups, geometry, best), *_form(groups, clusters)
     covariance, count = inverse / groups.groups, groups.groups
     if form != "hessian":

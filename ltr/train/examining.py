@@ -18,7 +18,7 @@ from ltr.train.geometry import Geometry, in_units
 from ltr.train.newton import solve
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
-NARROW = 64  # columns up to which each is left out in turn
+NARROW = 64  # features without a bend up to which each is left out in turn; fewer with bends, for the same work
 NOTHING = 1e-12  # to be learned: what is left of it is rounding
 
 
@@ -62,6 +62,8 @@ def diagnose(
         scale_ratio=_scale_ratio(lines),
         collinear=tuple(_collinear(lines)),
         is_open=lines.is_open,
+        deviation=lines.scale,
+        escape=model.training.escape if optima.escape is None else optima.escape / scale,
         not_identified=lines.not_identified() if len(model.bends) else model.training.not_identified,
         worth=_worth(groups, config.penalty, optima, model.bends) if optima.is_found else None,
         errors=None if errors is None else errors.over(scale),
@@ -77,17 +79,18 @@ class _Optima:
     w: FloatArray
     lowest: float
     is_found: bool
+    escape: FloatArray | None  # the direction along which the objective falls for ever, where the model knows of none
     free: Fitted | None  # None of curves: their weights have no meaning one by one
 
 
 def _optima(groups: Trainable, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray) -> _Optima:
     """Each starts from what is known: the model's w, and then the optimum with the penalty."""
-    lowest, is_found = model.training.objective, True
+    lowest, is_found, away = model.training.objective, True, None
     if model.training.optimum is not Optimum.FOUND or config.trainer != "newton":
         best = solve(groups, geometry, config.penalty, start=w if config.penalty else None)
-        w, lowest, is_found = best.w, float(best.history[-1]), best.optimum is Optimum.FOUND
+        w, lowest, is_found, away = best.w, float(best.history[-1]), best.optimum is Optimum.FOUND, best.escape
     free = None if len(model.bends) else solve(groups, geometry, 0.0, start=w if config.penalty else None)
-    return _Optima(w, lowest, is_found, free)
+    return _Optima(w, lowest, is_found, away, free)
 
 
 def _learnable(geometry: Geometry, free: Fitted | None) -> float | None:
@@ -141,7 +144,7 @@ def _worth(groups: Trainable, l2: float, optima: _Optima, bends: Bends) -> Float
     """How far the optimum rises when a feature is left out, with its bends, each refitted exactly."""
     columns = groups.phi.shape[1]
     features = columns - len(bends)
-    if columns > NARROW:
+    if features * columns**2 > NARROW**3:
         return None
     if features == 1:
         return np.array([_loss_of_nothing(groups) - optima.lowest])

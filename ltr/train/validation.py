@@ -83,7 +83,10 @@ def watchable(metric: str) -> Measure:
     >>> watchable("logloss").less_is_better
     True
     """
-    found = named(metric)
+    try:
+        found = named(metric)
+    except UsageError as error:
+        raise UsageError(f"{error}; or {LOSS}") from error
     if not found.is_number:
         raise UsageError(f"{metric} is not one number; name a metric that is, such as mrr")
     return found

@@ -47,7 +47,7 @@ def _shared(code: str, noun: str, names: list[str], count: int, where: tuple[str
     plural = "queries" if noun == "query" else f"{noun}s"
     stand = f"1 {noun} stands" if count == 1 else f"{count:,} {plural} stand"
     such = f", such as {names[0][:60]!r}" if names else ""
-    message = f"{stand} in both training and test data{such}"
+    message = f"{stand} in the training data, too{such}"
     return Finding(severity="warning", code=code, message=message, where=where, count=count)
 
 
