@@ -376,7 +376,7 @@ def test_a_descent_that_came_near_blames_the_penalty_not_itself(choices):
     copied = phi[:, 0] + np.random.default_rng(1).normal(size=len(phi)) * 0.2
     utility = phi @ [3.0, -0.5, 0.1] - copied + np.random.default_rng(2).gumbel(size=len(phi))
     best = np.repeat(np.maximum.reduceat(utility, offsets[:-1]), np.diff(offsets))
-    config = TrainConfig(epochs=1000, learning_rate=0.001, l2=0.01)
+    config = TrainConfig(epochs=250, learning_rate=0.004, l2=0.01)
     model, diagnosis = known((np.column_stack((phi, copied)), (utility == best).astype(float), offsets), config)
     said = list(diagnosis.warnings(model, "abcd"))
     assert "the penalty turns the sign of d: do not read it" in said

@@ -44,4 +44,5 @@ class Dice:
 
     def shuffled(self, values: Sequence[Value]) -> list[Value]:
         """The values in random order."""
-        return [value for _, _, value in sorted((self.share(), place, value) for place, value in enumerate(values))]
+        drawn = [self._random.random() for _ in values]
+        return [values[place] for place in sorted(range(len(values)), key=drawn.__getitem__)]

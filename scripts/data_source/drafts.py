@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import combinations
 
 
 def place(values: Sequence[float]) -> float:
@@ -18,6 +19,14 @@ def place(values: Sequence[float]) -> float:
 def likeness(parts: frozenset[object], others: frozenset[object]) -> float:
     """Share of the parts of either that both have."""
     return len(parts & others) / len(parts | others)
+
+
+def each_to_others(parts: Sequence[frozenset[object]]) -> list[list[float]]:
+    """Of each its likeness to all, to itself 0."""
+    found = [[0.0] * len(parts) for _ in parts]
+    for one, other in combinations(range(len(parts)), 2):
+        found[one][other] = found[other][one] = likeness(parts[one], parts[other])
+    return found
 
 
 def distance(found: Sequence[float], wanted: Sequence[float], urgency: Sequence[float]) -> float:

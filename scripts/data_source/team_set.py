@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_source.dice import Dice
-from data_source.drafts import distance, likeness, place
+from data_source.drafts import distance, each_to_others, place
 from data_source.teams import LARGEST, Team, joined, parsed, shape, tree, wandered
 from data_source.wording import REGISTERS, Manner, Speaker, lines, manner, of_side, source, unspoken
 
@@ -178,7 +178,7 @@ def places(teams: Sequence[Team]) -> list[float]:
     """Where the first team stands: by size, hand-overs, these an agent, likeness to all and to one; odd shapes."""
     sizes, handovers = [len(team.agents) for team in teams], [len(team.handovers) for team in teams]
     density = [edges / nodes for edges, nodes in zip(handovers, sizes, strict=True)]
-    alike = [[likeness(team.parts, other.parts) for other in teams if other is not team] for team in teams]
+    alike = each_to_others([team.parts for team in teams])
     columns = sizes, handovers, density, list(map(sum, alike)), list(map(max, alike))
     return [*map(place, columns), odd_shapes(teams[1:])]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_source.dice import Dice
-from data_source.drafts import distance, likeness, place
+from data_source.drafts import distance, each_to_others, place
 from data_source.wording import REGISTERS, Speaker, lines, manner, of_side, source, unspoken
 
 SHORTLISTS = ((4, 4), (3, 3, 3), (4, 3, 3), (6, 2), (4, 4, 2), (6, 3, 2), (2, 3, 3), (5, 3, 2))  # of each domain
@@ -124,7 +124,7 @@ def offered(dice: Dice, intent: Intent, answer: str) -> list[str]:
 def places(world: World, right: str, tools: list[str]) -> list[float]:
     """Where the right tool stands, from 0 to 1: by likeness to all others and to one, by both lengths, by name."""
     listed = [right, *(tool for tool in tools if tool != right)]
-    alike = [[likeness(world.words[tool], world.words[other]) for other in listed if other != tool] for tool in listed]
+    alike = each_to_others([world.words[tool] for tool in listed])
     lengths, names = [world.lengths[tool] for tool in listed], [sorted(listed).index(tool) for tool in listed]
     columns = [list(map(sum, alike)), list(map(max, alike)), *zip(*lengths, strict=True), names]
     return [place(column) for column in columns]
