@@ -1,6 +1,7 @@
 """Where a feature's weight may change along the way: a score is a sum of curves, one a feature, still linear in w."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -71,10 +72,10 @@ class Bends:
         >>> bends.scores(np.array([[1.0], [4.0], [9.0]]), np.array([1.0, -0.5]))
         array([1., 3., 3.])
         """
-        phi, features = self._held(phi), phi.shape[1]
-        found = scores(phi, w[:features])
-        for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
-            found += turn * np.maximum(phi[:, column] - start, 0.0)
+        phi = self._held(phi)
+        found = scores(phi, w[: phi.shape[1]])
+        for _, turned in self._turned(phi, w):
+            found += turned
         return found
 
     def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
@@ -84,10 +85,10 @@ class Bends:
         >>> bends.parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
         array([[1., 2.]])
         """
-        phi, features = self._held(phi), phi.shape[1]
-        found: FloatArray = w[:features] * phi
-        for (column, start), turn in zip(self._each(), w[features:].tolist(), strict=True):
-            found[:, column] += turn * np.maximum(phi[:, column] - start, 0.0)
+        phi = self._held(phi)
+        found: FloatArray = w[: phi.shape[1]] * phi
+        for column, turned in self._turned(phi, w):
+            found[:, column] += turned
         return found
 
     def units(self, units: FloatArray) -> FloatArray:
@@ -106,14 +107,14 @@ class Bends:
         """Where a descent begins: every weight at `init`, and no line bent."""
         return np.concatenate([np.full(len(self.ends), float(init)), np.zeros(len(self))])
 
-    def of_feature(self, feature: int, features: int) -> IntArray:
+    def of_feature(self, feature: int) -> IntArray:
         """The places of a feature's columns: its own, and its bends."""
-        return np.concatenate([[feature], features + np.flatnonzero(self.columns == feature)]).astype(np.int64)
+        return np.concatenate([[feature], len(self.ends) + np.flatnonzero(self.columns == feature)]).astype(np.int64)
 
-    def curve(self, feature: int, features: int, ends: tuple[float, float], w: FloatArray) -> FloatArray:
+    def curve(self, feature: int, ends: tuple[float, float], w: FloatArray) -> FloatArray:
         """The feature's values at its ends and bends, and what each adds to the score, (points, 2).
 
-        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).curve(0, 1, (0.0, 5.0), np.array([1.0, -1.0]))
+        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).curve(0, (0.0, 5.0), np.array([1.0, -1.0]))
         array([[0., 0.],
                [2., 2.],
                [5., 2.]])
@@ -121,11 +122,16 @@ class Bends:
         mine = self.columns == feature
         alone = Bends(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine], self.ends[[feature]])
         values = np.concatenate([ends[:1], alone.places, ends[1:]])[:, np.newaxis]
-        return np.hstack([values, alone.parts(values, w[self.of_feature(feature, features)])])
+        return np.hstack([values, alone.parts(values, w[self.of_feature(feature)])])
 
     def _held(self, phi: FloatArray) -> FloatArray:
         """Phi without what lies beyond the ends."""
         return np.clip(phi, self.ends[:, 0], self.ends[:, 1]) if len(self) else phi
+
+    def _turned(self, phi: FloatArray, w: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """Of each bend its column, and what it adds to each row."""
+        for (column, start), turn in zip(self._each(), w[phi.shape[1] :].tolist(), strict=True):
+            yield column, turn * np.maximum(phi[:, column] - start, 0.0)
 
     def _each(self) -> list[tuple[int, float]]:
         return list(zip(self.columns.tolist(), self.places.tolist(), strict=True))

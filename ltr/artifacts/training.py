@@ -16,7 +16,26 @@ def training_document(
     model: Model, diagnosis: Diagnosis, names: Sequence[str], best_feature: dict[str, Any]
 ) -> dict[str, Any]:
     """The training in plain JSON, columns by name."""
-    known, columns = model.training, model.bends.names(tuple(names))
+    columns = model.bends.names(tuple(names))
+    return {
+        **standing(model, diagnosis),
+        "escape": None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
+        "not_identified": not_identified(diagnosis, names),
+        "condition_number": diagnosis.condition_number,
+        "scale_ratio": diagnosis.scale_ratio,
+        "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
+        "weights": weights_document(model, diagnosis, names),
+        "curves": {name: curve.tolist() for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))},
+        "errors": errors_document(diagnosis),
+        "watched": watched_document(model),
+        "warnings": list(diagnosis.warnings(model, names)),
+        "best_feature": best_feature,
+    }
+
+
+def standing(model: Model, diagnosis: Diagnosis) -> dict[str, Any]:
+    """What w was learned from, and how far it is from the best there is."""
+    known = model.training
     return {
         "groups": known.groups,
         "groups_one_candidate": known.skipped.one_candidate,
@@ -33,17 +52,6 @@ def training_document(
         "gradient_norm": known.gradient_norm,
         "optimum": known.optimum.value,
         "deviations": None if known.deviations is None else known.deviations.tolist(),
-        "escape": None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
-        "not_identified": not_identified(diagnosis, names),
-        "condition_number": diagnosis.condition_number,
-        "scale_ratio": diagnosis.scale_ratio,
-        "collinear": [[names[first], names[second], found] for first, second, found in diagnosis.collinear],
-        "weights": weights_document(model, diagnosis, names),
-        "curves": {name: curve.tolist() for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))},
-        "errors": errors_document(diagnosis),
-        "watched": watched_document(model),
-        "warnings": list(diagnosis.warnings(model, names)),
-        "best_feature": best_feature,
     }
 
 
@@ -74,7 +82,7 @@ def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:
 def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, dict[str, float | None]]:
     """Of each feature its weight, the unpenalised one with its standard error, and what the feature is worth.
 
-    Swing: how much more a curve adds at its highest than at its lowest.
+    Of a curve the values at which it adds least and most, and its swing: how much more that is.
     Shrinkage: the share of the unpenalised weight that the penalty, or stopping early, took away.
     """
     columns: dict[str, Any] = {"weight": model.w[: len(names)]}
@@ -87,6 +95,8 @@ def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -
     if diagnosis.worth is not None:
         columns["worth"] = diagnosis.worth
     if diagnosis.curves:
+        columns["least_at"] = [curve[curve[:, 1].argmin(), 0] for curve in diagnosis.curves]
+        columns["most_at"] = [curve[curve[:, 1].argmax(), 0] for curve in diagnosis.curves]
         columns["swing"] = [np.ptp(curve[:, 1]) for curve in diagnosis.curves]
     return {
         name: {key: finite(float(column[place])) for key, column in columns.items()} for place, name in enumerate(names)

@@ -53,23 +53,21 @@ def weight_lines(result: "RunResult") -> list[str]:
 
 def curve_lines(result: "RunResult") -> list[str]:
     """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
-    said, rows = result.router.training["weights"], []
-    for name, points in result.router.training["curves"].items():
-        least, most = (at(points, key=lambda point: point[1])[0] for at in (min, max))
-        told = f"{least:.4g}", f"{most:.4g}", f"{said[name]['swing']:.3f}", _cell("worth", said[name].get("worth"))
-        rows.append([name, str(len(points) - 2), *told])
-    heads = ["feature", "bends", "adds least at", "most at", "so much more", "worth"]
-    is_worth_known = all("worth" in each for each in said.values())
-    return table(
-        *((heads, rows) if is_worth_known else (heads[:-1], [row[:-1] for row in rows])), flexible=0, indent=""
-    )
+    said, curves = result.router.training["weights"], result.router.training["curves"]
+    heads = {"least_at": "adds least at", "most_at": "most at", "swing": "so much more"}
+    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    rows = [
+        [name, str(len(curves[name]) - 2), *(_cell(key, each[key]) for key in heads)] for name, each in said.items()
+    ]
+    return table(["feature", "bends", *heads.values()], rows, flexible=0, indent="")
 
 
 def _cell(key: str, value: float | None) -> str:
     if value is None:
         return "-"
     weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
-    return {"z": f"{value:.1f}", "worth": f"{value:.4f}"}.get(key, weight)
+    told = {"z": ".1f", "worth": ".4f", "least_at": ".4g", "most_at": ".4g", "swing": ".3f"}
+    return f"{value:{told[key]}}" if key in told else weight
 
 
 def trust_lines(result: "RunResult") -> list[str]:

@@ -126,9 +126,9 @@ def _curves(known: Training) -> list[Block]:
 
 
 def _strength(name: str, known: Training) -> tuple[str, ...]:
-    points, said = known.curves[name], known.weights[name]
-    least, most = (at(points, key=lambda point: point[1])[0] for at in (min, max))
-    return name, str(len(points) - 2), *map(short, (least, most, said.swing, said.worth))
+    said = known.weights[name]
+    bends = str(len(known.curves[name]) - 2)
+    return name, bends, *map(short, (said.least_at, said.most_at, said.swing, said.worth))
 
 
 def _curve(name: str, points: list[tuple[float, float]]) -> Figure | None:

@@ -29,6 +29,8 @@ class Weight(msgspec.Struct):
     low: float | None = None
     high: float | None = None
     worth: float | None = None
+    least_at: float | None = None
+    most_at: float | None = None
     swing: float | None = None
 
 

@@ -128,7 +128,7 @@ def _curves(phi: FloatArray, model: Model) -> Iterator[FloatArray]:
     features = phi.shape[1] if len(model.bends) else 0
     for place in range(features):
         ends = float(phi[:, place].min()), float(phi[:, place].max())
-        yield model.bends.curve(place, features, ends, model.w)
+        yield model.bends.curve(place, ends, model.w)
 
 
 def _collinear(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
@@ -150,7 +150,7 @@ def _worth(groups: Trainable, l2: float, optima: _Optima, bends: Bends) -> Float
         return np.array([_loss_of_nothing(groups) - optima.lowest])
     rises = np.empty(features)
     for place in range(features):
-        left_out = bends.of_feature(place, features)
+        left_out = bends.of_feature(place)
         others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, left_out, axis=1)))
         refit = solve(others, Geometry.of(others), l2, start=np.delete(optima.w, left_out) if l2 else None)
         rises[place] = max(float(refit.history[-1]) - optima.lowest, 0.0)
