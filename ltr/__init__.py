@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.artifacts import Router, load_router
-    from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
-    from ltr.bench import load_bench, run_bench
-    from ltr.catalogues import read_graphs, read_tools
-    from ltr.compare import Comparison, compare_runs
-    from ltr.config import EvaluateConfig, RunConfig, load_config
+    from ltr.audit import Finding, Report, validate_run, validate_samples
+    from ltr.benchmark import load_bench, run_bench
+    from ltr.config.run import EvaluateConfig, RunConfig, load_config
+    from ltr.config.sweeps import Point, load_sweep
+    from ltr.data.catalogues import read_graphs, read_tools
+    from ltr.data.groups import Candidates, Groups, read_groups
+    from ltr.data.importers import import_samples
+    from ltr.data.sources import DataConfig
     from ltr.errors import (
         ArrayError,
         ConfigError,
@@ -25,58 +27,56 @@ if TYPE_CHECKING:
         UnknownNameError,
         UsageError,
     )
-    from ltr.estimator import ListwiseRanker
-    from ltr.exchange import export
+    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.evaluation.intervals import intervals
+    from ltr.evaluation.lists import rank_lists
+    from ltr.evaluation.metrics import Evaluation, evaluate, measure, stop_probabilities
+    from ltr.evaluation.ranking import Ranking, Ties, order, rank
+    from ltr.evaluation.significance import holm, paired_t_p, permutation_p
+    from ltr.experiments.batch import BatchOptions, Ended, Planned, planned, run_batch
+    from ltr.experiments.exchange import export
+    from ltr.experiments.featurize import Featurized, featurize_and_save
+    from ltr.experiments.pipeline import RunResult, evaluate_router, run
+    from ltr.experiments.runs import Finished, run_and_save
+    from ltr.experiments.starter import write_starter
     from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.featurizing import Featurized, featurize_and_save
-    from ltr.groups import Candidates, Groups, read_groups
-    from ltr.importers import import_samples
-    from ltr.intervals import intervals
-    from ltr.leaderboard import Leaderboard, Row
-    from ltr.lists import rank_lists
-    from ltr.measured import Measured, evaluate_run
-    from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
-    from ltr.model import Model, Training
-    from ltr.pipeline import RunResult, evaluate_router, run
-    from ltr.ranking import Ranking, Ties, order, rank
-    from ltr.report import report_of, write_report
+    from ltr.reporting import report_of, write_report
     from ltr.rerankers import reranker
-    from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
-    from ltr.runs import Finished, run_and_save
-    from ltr.significance import holm, paired_t_p, permutation_p
-    from ltr.sources import DataConfig
-    from ltr.starter import write_starter
-    from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
-    from ltr.sweeps import Point, load_sweep
-    from ltr.train import Diagnosis, TrainConfig, diagnose, fit
-    from ltr.validate import Finding, Report, validate_run, validate_samples
+    from ltr.results.comparison import Comparison, compare_runs
+    from ltr.results.evaluated_ranking import Measured, evaluate_run
+    from ltr.results.leaderboard import Leaderboard, Row
+    from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
+    from ltr.storage import Router, load_router
+    from ltr.training import Diagnosis, TrainConfig, diagnose, fit
+    from ltr.training.estimator import ListwiseRanker
+    from ltr.training.model import Model, Training
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.artifacts": (
+    "ltr.storage": (
         "Router",
         "load_router",
     ),
-    "ltr.batch": (
+    "ltr.experiments.batch": (
         "BatchOptions",
         "Ended",
         "Planned",
         "planned",
         "run_batch",
     ),
-    "ltr.bench": (
+    "ltr.benchmark": (
         "load_bench",
         "run_bench",
     ),
-    "ltr.catalogues": (
+    "ltr.data.catalogues": (
         "read_graphs",
         "read_tools",
     ),
-    "ltr.compare": (
+    "ltr.results.comparison": (
         "Comparison",
         "compare_runs",
     ),
-    "ltr.config": (
+    "ltr.config.run": (
         "EvaluateConfig",
         "RunConfig",
         "load_config",
@@ -95,70 +95,70 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
-    "ltr.estimator": ("ListwiseRanker",),
-    "ltr.exchange": ("export",),
+    "ltr.training.estimator": ("ListwiseRanker",),
+    "ltr.experiments.exchange": ("export",),
     "ltr.features": (
         "Context",
         "FeatureConfig",
         "feature",
         "fit_features",
     ),
-    "ltr.groups": (
+    "ltr.data.groups": (
         "Candidates",
         "Groups",
         "read_groups",
     ),
-    "ltr.importers": ("import_samples",),
-    "ltr.intervals": ("intervals",),
-    "ltr.lists": ("rank_lists",),
-    "ltr.measured": (
+    "ltr.data.importers": ("import_samples",),
+    "ltr.evaluation.intervals": ("intervals",),
+    "ltr.evaluation.lists": ("rank_lists",),
+    "ltr.results.evaluated_ranking": (
         "Measured",
         "evaluate_run",
     ),
-    "ltr.metrics": (
+    "ltr.evaluation.metrics": (
         "Evaluation",
         "evaluate",
         "measure",
         "stop_probabilities",
     ),
-    "ltr.model": (
+    "ltr.training.model": (
         "Model",
         "Training",
     ),
-    "ltr.featurizing": (
+    "ltr.experiments.featurize": (
         "Featurized",
         "featurize_and_save",
     ),
-    "ltr.leaderboard": (
+    "ltr.results.leaderboard": (
         "Leaderboard",
         "Row",
     ),
-    "ltr.runs": (
+    "ltr.experiments.runs": (
         "Finished",
         "run_and_save",
     ),
-    "ltr.sources": ("DataConfig",),
-    "ltr.sweeps": (
+    "ltr.data.sources": ("DataConfig",),
+    "ltr.config.sweeps": (
         "Point",
         "load_sweep",
     ),
-    "ltr.pipeline": (
+    "ltr.experiments.pipeline": (
         "RunResult",
         "evaluate_router",
         "run",
     ),
-    "ltr.ranking": (
+    "ltr.evaluation.ranking": (
         "Ranking",
         "Ties",
         "order",
         "rank",
     ),
-    "ltr.report": (
+    "ltr.reporting": (
         "report_of",
         "write_report",
     ),
     "ltr.rerankers": ("reranker",),
-    "ltr.routing": (
+    "ltr.serving.router": (
         "Answer",
         "Choice",
         "Ranker",
@@ -166,24 +166,24 @@ _HOMES = {
         "load",
         "read_for",
     ),
-    "ltr.significance": (
+    "ltr.evaluation.significance": (
         "holm",
         "paired_t_p",
         "permutation_p",
     ),
-    "ltr.starter": ("write_starter",),
-    "ltr.statistics": (
+    "ltr.experiments.starter": ("write_starter",),
+    "ltr.evaluation.bootstrap": (
         "Interval",
         "bootstrap_difference",
         "bootstrap_mean",
     ),
-    "ltr.train": (
+    "ltr.training": (
         "Diagnosis",
         "TrainConfig",
         "diagnose",
         "fit",
     ),
-    "ltr.validate": (
+    "ltr.audit": (
         "Finding",
         "Report",
         "validate_run",

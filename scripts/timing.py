@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from ltr import compiled
-from ltr.listwise import log_softmax
+from ltr.training import kernels as compiled
+from ltr.training.objective import log_softmax
 
 
 def draws(groups, sizes, seed=0):

@@ -12,8 +12,8 @@ import numpy as np
 from timing import cpu_seconds, draws, loss, without_numba
 from training_peers import EPOCHS, on_own_data, peers, shown
 
-from ltr.train import TrainConfig, fit
-from ltr.train.path import exact_path
+from ltr.training import TrainConfig, fit
+from ltr.training.l2_path import exact_path
 
 PATH = 32
 C_LOOP = """

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from timing import cpu_seconds, draws, loss, without_numba
 
-from ltr.basis import Basis
-from ltr.compiled import for_passes
-from ltr.config import load_config
-from ltr.groups import select
-from ltr.train import TrainConfig, fit
+from ltr.config.run import load_config
+from ltr.data.groups import select
+from ltr.experiments.shared_inputs import Basis
+from ltr.training import TrainConfig, fit
+from ltr.training.kernels import for_passes
 
 CONFIG = Path(__file__).resolve().parent.parent / "configs" / "tools.yaml"
 EPOCHS, ROUNDS = 50, 50

@@ -11,7 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.artifacts import (
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
+from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
+from ltr.experiments.featurize import featurize_and_save, fitted_features, refuse_output
+from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
+from ltr.storage import (
     claim,
     load_columns,
     load_features,
@@ -22,13 +28,7 @@ from ltr.artifacts import (
     sidecar,
     write_featurized,
 )
-from ltr.artifacts.run import EVALUATION
-from ltr.config import DataConfig, RunConfig
-from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
-from ltr.featurizing import featurize_and_save, fitted_features, refuse_output
-from ltr.groups import read_groups
-from ltr.pipeline import run
-from ltr.runs import run_and_save
+from ltr.storage.run_directory import EVALUATION
 from tests.made import ROWS, grouped, process, tool_rows, written
 
 MUTATIONS = 1000  # of each of the two files

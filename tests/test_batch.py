@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ltr import basis
-from ltr.batch import BatchOptions, forecast, planned, run_batch
-from ltr.config import RunConfig
+from ltr.config.run import RunConfig
+from ltr.config.sweeps import load_sweep
+from ltr.data.sources import DataConfig
 from ltr.encoders import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
-from ltr.runs import run_and_save
-from ltr.sources import DataConfig
-from ltr.sweeps import load_sweep
+from ltr.experiments import shared_inputs as basis
+from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
+from ltr.experiments.runs import run_and_save
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, process, tool_rows, written
 

@@ -10,16 +10,16 @@ import time
 import numpy as np
 import pytest
 
-from ltr.bench import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
-from ltr.bench.measuring import Task, measure
-from ltr.config import DataConfig, RunConfig
+from ltr.benchmark import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
+from ltr.benchmark.measuring import Task, measure
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
-from ltr.groups import read_groups
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.report import write_report
+from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.runs import run_and_save
+from ltr.reporting import write_report
 from ltr.rerankers import Choice, Setting, collection, offers
-from ltr.runs import run_and_save
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
-from ltr.artifacts import load_router, training_document
-from ltr.bends import STRAIGHT, Bends
 from ltr.cli.learned import trust_lines, weight_lines
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.folds import settled
-from ltr.pipeline import run
-from ltr.records import contributions
-from ltr.report import write_report
-from ltr.runs import run_and_save
-from ltr.train import TrainConfig, Validation, diagnose, fit
-from ltr.train.path import exact_path
+from ltr.experiments.cross_validation import settled
+from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
+from ltr.reporting import write_report
+from ltr.storage import load_router, training_document
+from ltr.storage.model_file import contributions
+from ltr.training import TrainConfig, Validation, diagnose, fit
+from ltr.training.curves import STRAIGHT, Bends
+from ltr.training.l2_path import exact_path
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 

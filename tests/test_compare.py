@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ltr.compare import compare_runs
-from ltr.config import EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.groups import read_groups
-from ltr.measured import measured_groups
-from ltr.report import report_of
-from ltr.runs import keep_evaluation
-from ltr.significance import PERMUTATIONS, holm
+from ltr.evaluation.significance import PERMUTATIONS, holm
+from ltr.experiments.runs import keep_evaluation
+from ltr.reporting import report_of
+from ltr.results.comparison import compare_runs
+from ltr.results.evaluated_ranking import measured_groups
 from tests.made import written
 
 QUERIES = 60

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from ltr.catalogues import read_tools
+from ltr.data.catalogues import read_tools
+from ltr.data.groups import read_groups
+from ltr.evaluation.bootstrap import bootstrap_difference
+from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.ranking import rank
 from ltr.features import FeatureConfig, fit_features
 from ltr.files import digest
-from ltr.groups import read_groups
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.statistics import bootstrap_difference
-from ltr.train import TrainConfig, fit
+from ltr.training import TrainConfig, fit
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))

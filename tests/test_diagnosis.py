@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ltr.artifacts.training import not_identified, training_document
 from ltr.errors import UsageError
-from ltr.train import TrainConfig, Validation, diagnose, fit
+from ltr.storage.training_record import not_identified, training_document
+from ltr.training import TrainConfig, Validation, diagnose, fit
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.cache import VectorCache
-from ltr.config import load_config
+from ltr.config.run import load_config
 from ltr.encoders import ENCODERS, Remembering, best_installed, encoder_kind, fetch
-from ltr.encoders.memory import plain
+from ltr.encoders.cached import plain
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
 from ltr.encoders.packages import folder_of
 from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
+from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import Context, FeatureConfig, wording
 from ltr.features.registry import column, fit_state
 from ltr.features.words import clauses, spoken, words
-from ltr.groups import read_groups, select
 from tests.builders import LetterEncoder, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on

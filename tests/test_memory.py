@@ -5,11 +5,11 @@ import sqlite3
 import numpy as np
 import pytest
 
-from ltr.cache import FILE, VectorCache, key_of
+from ltr.data.groups import read_groups
 from ltr.encoders import ENCODERS, Dense, Remembering
-from ltr.encoders import memory as memory_module
+from ltr.encoders import cached as memory_module
+from ltr.encoders.vector_cache import FILE, VectorCache, key_of
 from ltr.features import FeatureConfig, fit_features
-from ltr.groups import read_groups
 from tests.builders import tool_lines, write_lines
 
 
@@ -163,7 +163,8 @@ def test_a_second_featurize_loads_no_model(tmp_path, name):
         pytest.skip("not installed")
     write_lines(tmp_path / "samples.jsonl", list(tool_lines(traces=2)))
     code = (
-        "import sys\nfrom ltr.featurizing import featurize_and_save\nfrom ltr.config import DataConfig, RunConfig\n"
+        "import sys\nfrom ltr.config.run import DataConfig, RunConfig\n"
+        "from ltr.experiments.featurize import featurize_and_save\n"
         f"config = RunConfig(data=DataConfig(train={str(tmp_path / 'samples.jsonl')!r}), encoder={name!r})\n"
         "featurize_and_save(config, sys.argv[1])\nprint(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError, RunError, UsageError
-from ltr.metrics import MEASURES, Measure, evaluate, named, stop_probabilities
-from ltr.metrics.judged import judge
-from ltr.ranking import rank
+from ltr.evaluation.metrics import MEASURES, Measure, evaluate, named, stop_probabilities
+from ltr.evaluation.metrics.tie_blocks import judge
+from ltr.evaluation.ranking import rank
 from tests.oracles import MEASURES as MEASURES_BY_HAND
 from tests.oracles import expected_value, ordered_labels, slices, value
 

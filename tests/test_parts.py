@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from ltr.config import EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.groups import read_groups
-from ltr.measured import measured_groups
-from ltr.parts import parts_by
-from ltr.records import metrics, parts
+from ltr.results.breakdown import parts_by
+from ltr.results.evaluated_ranking import measured_groups
+from ltr.results.query_records import metrics, parts
 from tests.made import graph_rows, grouped, tool_rows, written
 
 

@@ -105,7 +105,7 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
-    package(tmp_path, "ltr-red", "import ltr.baselines\nfrom tests.test_plugins import colours\n"
+    package(tmp_path, "ltr-red", "import ltr.evaluation.baselines\nfrom tests.test_plugins import colours\n"
             "colours.add('red', ltr.baselines.measure)")  # fmt: skip
     assert registry.source("red") == OURS
 
@@ -205,14 +205,14 @@ class Letters(LetterEncoder):
     package(
         tmp_path,
         "ltr-first",
-        "from ltr.metrics import measure\n"
+        "from ltr.evaluation.metrics import measure\n"
         "@measure('first@k', 'every query counts')\ndef first(judged, k): return (judged.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(
         tmp_path,
         "ltr-again",
-        "from ltr.train import TRAINERS\nTRAINERS.register('again')"
+        "from ltr.training import TRAINERS\nTRAINERS.register('again')"
         "(lambda *everything: TRAINERS['newton'](*everything))\n",
         kind="trainer",
     )

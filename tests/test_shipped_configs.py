@@ -7,8 +7,8 @@ from typing import get_type_hints
 
 import pytest
 
-from ltr.bench.config import BenchConfig, Entry, load_bench
-from ltr.config import RunConfig, load_config
+from ltr.benchmark.config import BenchConfig, Entry, load_bench
+from ltr.config.run import RunConfig, load_config
 from ltr.features import FEATURES, recommended
 
 FOLDER = Path(__file__).parent.parent / "configs"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ltr.data.importers import IMPORTERS
 from ltr.encoders import ENCODERS
 from ltr.errors import UsageError
+from ltr.evaluation.metrics import MEASURES
 from ltr.features import FEATURES
-from ltr.importers import IMPORTERS
-from ltr.metrics import MEASURES
 from ltr.plugins import load_code
-from ltr.train import TRAINERS
+from ltr.training import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -41,8 +41,8 @@ class Stranger:
 ENCODERS.add("stranger", Stranger)
 """
 METRIC = """
-from ltr.metrics import Drawn, Measure, Pooled, measure
-from ltr.metrics.registry import ByQuery
+from ltr.evaluation.metrics import Drawn, Measure, Pooled, measure
+from ltr.evaluation.metrics.registry import ByQuery
 import numpy as np
 @measure("own", "own", kind={kind})
 def own({arguments}):
@@ -50,7 +50,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "judged, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.importers import Imported, importer
+from ltr.data.importers import Imported, importer
 @importer("own")
 def own(files):
     return {value}
@@ -60,8 +60,8 @@ def lines(value):
 """
 TRAINER = """
 import numpy as np
-from ltr.model import Fitted
-from ltr.train import TRAINERS
+from ltr.training.model import Fitted
+from ltr.training import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):
     print("noise")

@@ -1,7 +1,7 @@
 import pytest
 
-from ltr.groups import read_groups
-from ltr.truth import truth_digest
+from ltr.data.fingerprint import truth_digest
+from ltr.data.groups import read_groups
 from tests.made import grouped, tool_rows, written
 
 ROWS = list(tool_rows(range(6)))

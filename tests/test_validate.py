@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from ltr.artifacts import save_columns
+from ltr.audit import quick_findings, validate_samples
+from ltr.audit.chance_test import Judged, tally
+from ltr.audit.leaks import words
+from ltr.audit.overlap import closest, grams
+from ltr.data.groups import read_groups
 from ltr.features import FeatureConfig, fit_features
-from ltr.groups import read_groups
-from ltr.validate import quick_findings, validate_samples
-from ltr.validate.judged import Judged, tally
-from ltr.validate.leaks import words
-from ltr.validate.overlap import closest, grams
+from ltr.storage import save_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 
 CLEAN = {"tool": list(tool_lines(traces=40)), "graph": list(graph_lines(traces=60))}
@@ -332,7 +332,7 @@ def test_the_surprise_bounds_the_exact_probability():
 
 def read_groups_of(labels):
     """Groups with these labels."""
-    from ltr.groups import Groups
+    from ltr.data.groups import Groups
 
     class Nothing:
         kind = "graph"

@@ -6,9 +6,9 @@ from ltr.cli.result import SHORT, between, measured_lines, signed
 from ltr.cli.terminal import count, number, table, visible, wrapped
 
 if TYPE_CHECKING:
-    from ltr.measured import Measured
-    from ltr.pipeline import RunResult
-    from ltr.runs import Finished
+    from ltr.experiments.pipeline import RunResult
+    from ltr.experiments.runs import Finished
+    from ltr.results.evaluated_ranking import Measured
 
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
@@ -102,7 +102,7 @@ def objective_text(value: float) -> str:
 
 def basis_text(known: dict[str, Any]) -> str:
     """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
-    from ltr.train.errors import effective_text
+    from ltr.training.standard_errors import effective_text
 
     errors = known["errors"]
     told = [

@@ -75,11 +75,11 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return ENCODERS, []
         case Plugins.METRICS:
-            from ltr.metrics import MEASURES
+            from ltr.evaluation.metrics import MEASURES
 
             return MEASURES, ["range"]
         case Plugins.TRAINERS:
-            from ltr.train import TRAINERS
+            from ltr.training import TRAINERS
 
             return TRAINERS, []
         case Plugins.RERANKERS:
@@ -87,11 +87,11 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.importers import IMPORTERS
+            from ltr.data.importers import IMPORTERS
 
             return IMPORTERS, []
         case Plugins.EXPORTERS:
-            from ltr.exporters import EXPORTERS
+            from ltr.data.exporters import EXPORTERS
 
             return EXPORTERS, []
 

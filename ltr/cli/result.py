@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, table, width_of, wrapped
 
 if TYPE_CHECKING:
-    from ltr.measured import Measured
-    from ltr.metrics import Evaluation
-    from ltr.statistics import Interval
+    from ltr.evaluation.bootstrap import Interval
+    from ltr.evaluation.metrics import Evaluation
+    from ltr.results.evaluated_ranking import Measured
 
 MOST_PARTS = 20
 BASELINES = {
@@ -71,7 +71,7 @@ def between(low: float | None, high: float | None, shown: Callable[[float], str]
 
 def part_lines(measured: "Measured") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
-    from ltr.records import parts
+    from ltr.results.query_records import parts
 
     found = sorted(parts(measured), key=lambda part: -part.num_queries)
     if not measured.parts:
@@ -119,8 +119,8 @@ def rule_lines(measured: "Measured") -> list[str]:
 
 def reading_lines(measured: "Measured") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
-    from ltr.metrics.reading import notes
-    from ltr.records import ranges
+    from ltr.evaluation.metrics.interpretation import notes
+    from ltr.results.query_records import ranges
 
     spans = [f"{SHORT.get(name, name)} {number(low)}-{number(high)}" for name, (low, high) in ranges(measured).items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []

@@ -1,7 +1,7 @@
 """Texts become vectors: the encoders by name, behind one protocol, each distinct text encoded once."""
 
+from ltr.encoders.cached import Remembering, remembered
 from ltr.encoders.dense import Dense
-from ltr.encoders.memory import Remembering, remembered
 from ltr.encoders.naming import AUTO, ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, EncoderKind, Role
 from ltr.encoders.sparse import Sparse

@@ -1,7 +1,18 @@
 """Samples become the columns of phi: four questions, each asked by one or more registered features."""
 
-from ltr.features import grams, graphs, neighbours, order, popularity, prototypes, talk, teams, tools, wording
-from ltr.features.fitting import SPECIFICATION, FittedFeatures, fit_features
+from ltr.features import (
+    graph_neighbours,
+    graph_order,
+    graph_specification,
+    graph_teams,
+    tool_grams,
+    tool_popularity,
+    tool_prototypes,
+    tool_specification,
+    tool_talk,
+    tool_wording,
+)
+from ltr.features.crossfit import SPECIFICATION, FittedFeatures, fit_features
 from ltr.features.recommended import RECOMMENDED, recommended
 from ltr.features.registry import FEATURES, Context, Feature, FeatureConfig, feature
 
@@ -15,15 +26,15 @@ __all__ = [
     "FittedFeatures",
     "feature",
     "fit_features",
-    "grams",
-    "graphs",
-    "neighbours",
-    "order",
-    "popularity",
-    "prototypes",
+    "graph_neighbours",
+    "graph_order",
+    "graph_specification",
+    "graph_teams",
     "recommended",
-    "talk",
-    "teams",
-    "tools",
-    "wording",
+    "tool_grams",
+    "tool_popularity",
+    "tool_prototypes",
+    "tool_specification",
+    "tool_talk",
+    "tool_wording",
 ]

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.data.groups import Candidates, Groups
+from ltr.data.schema import Kind
 from ltr.encoders import Encoder
 from ltr.errors import DataError, UsageError, suggestion
-from ltr.features.lending import lent
+from ltr.features.read_only import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.groups import Candidates, Groups
 from ltr.plugins import OURS, blamed, told_of
 from ltr.registry import Registry
-from ltr.schema import Kind
 
 Family = Literal["rel", "hist", "coop", "struct"]
 State = dict[str, Any] | None

@@ -1,6 +1,6 @@
 """The only place that opens files: lines in, whole files out, names that are safe to become paths."""
 
-from ltr.files.holding import held
+from ltr.files.locked import held
 from ltr.files.naming import cache_directory, inside, path_from, safe_name
 from ltr.files.reading import (
     BYTE_ORDER_MARK,

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.encoders import ENCODERS, Encoder, Remembering, Role, Vectors, encoder_kind, fetch
-from ltr.encoders.memory import own_cache, plain
+from ltr.encoders.cached import own_cache, plain
 from ltr.encoders.modelfolder import located
 from ltr.encoders.packages import WAYS_OUT, are_installed
 from ltr.encoders.sentences import PACKAGE, PREFIX

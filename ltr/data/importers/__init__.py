@@ -1,0 +1,32 @@
+"""Other people's formats become samples."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ltr.data.importers import letor, trecsamples  # noqa: F401  # they register
+from ltr.data.importers.registry import IMPORTERS, Imported, converted, encoded, importer
+from ltr.errors import UsageError
+from ltr.files import AnyPath, expand, write_lines
+
+__all__ = ["IMPORTERS", "Imported", "import_samples", "importer"]
+
+
+def import_samples(
+    format_name: str, files: Sequence[AnyPath], out: AnyPath, *, overwrite: bool = False
+) -> tuple[int, tuple[str, ...]]:
+    """How many samples of the files lie in `out` as JSONL, and what could not become one."""
+    _ = IMPORTERS[format_name]  # an unknown format is told before anything else
+    if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
+        raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
+    if Path(out).exists() and not overwrite:
+        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    imported, count = converted(format_name, expand(files)), 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for line in encoded(format_name, imported.lines):
+            count += 1
+            yield line
+
+    write_lines(out, lines())
+    return count, imported.notes
