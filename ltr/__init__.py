@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.audit import Finding, Report, validate_run, validate_samples
-    from ltr.benchmark import load_bench, run_bench
+    from ltr.audit.audit import validate_run, validate_samples
+    from ltr.audit.findings import Finding, Report
+    from ltr.benchmark.config import load_bench
+    from ltr.benchmark.running import run_bench
     from ltr.config.run import EvaluateConfig, RunConfig, load_config
     from ltr.config.sweeps import Point, load_sweep
-    from ltr.data.catalogues import read_graphs, read_tools
+    from ltr.data.catalogues.graphs import read_graphs
+    from ltr.data.catalogues.tools import read_tools
     from ltr.data.groups import Candidates, Groups, read_groups
-    from ltr.data.importers import import_samples
+    from ltr.data.importers.importing import import_samples
     from ltr.data.sources import DataConfig
     from ltr.errors import (
         ArrayError,
@@ -28,9 +31,11 @@ if TYPE_CHECKING:
         UsageError,
     )
     from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.evaluation.evaluate import Evaluation, evaluate
     from ltr.evaluation.intervals import intervals
     from ltr.evaluation.lists import rank_lists
-    from ltr.evaluation.metrics import Evaluation, evaluate, measure, stop_probabilities
+    from ltr.evaluation.metrics.cascade import stop_probabilities
+    from ltr.evaluation.metrics.registry import measure
     from ltr.evaluation.ranking import Ranking, Ties, order, rank
     from ltr.evaluation.significance import holm, paired_t_p, permutation_p
     from ltr.experiments.batch import BatchOptions, Ended, Planned, planned, run_batch
@@ -39,48 +44,52 @@ if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult, evaluate_router, run
     from ltr.experiments.runs import Finished, run_and_save
     from ltr.experiments.starter import write_starter
-    from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.reporting import report_of, write_report
-    from ltr.rerankers import reranker
+    from ltr.features.crossfit import fit_features
+    from ltr.features.registry import Context, FeatureConfig, feature
+    from ltr.reporting.report import report_of, write_report
+    from ltr.rerankers.registry import reranker
     from ltr.results.comparison import Comparison, compare_runs
     from ltr.results.evaluated_ranking import Measured, evaluate_run
-    from ltr.results.leaderboard import Leaderboard, Row
+    from ltr.results.leaderboard.rows import Leaderboard, Row
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
-    from ltr.storage import Router, load_router
-    from ltr.training import Diagnosis, TrainConfig, diagnose, fit
+    from ltr.storage.model_file import Router, load_router
+    from ltr.training.config import TrainConfig
+    from ltr.training.diagnosing import diagnose
+    from ltr.training.diagnosis import Diagnosis
     from ltr.training.estimator import ListwiseRanker
+    from ltr.training.fit import fit
     from ltr.training.model import Model, Training
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.storage": (
-        "Router",
-        "load_router",
+    "ltr.audit.audit": (
+        "validate_run",
+        "validate_samples",
     ),
-    "ltr.experiments.batch": (
-        "BatchOptions",
-        "Ended",
-        "Planned",
-        "planned",
-        "run_batch",
+    "ltr.audit.findings": (
+        "Finding",
+        "Report",
     ),
-    "ltr.benchmark": (
-        "load_bench",
-        "run_bench",
-    ),
-    "ltr.data.catalogues": (
-        "read_graphs",
-        "read_tools",
-    ),
-    "ltr.results.comparison": (
-        "Comparison",
-        "compare_runs",
-    ),
+    "ltr.benchmark.config": ("load_bench",),
+    "ltr.benchmark.running": ("run_bench",),
     "ltr.config.run": (
         "EvaluateConfig",
         "RunConfig",
         "load_config",
     ),
+    "ltr.config.sweeps": (
+        "Point",
+        "load_sweep",
+    ),
+    "ltr.data.catalogues.graphs": ("read_graphs",),
+    "ltr.data.catalogues.tools": ("read_tools",),
+    "ltr.data.groups": (
+        "Candidates",
+        "Groups",
+        "read_groups",
+    ),
+    "ltr.data.importers.importing": ("import_samples",),
+    "ltr.data.sources": ("DataConfig",),
     "ltr.errors": (
         "ArrayError",
         "ConfigError",
@@ -95,69 +104,75 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
-    "ltr.training.estimator": ("ListwiseRanker",),
-    "ltr.experiments.exchange": ("export",),
-    "ltr.features": (
-        "Context",
-        "FeatureConfig",
-        "feature",
-        "fit_features",
+    "ltr.evaluation.bootstrap": (
+        "Interval",
+        "bootstrap_difference",
+        "bootstrap_mean",
     ),
-    "ltr.data.groups": (
-        "Candidates",
-        "Groups",
-        "read_groups",
-    ),
-    "ltr.data.importers": ("import_samples",),
-    "ltr.evaluation.intervals": ("intervals",),
-    "ltr.evaluation.lists": ("rank_lists",),
-    "ltr.results.evaluated_ranking": (
-        "Measured",
-        "evaluate_run",
-    ),
-    "ltr.evaluation.metrics": (
+    "ltr.evaluation.evaluate": (
         "Evaluation",
         "evaluate",
-        "measure",
-        "stop_probabilities",
     ),
-    "ltr.training.model": (
-        "Model",
-        "Training",
-    ),
-    "ltr.experiments.featurize": (
-        "Featurized",
-        "featurize_and_save",
-    ),
-    "ltr.results.leaderboard": (
-        "Leaderboard",
-        "Row",
-    ),
-    "ltr.experiments.runs": (
-        "Finished",
-        "run_and_save",
-    ),
-    "ltr.data.sources": ("DataConfig",),
-    "ltr.config.sweeps": (
-        "Point",
-        "load_sweep",
-    ),
-    "ltr.experiments.pipeline": (
-        "RunResult",
-        "evaluate_router",
-        "run",
-    ),
+    "ltr.evaluation.intervals": ("intervals",),
+    "ltr.evaluation.lists": ("rank_lists",),
+    "ltr.evaluation.metrics.cascade": ("stop_probabilities",),
+    "ltr.evaluation.metrics.registry": ("measure",),
     "ltr.evaluation.ranking": (
         "Ranking",
         "Ties",
         "order",
         "rank",
     ),
-    "ltr.reporting": (
+    "ltr.evaluation.significance": (
+        "holm",
+        "paired_t_p",
+        "permutation_p",
+    ),
+    "ltr.experiments.batch": (
+        "BatchOptions",
+        "Ended",
+        "Planned",
+        "planned",
+        "run_batch",
+    ),
+    "ltr.experiments.exchange": ("export",),
+    "ltr.experiments.featurize": (
+        "Featurized",
+        "featurize_and_save",
+    ),
+    "ltr.experiments.pipeline": (
+        "RunResult",
+        "evaluate_router",
+        "run",
+    ),
+    "ltr.experiments.runs": (
+        "Finished",
+        "run_and_save",
+    ),
+    "ltr.experiments.starter": ("write_starter",),
+    "ltr.features.crossfit": ("fit_features",),
+    "ltr.features.registry": (
+        "Context",
+        "FeatureConfig",
+        "feature",
+    ),
+    "ltr.reporting.report": (
         "report_of",
         "write_report",
     ),
-    "ltr.rerankers": ("reranker",),
+    "ltr.rerankers.registry": ("reranker",),
+    "ltr.results.comparison": (
+        "Comparison",
+        "compare_runs",
+    ),
+    "ltr.results.evaluated_ranking": (
+        "Measured",
+        "evaluate_run",
+    ),
+    "ltr.results.leaderboard.rows": (
+        "Leaderboard",
+        "Row",
+    ),
     "ltr.serving.router": (
         "Answer",
         "Choice",
@@ -166,28 +181,18 @@ _HOMES = {
         "load",
         "read_for",
     ),
-    "ltr.evaluation.significance": (
-        "holm",
-        "paired_t_p",
-        "permutation_p",
+    "ltr.storage.model_file": (
+        "Router",
+        "load_router",
     ),
-    "ltr.experiments.starter": ("write_starter",),
-    "ltr.evaluation.bootstrap": (
-        "Interval",
-        "bootstrap_difference",
-        "bootstrap_mean",
-    ),
-    "ltr.training": (
-        "Diagnosis",
-        "TrainConfig",
-        "diagnose",
-        "fit",
-    ),
-    "ltr.audit": (
-        "Finding",
-        "Report",
-        "validate_run",
-        "validate_samples",
+    "ltr.training.config": ("TrainConfig",),
+    "ltr.training.diagnosing": ("diagnose",),
+    "ltr.training.diagnosis": ("Diagnosis",),
+    "ltr.training.estimator": ("ListwiseRanker",),
+    "ltr.training.fit": ("fit",),
+    "ltr.training.model": (
+        "Model",
+        "Training",
     ),
 }
 

@@ -12,7 +12,8 @@ import numpy as np
 from timing import cpu_seconds, draws, loss, without_numba
 from training_peers import EPOCHS, on_own_data, peers, shown
 
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 
 PATH = 32

@@ -11,7 +11,8 @@ from timing import cpu_seconds, draws, loss, without_numba
 from ltr.config.run import load_config
 from ltr.data.groups import select
 from ltr.experiments.shared_inputs import Basis
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from ltr.training.kernels import for_passes
 
 CONFIG = Path(__file__).resolve().parent.parent / "configs" / "tools.yaml"

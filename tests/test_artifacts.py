@@ -17,18 +17,9 @@ from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
 from ltr.experiments.featurize import featurize_and_save, fitted_features, refuse_output
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
-from ltr.storage import (
-    claim,
-    load_columns,
-    load_features,
-    load_router,
-    refuse_taken,
-    save_columns,
-    save_router,
-    sidecar,
-    write_featurized,
-)
-from ltr.storage.run_directory import EVALUATION
+from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.model_file import load_router, save_router
+from ltr.storage.run_directory import EVALUATION, claim, refuse_taken
 from tests.made import ROWS, grouped, process, tool_rows, written
 
 MUTATIONS = 1000  # of each of the two files

@@ -14,7 +14,7 @@ import pytest
 from ltr.config.run import RunConfig
 from ltr.config.sweeps import load_sweep
 from ltr.data.sources import DataConfig
-from ltr.encoders import ENCODERS
+from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs as basis
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
@@ -230,7 +230,9 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
         assert " against " in human
 
 
-HOLDING = "import sys\nfrom ltr.files import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
+HOLDING = (
+    "import sys\nfrom ltr.files.locked import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")

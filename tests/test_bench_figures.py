@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltr.benchmark.latency_and_cost import Point, balance, cost, is_on_front, latency, throughput
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 
 

@@ -20,11 +20,14 @@ from ltr.errors import DataError, FileError, RangeError
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
-from ltr.reporting import write_report
-from ltr.storage import load_router, training_document
-from ltr.storage.model_file import contributions
-from ltr.training import TrainConfig, Validation, diagnose, fit
+from ltr.reporting.report import write_report
+from ltr.storage.model_file import contributions, load_router
+from ltr.storage.training_record import training_document
+from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Bends
+from ltr.training.diagnosing import diagnose
+from ltr.training.early_stopping import Validation
+from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups

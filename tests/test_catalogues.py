@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ltr.data.catalogues import GraphEntry, ToolText, read_graphs, read_tools
+from ltr.data.catalogues.graphs import GraphEntry, read_graphs
+from ltr.data.catalogues.tools import ToolText, read_tools
 from ltr.data.graphs import Graph
 from ltr.errors import DataError, FileError
 

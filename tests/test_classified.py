@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.probabilities import probable
 from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups

@@ -15,7 +15,7 @@ from subprocess import PIPE
 import pytest
 
 import ltr
-from ltr.files import write_lines
+from ltr.files.writing import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 
 COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]

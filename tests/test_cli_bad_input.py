@@ -18,8 +18,8 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
-from ltr.files import write_lines
-from ltr.training import TrainConfig
+from ltr.files.writing import write_lines
+from ltr.training.config import TrainConfig
 from tests.made import graph_rows, process, tool_rows, written
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 

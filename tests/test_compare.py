@@ -13,7 +13,7 @@ from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.significance import PERMUTATIONS, holm
 from ltr.experiments.runs import keep_evaluation
-from ltr.reporting import report_of
+from ltr.reporting.report import report_of
 from ltr.results.comparison import compare_runs
 from ltr.results.evaluated_ranking import measured_groups
 from tests.made import written

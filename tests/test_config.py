@@ -9,7 +9,7 @@ from ltr.cli.options import configured
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.errors import ConfigError, FileError, UsageError
 from ltr.experiments.runs import run_and_save
-from ltr.training import TrainConfig
+from ltr.training.config import TrainConfig
 from tests.made import graph_rows, tool_rows, written
 
 

@@ -4,7 +4,7 @@ from math import log, log2
 
 import pytest
 
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 
 

@@ -5,7 +5,10 @@ import pytest
 
 from ltr.errors import UsageError
 from ltr.storage.training_record import not_identified, training_document
-from ltr.training import TrainConfig, Validation, diagnose, fit
+from ltr.training.config import TrainConfig
+from ltr.training.diagnosing import diagnose
+from ltr.training.early_stopping import Validation
+from ltr.training.fit import fit
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")

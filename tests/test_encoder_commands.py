@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.encoders import ENCODERS
+from ltr.encoders.naming import ENCODERS
 from ltr.encoders.vector_cache import FILE
 from tests.builders import tool_lines, write_lines
 

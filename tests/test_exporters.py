@@ -10,7 +10,8 @@ from ltr.data.exporters.csv import cell
 from ltr.data.exporters.identifiers import column_text, topic_texts
 from ltr.data.exporters.trec import falling
 from ltr.data.groups import read_groups
-from ltr.data.importers import IMPORTERS, import_samples
+from ltr.data.importers.importing import import_samples
+from ltr.data.importers.registry import IMPORTERS
 from ltr.data.importers.trec import read_run
 from ltr.errors import DataError, UsageError
 from ltr.experiments.exchange import export, exported_samples

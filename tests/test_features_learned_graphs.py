@@ -10,10 +10,9 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
-from ltr.features import Context, FeatureConfig
-from ltr.features.registry import FEATURES, column, fit_state
+from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
 from ltr.features.words import clauses, spoken
-from ltr.storage import load_router, save_router
+from ltr.storage.model_file import load_router, save_router
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector
 

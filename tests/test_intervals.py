@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ltr.evaluation.bootstrap import bootstrap_mean
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.intervals import intervals, resampled_units
-from ltr.evaluation.metrics import evaluate
 from ltr.evaluation.ranking import rank
 
 

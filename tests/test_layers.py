@@ -23,8 +23,6 @@ LAYERS = [
 DATA_SIDE, NUMBER_SIDE = {"data"}, {"training", "evaluation"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or not path.stem.startswith("__")]
-    path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] not in ("__init__.py", "__main__.py")
-]
 
 
 def unit(path):

@@ -11,7 +11,8 @@ from ltr.cli.standings import standings
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.experiments.runs import run_and_save
-from ltr.results.leaderboard import Entry, document, leaderboard, markdown, write_leaderboard
+from ltr.results.leaderboard.rows import Entry, leaderboard
+from ltr.results.leaderboard.text import document, markdown, write_leaderboard
 from tests.made import tool_rows, written
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups
-from ltr.data.importers import import_samples
+from ltr.data.importers.importing import import_samples
 from ltr.errors import DataError, UsageError
 from ltr.experiments.exchange import export
 

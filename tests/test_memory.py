@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups
-from ltr.encoders import ENCODERS, Dense, Remembering
 from ltr.encoders import cached as memory_module
+from ltr.encoders.cached import Remembering
+from ltr.encoders.dense import Dense
+from ltr.encoders.naming import ENCODERS
 from ltr.encoders.vector_cache import FILE, VectorCache, key_of
-from ltr.features import FeatureConfig, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
 from tests.builders import tool_lines, write_lines
 
 

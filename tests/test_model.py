@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from ltr.errors import ArrayError
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from ltr.training.model import direction_text
 
 

@@ -1,5 +1,6 @@
 from ltr.data.catalogue_query import offered_graphs, offered_tools
-from ltr.data.catalogues import GraphEntry, ToolText
+from ltr.data.catalogues.graphs import GraphEntry
+from ltr.data.catalogues.tools import ToolText
 from ltr.data.graphs import Graph
 
 

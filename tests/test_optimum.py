@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ltr.training import TrainConfig, fit
 from ltr.training.certificate import _is_certain
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from ltr.training.identifiability import Geometry
 from ltr.training.model import Optimum, direction_text
 from ltr.training.newton import EVERY, MANY, solve

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from tests.oracles import slices
 
@@ -77,7 +77,7 @@ def test_fifty_thousand_groups_agree_with_ir_measures(untied, nested):
 
 
 def _own(name):
-    from ltr.evaluation.metrics import named
+    from ltr.evaluation.metrics.registry import named
 
     return named(name).name
 

@@ -5,16 +5,18 @@ import pytest
 
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.encoders import best_installed
+from ltr.encoders.naming import best_installed
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.loading import load
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.experiments.shared_inputs import prepare
-from ltr.features import FeatureConfig, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
 from ltr.storage.read_samples import read
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from tests.builders import graph_lines, tool_lines, write_lines
 
 NEWTON = TrainConfig(trainer="newton")

@@ -7,7 +7,7 @@ import pytest
 from ltr.cli.progress import batch_watched, watched
 from ltr.config.run import RunConfig
 from ltr.experiments.batch import Planned
-from ltr.training import Epoch
+from ltr.training.config import Epoch
 
 
 @pytest.fixture

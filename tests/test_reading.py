@@ -3,9 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from ltr.evaluation.metrics import evaluate, named
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.interpretation import even_log_loss, notes
 from ltr.evaluation.metrics.presets import PRESETS, preset_metrics
+from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import rank
 
 

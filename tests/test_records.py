@@ -12,7 +12,7 @@ from ltr.data.groups import read_groups
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import catalogue
 from ltr.results.query_records import metrics, queries
-from ltr.storage import Router
+from ltr.storage.model_file import Router
 from tests.made import written
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}

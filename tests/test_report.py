@@ -15,12 +15,12 @@ from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
 from ltr.experiments.batch import planned, run_batch
 from ltr.experiments.runs import run_and_save
-from ltr.reporting import report_of, write_report
 from ltr.reporting.blocks import Table
 from ltr.reporting.charts import Estimate, Words, bars, estimates
 from ltr.reporting.pages import template_text
 from ltr.reporting.planes import Point, columns, front
-from ltr.training import TrainConfig
+from ltr.reporting.report import report_of, write_report
+from ltr.training.config import TrainConfig
 from tests.made import Commands, tool_rows, written
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"

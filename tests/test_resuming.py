@@ -16,7 +16,8 @@ from ltr.config.run import DataConfig, RunConfig, render
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.experiments.batch import BatchOptions, planned, run_batch
 from ltr.experiments.runs import run_and_save
-from ltr.training import Progress, TrainConfig, fit
+from ltr.training.config import Progress, TrainConfig
+from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, tool_rows, written
 

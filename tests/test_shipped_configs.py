@@ -9,7 +9,8 @@ import pytest
 
 from ltr.benchmark.config import BenchConfig, Entry, load_bench
 from ltr.config.run import RunConfig, load_config
-from ltr.features import FEATURES, recommended
+from ltr.features.recommended import recommended
+from ltr.features.registry import FEATURES
 
 FOLDER = Path(__file__).parent.parent / "configs"
 BENCH = FOLDER / "bench.yaml"

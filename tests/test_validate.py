@@ -6,13 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from ltr.audit import quick_findings, validate_samples
+from ltr.audit.audit import quick_findings, validate_samples
 from ltr.audit.chance_test import Judged, tally
 from ltr.audit.leaks import words
 from ltr.audit.overlap import closest, grams
 from ltr.data.groups import read_groups
-from ltr.features import FeatureConfig, fit_features
-from ltr.storage import save_columns
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
+from ltr.storage.feature_file import save_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 
 CLEAN = {"tool": list(tool_lines(traces=40)), "graph": list(graph_lines(traces=60))}

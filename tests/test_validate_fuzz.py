@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ltr.audit import validate_samples
+from ltr.audit.audit import validate_samples
 from ltr.data.groups import read_groups
 from ltr.errors import DataError
 from tests.builders import graph_lines, tool_lines

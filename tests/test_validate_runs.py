@@ -2,10 +2,10 @@
 
 import pytest
 
-from ltr.audit import validate_run
+from ltr.audit.audit import validate_run
 from ltr.config.run import DataConfig, RunConfig
 from ltr.experiments.runs import run_and_save
-from ltr.training import TrainConfig
+from ltr.training.config import TrainConfig
 from tests.builders import tool_lines, write_lines
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.metrics import evaluate
+from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.training import TrainConfig, Validation, fit
-from ltr.training.config import Epoch
-from ltr.training.early_stopping import Watcher
+from ltr.training.config import Epoch, TrainConfig
+from ltr.training.early_stopping import Validation, Watcher
+from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path
 from ltr.training.targets import targets
 from tests.oracles import naive_descent, naive_objective, random_groups

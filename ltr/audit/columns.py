@@ -8,9 +8,11 @@ from ltr.arrays import FloatArray, group_sums
 from ltr.audit.chance_test import Judged, Tally, beyond_chance
 from ltr.audit.findings import Finding, first_rows, share
 from ltr.data.groups import Groups, select
-from ltr.evaluation.metrics import TOP1, evaluate
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import rank
-from ltr.features import SPECIFICATION, FeatureConfig, fit_features
+from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.registry import FeatureConfig
 
 CERTAIN = 0.99  # of the groups, from which a column alone knows the answer
 COLLINEAR = 0.999

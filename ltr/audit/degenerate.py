@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, IntArray, code_sums
 from ltr.audit.findings import Finding, Severity, first_rows, places
-from ltr.data.catalogues import ToolCatalogue
+from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Candidates, Groups
 from ltr.data.jsonlines import excerpt
 

@@ -9,7 +9,8 @@ from ltr.arrays import FloatArray
 from ltr.audit.chance_test import Judged, Tally, beyond_chance
 from ltr.audit.findings import Finding, first_rows
 from ltr.data.groups import Candidates, Groups, select
-from ltr.evaluation.metrics import TOP1, evaluate
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import rank
 
 MOST_GROUPS = 2000

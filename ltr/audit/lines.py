@@ -10,15 +10,16 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
-from ltr.data.catalogues import GraphCatalogue, ToolCatalogue, key_of, own_graph
+from ltr.data.catalogues.graphs import GraphCatalogue, key_of, own_graph
+from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.columns import GroupColumns, RowColumns, SourceFile
 from ltr.data.groups import Groups, group_samples, repeated, repeats
 from ltr.data.jsonlines import FAILURES, explained
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.errors import DataError, FieldError, FileError, SampleError
-from ltr.files import AnyPath, Fingerprint, expand, read_lines, shown
-from ltr.storage import load_columns, load_features, sidecar
+from ltr.files.reading import AnyPath, Fingerprint, expand, read_lines, shown
+from ltr.storage.feature_file import load_columns, load_features, sidecar
 
 MOST_ERRORS = 100  # that are told one by one
 KEYS = re.compile(

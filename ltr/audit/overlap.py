@@ -8,8 +8,8 @@ import numpy.typing as npt
 from ltr.arrays import FloatArray, code_sums
 from ltr.audit.findings import EXAMPLES, Finding, first_rows, share
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Sparse
 from ltr.encoders.hashing import BUCKETS, counts
+from ltr.encoders.sparse import Sparse
 
 NEAR = 0.95  # cosine of hashed character grams from which two queries are nearly the same
 SKETCH = 512  # numbers a query is folded into to find its nearest, which alone is compared exactly

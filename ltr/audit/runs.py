@@ -9,8 +9,9 @@ import msgspec
 from ltr.audit.findings import Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
-from ltr.files import digest, read_bytes
-from ltr.storage import CONFIG, RUN, load_router
+from ltr.files.reading import digest, read_bytes
+from ltr.storage.model_file import load_router
+from ltr.storage.run_directory import CONFIG, RUN
 
 LARGEST_RECORD = 16 << 20
 

@@ -10,9 +10,10 @@ from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.errors import ConfigError, LtrError, Problem
-from ltr.evaluation.metrics import Measure, named
-from ltr.files import STDIN, AnyPath, path_from
-from ltr.rerankers import Choice, spelled
+from ltr.evaluation.metrics.registry import Measure, named
+from ltr.files.naming import path_from
+from ltr.files.reading import STDIN, AnyPath
+from ltr.rerankers.registry import Choice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")

@@ -15,7 +15,7 @@ from ltr.data.groups import Groups
 from ltr.evaluation.bootstrap import bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
-from ltr.rerankers import RERANKERS, spelled
+from ltr.rerankers.registry import RERANKERS, spelled
 from ltr.results.evaluated_ranking import Measured, measured_groups
 
 

@@ -10,9 +10,10 @@ import msgspec
 
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.errors import DiskError, FileError, UsageError
-from ltr.files import AnyPath, make_directory, read_bytes, reason, remove, write_bytes
-from ltr.storage import REPORT, refuse_other_task, refuse_unwritable
-from ltr.storage.checkpoints import TEMPORARY
+from ltr.files.reading import AnyPath, read_bytes, reason
+from ltr.files.writing import make_directory, remove, write_bytes
+from ltr.storage.checkpoints import TEMPORARY, refuse_other_task
+from ltr.storage.run_directory import REPORT, refuse_unwritable
 
 BENCH, CONFIG, SAMPLED, PER_QUERY = "bench.json", "config.yaml", "sampled.jsonl", "per_query.jsonl"
 TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}

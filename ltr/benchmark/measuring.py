@@ -13,7 +13,8 @@ import numpy as np
 
 from ltr.data.groups import Groups
 from ltr.plugins import load_code
-from ltr.rerankers import Choice, Offer, Reranker, Setting, offers, scores
+from ltr.rerankers.documents import Offer, offers
+from ltr.rerankers.registry import Choice, Reranker, Setting, scores
 
 Clock = Callable[[], float]
 

@@ -14,13 +14,16 @@ from ltr.benchmark.measuring import Measurement, Task, measured, revised, revisi
 from ltr.benchmark.processes import apart, cause
 from ltr.benchmark.verdict import Bench, Missing, verdict
 from ltr.benchmark.writing import write_bench
-from ltr.data.catalogues import read_graphs, read_tools
+from ltr.data.catalogues.graphs import read_graphs
+from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Candidates, Groups, read_groups, select
 from ltr.errors import DataError, DiskError
-from ltr.files import AnyPath, held
+from ltr.files.locked import held
+from ltr.files.reading import AnyPath
 from ltr.plugins import OURS
-from ltr.rerankers import RERANKERS, Choice, Setting, collection, truth
-from ltr.storage import inputs, machine
+from ltr.rerankers.documents import collection, truth
+from ltr.rerankers.registry import RERANKERS, Choice, Setting
+from ltr.storage.run_directory import inputs, machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

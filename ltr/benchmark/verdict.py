@@ -11,10 +11,10 @@ from ltr.data.groups import Candidates, Groups
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.significance import PERMUTATIONS
 from ltr.experiments.doubts import learned_from
-from ltr.rerankers import spelled
+from ltr.rerankers.registry import spelled
 from ltr.results.evaluated_ranking import Measured
 from ltr.results.query_records import METRICS_VERSION
-from ltr.storage import load_router
+from ltr.storage.model_file import load_router
 
 FORMAT = "ltr-bench/1"
 FEWEST_QUERIES = 100

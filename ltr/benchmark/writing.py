@@ -10,10 +10,10 @@ from ltr.benchmark.config import relocated, render
 from ltr.benchmark.judging import Row
 from ltr.benchmark.measurements import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
 from ltr.benchmark.verdict import Bench
-from ltr.files import cell, encode_lines, write_bytes, write_lines, write_text
-from ltr.reporting import bench_page
+from ltr.files.writing import cell, encode_lines, write_bytes, write_lines, write_text
+from ltr.reporting.report import bench_page
 from ltr.results.query_records import lines
-from ltr.storage import REPORT
+from ltr.storage.run_directory import REPORT
 
 
 def write_bench(bench: Bench, home: Path) -> None:

@@ -33,9 +33,9 @@ from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
-    from ltr.evaluation.metrics import Measure
+    from ltr.evaluation.metrics.registry import Measure
     from ltr.results.evaluated_ranking import Measured
-    from ltr.storage import Router
+    from ltr.storage.model_file import Router
 
 ROUNDING = 1e-12  # of a mean
 
@@ -80,7 +80,7 @@ def evaluate(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.experiments.runs import keep_evaluation
-    from ltr.storage import EVALUATION, refuse_taken
+    from ltr.storage.run_directory import EVALUATION, refuse_taken
 
     run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
@@ -108,7 +108,7 @@ def evaluate(
 
 def load(model: Path | None, *, allow_download: bool) -> "Router | None":
     """The model, its encoder at hand; none where a run is measured."""
-    from ltr.storage import load_router
+    from ltr.storage.model_file import load_router
 
     if model is None:
         return None
@@ -148,7 +148,7 @@ def thresholds(texts: list[str]) -> dict[str, float]:
 
 def measure_of(name: str) -> "Measure":
     """The metric of that name, which must be one number, and the greater the better."""
-    from ltr.evaluation.metrics import named
+    from ltr.evaluation.metrics.registry import named
 
     found = named(name)
     if not found.is_number:

@@ -16,7 +16,7 @@ def import_files(
     overwrite: Overwrite = False,
 ) -> None:
     """Turn FILES of another format into samples."""
-    from ltr.data.importers import import_samples
+    from ltr.data.importers.importing import import_samples
 
     samples, notes = import_samples(format_name, files, out, overwrite=overwrite)
     for text in notes:

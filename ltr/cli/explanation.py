@@ -7,7 +7,7 @@ from ltr.cli.terminal import SHORTEST_CELL, columns_of_terminal, count, emphasis
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import Measured
     from ltr.results.explanations import Explanation
-    from ltr.storage import Router
+    from ltr.storage.model_file import Router
 
 SHOWN = 3
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.config.sweeps import Point
     from ltr.configtext.document import Document
-    from ltr.storage import Router
+    from ltr.storage.model_file import Router
 
 Samples = Annotated[
     list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
@@ -161,7 +161,7 @@ def under(section: str, **flags: Any) -> dict[str, Any]:
 def fetch_encoder(name: str, *, allowed: bool) -> None:
     """Download the model of an encoder that is not on this machine, when that is allowed; nothing else reaches out."""
     if allowed:
-        from ltr.encoders import AUTO, fetch
+        from ltr.encoders.naming import AUTO, fetch
 
         if name != AUTO:
             fetch(name)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ltr.config.run import RunConfig
     from ltr.experiments.batch import Planned
-    from ltr.training import Epoch
+    from ltr.training.config import Epoch
 
 PATIENCE = 1.0  # seconds
 

@@ -54,7 +54,7 @@ def rank(
         raise UsageError("give a QUERY, or --samples FILE")
     run_code(code)
     if allow_download:
-        from ltr.storage import load_router
+        from ltr.storage.model_file import load_router
 
         fetch_own_encoder(load_router(model), allowed=True)
     found = (
@@ -69,7 +69,7 @@ def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None,
     """The answers to the groups of samples."""
     from ltr.experiments.doubts import doubts
     from ltr.serving.router import answers, read_for
-    from ltr.storage import load_router
+    from ltr.storage.model_file import load_router
 
     config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
     groups = read_for(model, samples, config.data, labels_required=False)
@@ -91,7 +91,7 @@ def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k
 
 def typed_queries() -> Iterator[str]:
     """The lines of stdin that are not blank."""
-    from ltr.files import read_lines
+    from ltr.files.reading import read_lines
 
     is_empty = True
     for line_number, line in read_lines("-"):

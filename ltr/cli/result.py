@@ -7,7 +7,7 @@ from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, table
 
 if TYPE_CHECKING:
     from ltr.evaluation.bootstrap import Interval
-    from ltr.evaluation.metrics import Evaluation
+    from ltr.evaluation.evaluate import Evaluation
     from ltr.results.evaluated_ranking import Measured
 
 MOST_PARTS = 20

@@ -28,7 +28,7 @@ from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.experiments.batch import BatchOptions, Ended, Planned
-    from ltr.results.leaderboard import Leaderboard
+    from ltr.results.leaderboard.rows import Leaderboard
 
 HERE = "ltr.yaml"
 
@@ -100,7 +100,7 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
 def show(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard import cells, document
+    from ltr.results.leaderboard.text import cells, document
 
     match shown:
         case Format.JSON:

@@ -113,7 +113,7 @@ def was_finished(config: "RunConfig", out: Path) -> bool:
 def show_kept(out: Path, shown: Format) -> None:
     """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard import Entry, kept_metrics, leaderboard
+    from ltr.results.leaderboard.rows import Entry, kept_metrics, leaderboard
 
     match shown:
         case Format.JSON:
@@ -128,7 +128,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: b
     """What a run would read and write."""
     from ltr.config.run import render
     from ltr.experiments.loading import load
-    from ltr.storage import refuse_taken
+    from ltr.storage.run_directory import refuse_taken
 
     refuse_taken(out, overwrite=overwrite)
     if is_complete:

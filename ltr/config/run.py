@@ -10,13 +10,17 @@ from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.data.schema import Kind
 from ltr.data.sources import DataConfig, moved, resolved
-from ltr.encoders import AUTO, encoder_kind
+from ltr.encoders.naming import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
-from ltr.evaluation.metrics import named
 from ltr.evaluation.metrics.presets import PresetName
-from ltr.features import FEATURES, RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
-from ltr.files import STDIN, AnyPath, read_bytes, shown
-from ltr.training import LOSS, TRAINERS, TrainConfig, watchable
+from ltr.evaluation.metrics.registry import named
+from ltr.features.crossfit import SPECIFICATION
+from ltr.features.recommended import RECOMMENDED, recommended
+from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
+from ltr.training.config import LOSS, TrainConfig
+from ltr.training.early_stopping import watchable
+from ltr.training.fit import TRAINERS
 
 LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000

@@ -12,7 +12,8 @@ from ltr.config.run import RunConfig, checked, read_document
 from ltr.configtext import strict, yamltext
 from ltr.configtext.document import Document, Path, Value, path_text, shown
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
-from ltr.files import AnyPath, safe_name
+from ltr.files.naming import safe_name
+from ltr.files.reading import AnyPath
 
 SWEEP, COUNT = "sweep", "sweep_count"
 OWN = ("name", SWEEP, COUNT)  # keys that are no setting of a run

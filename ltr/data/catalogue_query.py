@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ltr.data.catalogues import GraphCatalogue, GraphKey, ToolCatalogue
+from ltr.data.catalogues.graphs import GraphCatalogue, GraphKey
+from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 
@@ -12,7 +13,7 @@ NOTHING = np.empty(0, dtype=np.int64)
 def offered_tools(query: str, tools: ToolCatalogue) -> Candidates:
     """The query with every tool of the catalogue.
 
-    >>> from ltr.data.catalogues import ToolText
+    >>> from ltr.data.catalogues.tools import ToolText
     >>> offered_tools("weather?", {"get_weather": ToolText("of a city")}).name_texts
     ('get_weather',)
     """

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
-from ltr.data.catalogues import GraphCatalogue, ToolCatalogue, ToolText, graph_columns, retold, tool_columns
+from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, retold, tool_columns
 from ltr.data.columns import SourceFile, place, recoded
 from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.errors import SampleError
-from ltr.files import AnyPath, expand
+from ltr.files.reading import AnyPath, expand
 from ltr.logs import tell, timed
 
 Value = TypeVar("Value")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ltr.errors import FieldError, SampleError
-from ltr.files import AnyPath, shown
+from ltr.files.reading import AnyPath, shown
 
 Record = TypeVar("Record")
 

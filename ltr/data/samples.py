@@ -15,7 +15,7 @@ from ltr.data.columns import GroupColumns, RowColumns, SourceFile
 from ltr.data.jsonlines import FAILURES, explained
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.errors import DataError, FieldError, SampleError
-from ltr.files import AnyPath, Fingerprint, read_lines, shown
+from ltr.files.reading import AnyPath, Fingerprint, read_lines, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.configtext.document import Document
-from ltr.files import STDIN, path_from
+from ltr.files.naming import path_from
+from ltr.files.reading import STDIN
 
 PATHS = ("train", "valid", "test", "tools", "graphs")
 

@@ -15,7 +15,7 @@ from ltr.encoders.sparse import Sparse
 from ltr.encoders.vector_cache import Vector, VectorCache, key_of
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
-from ltr.files import cache_directory
+from ltr.files.naming import cache_directory
 from ltr.logs import tell
 from ltr.plugins import blamed, source_of
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.evaluation.metrics import MRR, TOP1, Evaluation, evaluate
+from ltr.evaluation.evaluate import Evaluation, evaluate
+from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank, scores
 
 BASELINES = ("random", "best_feature", "untrained", "oracle")

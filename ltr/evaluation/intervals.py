@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.evaluation.bootstrap import Interval, bootstrap_means
-from ltr.evaluation.metrics import Evaluation
+from ltr.evaluation.evaluate import Evaluation
 
 
 def intervals(evaluation: Evaluation, clusters: IntArray | None = None, *, seed: int = 0) -> dict[str, Interval]:
@@ -12,7 +12,7 @@ def intervals(evaluation: Evaluation, clusters: IntArray | None = None, *, seed:
 
     Queries are resampled, or whole clusters: (queries,) codes, such as those of the traces they belong to.
 
-    >>> from ltr.evaluation.metrics import evaluate
+    >>> from ltr.evaluation.evaluate import evaluate
     >>> from ltr.evaluation.ranking import rank
     >>> result = evaluate(rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1])
     >>> found = intervals(result)["mrr"]

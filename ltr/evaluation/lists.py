@@ -29,7 +29,7 @@ def rank_lists(recommended: Mapping[Any, Iterable[Any]], truth: Mapping[Any, Any
     truth is a query: without a list it counts 0. A right item that is not in the list counts among all right ones.
     Users without a true item are left out of the means, and out of the ranking where they have no list either.
 
-    >>> from ltr.evaluation.metrics import evaluate
+    >>> from ltr.evaluation.evaluate import evaluate
     >>> truth = {"ann": "y", "bob": ["z", "w"], "cy": "x"}
     >>> ranking, labels = rank_lists({"ann": ["x", "y"], "bob": [("z", 0.9)]}, truth)
     >>> evaluate(ranking, labels, ["recall@5"]).means["recall@5"]  # (1 + 1/2 + 0) / 3

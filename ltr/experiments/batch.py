@@ -12,18 +12,24 @@ from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
 from ltr.data.groups import Candidates
 from ltr.data.sources import source_names
-from ltr.encoders import remembered
+from ltr.encoders.cached import remembered
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
-from ltr.evaluation.metrics import MRR, TOP1, TOP3, named
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.registry import named
 from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
 from ltr.experiments.shared_inputs import Basis, basis_key, encoder_name
 from ltr.experiments.workers import work
-from ltr.files import STDIN, AnyPath, held, inside, write_text
+from ltr.files.locked import held
+from ltr.files.naming import inside
+from ltr.files.reading import STDIN, AnyPath
+from ltr.files.writing import write_text
 from ltr.plugins import load_code
-from ltr.reporting import batch_page
-from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign, write_leaderboard
-from ltr.storage import REPORT, RUN, read_task, recorded_task, refuse_other_task, refuse_taken, sweep
+from ltr.reporting.report import batch_page
+from ltr.results.leaderboard.rows import Entry, Leaderboard, leaderboard
+from ltr.results.leaderboard.text import BOARDS, refuse_foreign, write_leaderboard
+from ltr.storage.checkpoints import read_task, refuse_other_task, sweep
+from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
 from ltr.training.config import OnEpoch, ignore
 
 

@@ -13,11 +13,13 @@ from ltr.data.groups import Groups, key_order, select
 from ltr.data.splits import TIME, dealt, earlier
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.baselines import Rules, Truth, measure
-from ltr.evaluation.metrics import Evaluation
+from ltr.evaluation.evaluate import Evaluation
 from ltr.logs import timed
 from ltr.results.evaluated_ranking import CrossValidation
-from ltr.training import LOSS, TrainConfig, Validation, fit, sign
+from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Bends
+from ltr.training.early_stopping import Validation, sign
+from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path, penalties, with_l2
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]

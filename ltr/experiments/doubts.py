@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Iterator
 
-from ltr.audit import untold_tools
+from ltr.audit.degenerate import untold_tools
 from ltr.data.groups import Candidates
-from ltr.evaluation.metrics import Evaluation
+from ltr.evaluation.evaluate import Evaluation
 from ltr.results.evaluated_ranking import Measured
-from ltr.storage import Router, fit_digest
+from ltr.storage.feature_state import fit_digest
+from ltr.storage.model_file import Router
 
 OTHER_FIT = (
     "the features of the samples were fitted on other data than those of the model, perhaps on the very labels they "

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ltr.config.run import load_config
-from ltr.data.exporters import EXPORTERS, Exported
+from ltr.data.exporters.registry import EXPORTERS, Exported
 from ltr.data.fingerprint import truth_digest
 from ltr.data.groups import key_order
 from ltr.data.sources import DataConfig
@@ -15,11 +15,11 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import load
 from ltr.experiments.shared_inputs import prepare
-from ltr.files import AnyPath, read_bytes
+from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.stored_evaluation import LARGEST_METRICS
-from ltr.storage import CONFIG, load_router
+from ltr.storage.model_file import load_router
 from ltr.storage.read_samples import read
-from ltr.storage.run_directory import METRICS
+from ltr.storage.run_directory import CONFIG, METRICS
 
 
 def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool = False) -> list[str]:

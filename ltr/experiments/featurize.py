@@ -8,18 +8,12 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
 from ltr.experiments.shared_inputs import prepare
-from ltr.features import FittedFeatures
-from ltr.files import AnyPath
-from ltr.storage import (
-    load_columns,
-    load_features,
-    load_router,
-    refuse_unwritable,
-    save_columns,
-    sidecar,
-    write_featurized,
-)
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.reading import AnyPath
+from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.model_file import load_router
 from ltr.storage.read_samples import read
+from ltr.storage.run_directory import refuse_unwritable
 
 
 @dataclass(frozen=True, slots=True)

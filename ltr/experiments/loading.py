@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltr.arrays import vanishing
-from ltr.audit import quick_findings
+from ltr.audit.audit import quick_findings
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.sources import DataConfig
 from ltr.data.splits import TIME, earlier, taken_out, told_earlier
 from ltr.errors import DataError, SampleError, UsageError
-from ltr.features import FittedFeatures
+from ltr.features.crossfit import FittedFeatures
 from ltr.storage.read_samples import read
 
 APPLIED = (

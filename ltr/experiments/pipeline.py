@@ -7,7 +7,7 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.evaluation.baselines import BestFeature, baselines, best_feature
-from ltr.evaluation.metrics import all_named
+from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
 from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
 from ltr.experiments.loading import Loaded
@@ -15,9 +15,13 @@ from ltr.experiments.shared_inputs import Basis, Prepared
 from ltr.experiments.warnings import choices
 from ltr.logs import stage, timed
 from ltr.results.evaluated_ranking import CrossValidation, Measured, gain, measured_groups, rules, truth_of
-from ltr.storage import Router, training_document
-from ltr.training import Diagnosis, Progress, Validation, diagnose, fit
-from ltr.training.config import OnEpoch, ignore
+from ltr.storage.model_file import Router
+from ltr.storage.training_record import training_document
+from ltr.training.config import OnEpoch, Progress, ignore
+from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import Diagnosis
+from ltr.training.early_stopping import Validation
+from ltr.training.fit import fit
 from ltr.training.model import Model
 
 

@@ -12,20 +12,11 @@ from ltr.configtext.rendering import plain
 from ltr.data.columns import SourceFile
 from ltr.data.sources import source_names
 from ltr.experiments.loading import Loaded
-from ltr.files import STDIN, expand
-from ltr.storage import (
-    drop_checkpoints,
-    inputs,
-    is_whole,
-    read_progress,
-    read_task,
-    recorded_task,
-    refuse_other_task,
-    write_checkpoint,
-)
+from ltr.files.reading import STDIN, expand
+from ltr.storage.checkpoints import drop_checkpoints, read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.read_samples import fingerprinted
-from ltr.training import Epoch, Progress
-from ltr.training.config import OnEpoch
+from ltr.storage.run_directory import inputs, is_whole, recorded_task
+from ltr.training.config import Epoch, OnEpoch, Progress
 
 EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
 DECIDING = ("numpy", "numba")  # packages whose version may move the last bits

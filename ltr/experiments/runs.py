@@ -13,22 +13,23 @@ from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.resume import Keeper
 from ltr.experiments.shared_inputs import Basis
-from ltr.files import AnyPath, encode_lines, held, write_lines, write_text
-from ltr.reporting import run_page
+from ltr.files.locked import held
+from ltr.files.reading import AnyPath
+from ltr.files.writing import encode_lines, write_lines, write_text
+from ltr.reporting.report import run_page
 from ltr.results.evaluated_ranking import Measured
 from ltr.results.examples import examples
 from ltr.results.query_records import curves, lines, metrics, reliability
-from ltr.storage import (
+from ltr.storage.model_file import Router, save_router
+from ltr.storage.run_directory import (
     CONFIG,
     EVALUATION,
     EXAMPLES,
     REPORT,
     TOOLS,
-    Router,
     claim,
     inputs,
     refuse_taken,
-    save_router,
     write_history,
     write_log,
     write_metrics,

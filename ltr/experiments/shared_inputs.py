@@ -8,11 +8,11 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
 from ltr.configtext.rendering import plain
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import AUTO, best_installed
+from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, load, refuse_fitted
-from ltr.features import FittedFeatures, fit_features
-from ltr.storage import Router, nameless, refuse_other_columns
+from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.storage.model_file import Router, nameless, refuse_other_columns
 
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
 

@@ -10,7 +10,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
-from ltr.encoders import Encoder, Remembering
+from ltr.encoders.cached import Remembering
+from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
 from ltr.features.registry import FEATURES, Context, FeatureConfig, State, column, fit_state
 from ltr.features.tool_specification import tool_text

@@ -7,7 +7,9 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Dense, Sparse, Vectors, vectors_from
+from ltr.encoders.dense import Dense
+from ltr.encoders.sparse import Sparse
+from ltr.encoders.vectors import Vectors, vectors_from
 from ltr.features.graph_teams import edge_table, right_teams, table_edges
 from ltr.features.matrices import all_dots
 from ltr.features.registry import Context, Positive, State, feature

@@ -6,8 +6,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, runs
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Sparse
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
+from ltr.encoders.sparse import Sparse
 from ltr.features.registry import Context, State, feature
 from ltr.features.tool_texts import parts_in, row_queries, teams_in, tools_in
 from ltr.features.words import sparse

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Vectors, stacked, vectors_from
+from ltr.encoders.vectors import Vectors, stacked, vectors_from
 from ltr.errors import DataError
 from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.tables import places, table, table_texts

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Sparse
+from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
 from ltr.features.registry import Context, State, feature
 from ltr.features.tables import table, table_texts

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders import Sparse
+from ltr.encoders.sparse import Sparse
 from ltr.features.registry import Context, Positive, State, feature
 from ltr.features.tables import places, table, table_texts
 from ltr.features.tool_texts import Answers, parts_in, row_queries, tools_in

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.reporting.blocks import Block, Figure, Page, Points, Row, Section, Table, Text
 from ltr.reporting.charts import Estimate, Words, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, share, short, signed, span

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.reporting.reading import decoded, document
 
 BENCH = "bench.json"

@@ -1,6 +1,6 @@
 """What follows from the numbers of a run, in sentences."""
 
-from ltr.evaluation.metrics import TOP1
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
 from ltr.reporting.figures import count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles

@@ -9,11 +9,11 @@ import msgspec
 
 from ltr.data.jsonlines import records
 from ltr.errors import FileError
-from ltr.evaluation.metrics import MRR, TOP1, TOP3
-from ltr.files import AnyPath, read_bytes, read_lines
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.reporting.figures import NONE, short
-from ltr.storage import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
+from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")

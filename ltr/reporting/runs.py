@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ltr.evaluation.metrics import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.reporting.blocks import Block, Code, Page, Points, Row, Section, Table, Text
 from ltr.reporting.calibration import placing_section
 from ltr.reporting.charts import Estimate, Words, estimates

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders import ENCODERS, Encoder, Remembering, Role, Vectors, encoder_kind, fetch
-from ltr.encoders.cached import own_cache, plain
+from ltr.encoders.cached import Remembering, own_cache, plain
 from ltr.encoders.modelfolder import located
+from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
+from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE, PREFIX
+from ltr.encoders.vectors import Vectors
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 

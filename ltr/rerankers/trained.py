@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.encoders import Remembering
+from ltr.encoders.cached import Remembering
 from ltr.errors import DataError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import Indexed
 from ltr.rerankers.registry import Reranker, Setting, reranker
-from ltr.storage import Router, load_router, router_digest
+from ltr.storage.model_file import Router, load_router, router_digest
 
 
 def absent(run: str, setting: Setting) -> str:

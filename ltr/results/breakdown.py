@@ -11,9 +11,9 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Candidates, Groups, key_order
 from ltr.data.jsonlines import FAILURES, excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
-from ltr.evaluation.metrics import Evaluation
+from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.files import STDIN, Fingerprint, read_lines, shown
+from ltr.files.reading import STDIN, Fingerprint, read_lines, shown
 
 ABSENT = ""
 

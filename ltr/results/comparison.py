@@ -8,9 +8,10 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.errors import UsageError, suggestion
 from ltr.evaluation.bootstrap import RESAMPLES
-from ltr.evaluation.metrics import MRR, named
+from ltr.evaluation.metrics.ranked import MRR
+from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.results.pairing import Pairing, num_units, paired, pairing, refuse_unlike
 from ltr.results.stored_evaluation import Kept, read_kept
 

@@ -13,11 +13,12 @@ from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import BestFeature, Rules, Truth, evaluate_as, measure
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
+from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.intervals import intervals, resampled_units
-from ltr.evaluation.metrics import TOP1, Evaluation
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import Ranking, Ties
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Parts, parts_by
 
 UNBOUNDED = 10**9  # no cutoff finds what is not in the list

@@ -7,12 +7,12 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.groups import candidate_text
-from ltr.evaluation.metrics import TOP1
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import Measured
 from ltr.results.explanations import chosen_by_best
 from ltr.results.query_records import best_relevant
-from ltr.storage import Router
+from ltr.storage.model_file import Router
 from ltr.training.objective import softmax
 
 WRONG, RESCUED = "wrong", "rescued"

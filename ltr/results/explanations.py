@@ -7,12 +7,11 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import candidate_text, key_order
-from ltr.evaluation.metrics import TOP1
+from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order, rank
 from ltr.results.evaluated_ranking import Measured
 from ltr.results.query_records import best_relevant
-from ltr.storage import Router
-from ltr.storage.model_file import contributions
+from ltr.storage.model_file import Router, contributions
 from ltr.training.objective import softmax
 
 

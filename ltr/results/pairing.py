@@ -9,7 +9,7 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
 from ltr.evaluation.significance import differences, permutation_p, unit_sums
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.results.stored_evaluation import Kept, Key, read_kept
 
 VERSION = "metrics_version"

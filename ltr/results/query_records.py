@@ -9,8 +9,10 @@ import numpy as np
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.fingerprint import truth_digest
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
-from ltr.evaluation.metrics import MRR, TOP1, TOP3, Curve, Drawn, Evaluation, named
+from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.evaluation.ranking import order
 from ltr.results.breakdown import Part, part_means
 from ltr.results.evaluated_ranking import Measured

@@ -10,8 +10,8 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.data.jsonlines import records
 from ltr.errors import FileError
-from ltr.evaluation.metrics import MRR, TOP1, TOP3
-from ltr.files import AnyPath, read_bytes, read_lines
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.results.query_records import Query
 from ltr.storage.model_file import held
 from ltr.storage.run_directory import METRICS, PER_QUERY

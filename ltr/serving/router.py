@@ -6,15 +6,16 @@ from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.data.catalogue_query import offered_graphs, offered_tools
-from ltr.data.catalogues import GraphCatalogue, ToolCatalogue, read_graphs, read_tools
+from ltr.data.catalogues.graphs import GraphCatalogue, read_graphs
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, described, key_order
 from ltr.data.sources import DataConfig
 from ltr.errors import UsageError
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.files import AnyPath
-from ltr.storage import TOOLS, Router, load_router, refuse_changed
-from ltr.storage.model_file import contributions
+from ltr.files.reading import AnyPath
+from ltr.storage.model_file import Router, contributions, load_router
 from ltr.storage.read_samples import read
+from ltr.storage.run_directory import TOOLS, refuse_changed
 from ltr.training.objective import softmax
 
 

@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 
 from ltr.errors import FileError, ResumeError
-from ltr.files import AnyPath, make_directory, read_bytes, remove, write_bytes
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.writing import make_directory, remove, write_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
-from ltr.training import Progress
+from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
 FORMAT = "ltr-checkpoint/1"

@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
-from ltr.data.catalogues import ToolText
+from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
 from ltr.errors import DataError, FileError, LtrError, UsageError
-from ltr.features import FittedFeatures
-from ltr.files import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown, write_bytes, write_lines
+from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
+from ltr.files.reading import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown
+from ltr.files.writing import write_bytes, write_lines
 from ltr.logs import stage, tell
 from ltr.storage.feature_state import features_document, features_from, fit_digest
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT

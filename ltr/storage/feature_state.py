@@ -7,9 +7,10 @@ import msgspec
 import numpy as np
 
 from ltr.data.schema import Kind
-from ltr.encoders import Remembering
+from ltr.encoders.cached import Remembering
 from ltr.errors import DataError, UsageError
-from ltr.features import FEATURES, FeatureConfig, FittedFeatures
+from ltr.features.crossfit import FittedFeatures
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.npz import Array
 from ltr.plugins import OURS
 

@@ -13,9 +13,10 @@ from ltr.arrays import FloatArray
 from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
-from ltr.features import FittedFeatures
-from ltr.files import AnyPath, read_bytes, write_bytes
+from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, read_arrays, write_arrays
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
 from ltr.training.curves import MOST as MOST_BENDS
 from ltr.training.curves import STRAIGHT, Bends

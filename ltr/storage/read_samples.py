@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from ltr.data.catalogues import read_graphs, read_tools
+from ltr.data.catalogues.graphs import read_graphs
+from ltr.data.catalogues.tools import read_tools
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Groups, read_groups
 from ltr.data.sources import DataConfig
 from ltr.errors import DataError, UsageError
-from ltr.features import FittedFeatures
-from ltr.files import STDIN, digest, expand
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.reading import STDIN, digest, expand
 from ltr.storage.feature_file import load_columns, sidecar, state_of
 from ltr.storage.feature_state import fit_digest
 

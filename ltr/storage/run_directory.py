@@ -14,19 +14,9 @@ import msgspec
 from ltr import __version__
 from ltr.data.columns import SourceFile
 from ltr.errors import DiskError, FileError, UsageError
-from ltr.files import (
-    STDIN,
-    AnyPath,
-    encode_lines,
-    make_directory,
-    path_from,
-    read_bytes,
-    reason,
-    remove,
-    shown,
-    write_bytes,
-    write_lines,
-)
+from ltr.files.naming import path_from
+from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
+from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
 from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.training.kernels import is_loaded

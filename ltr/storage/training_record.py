@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.training import Diagnosis
+from ltr.training.diagnosis import Diagnosis
 from ltr.training.model import Model, direction_text
 
 LEVEL = 0.95

@@ -37,7 +37,7 @@ def diagnose(
 
     >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
     >>> config = TrainConfig(trainer="newton", l2=0.0)
-    >>> from ltr.training import fit
+    >>> from ltr.training.fit import fit
     >>> known = diagnose(phi, [1, 0] * 3, [0, 2, 4, 6], config, fit(phi, [1, 0] * 3, [0, 2, 4, 6], config))
     >>> known.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])

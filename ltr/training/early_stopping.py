@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
 from ltr.errors import ArrayError, DataError, UsageError
-from ltr.evaluation.metrics import Measure, evaluate, named
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import rank, scores
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
 from ltr.training.curves import Bends

@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.metrics import Drawn, Pooled, evaluate, named
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.registry import Drawn, Pooled, named
 from ltr.evaluation.ranking import order, rank
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
 from ltr.training.estimator_inputs import (
     InputError,
     Queries,
@@ -20,6 +21,7 @@ from ltr.training.estimator_inputs import (
     query_weights,
     refuse_other_names,
 )
+from ltr.training.fit import fit
 from ltr.training.objective import softmax
 
 PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends", "metric")

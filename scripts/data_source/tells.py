@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Candidates, Groups
-from ltr.training import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 
 Parts = frozenset[object]
 Spans = list[tuple[int, int]]

@@ -14,7 +14,7 @@ from ltr.data.jsonlines import excerpt, records
 from ltr.data.samples import Samples
 from ltr.data.schema import NO_TREE, Id
 from ltr.errors import FieldError, FileError, LtrError, SampleError
-from ltr.files import STDIN, AnyPath, read_lines, shown
+from ltr.files.reading import STDIN, AnyPath, read_lines, shown
 
 NEEDED = {
     "": "one JSON object a line is needed",

@@ -13,7 +13,7 @@ from ltr.data.columns import Codes, recoded
 from ltr.data.jsonlines import FAILURES, excerpt, explained, records
 from ltr.data.samples import Samples
 from ltr.errors import FieldError, FileError
-from ltr.files import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
+from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
 
 LARGEST_CATALOGUE = 256 << 20
 A_LINE = {"": "one JSON object a line is needed"}

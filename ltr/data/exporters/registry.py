@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Groups
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 from ltr.registry import Registry
 
 
@@ -22,5 +22,7 @@ class Exported:
 
 Exporter = Callable[[Exported, AnyPath], list[str]]  # the files that were written
 
-EXPORTERS: Registry[Exporter] = Registry("exporter")
+EXPORTERS: Registry[Exporter] = Registry(
+    "exporter", "ltr.data.exporters.csv", "ltr.data.exporters.letor", "ltr.data.exporters.trec"
+)
 exporter = EXPORTERS.register

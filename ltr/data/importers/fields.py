@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.jsonlines import excerpt
 from ltr.errors import SampleError
-from ltr.files import AnyPath, Fingerprint, read_line_blocks, shown
+from ltr.files.reading import AnyPath, Fingerprint, read_line_blocks, shown
 
 Words = npt.NDArray[np.uint64]  # (tokens, words)
 

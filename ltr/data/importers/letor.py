@@ -8,7 +8,7 @@ from typing import Any
 from ltr.data.importers.registry import Imported, importer
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError, UsageError
-from ltr.files import STDIN, read_lines, shown
+from ltr.files.reading import STDIN, read_lines, shown
 
 FORM = "GRADE qid:ID 1:NUMBER 2:NUMBER ... # comment"
 MOST_FEATURES = 100_000

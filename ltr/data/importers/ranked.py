@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.catalogues import ToolText
+from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
 from ltr.data.importers.fields import Words, as_tokens, hashed, same, stacked
 from ltr.data.importers.trec import Entries, Topics, judged, read_qrels, read_run
-from ltr.files import AnyPath
+from ltr.files.reading import AnyPath
 
 
 @dataclass(frozen=True, slots=True, eq=False)

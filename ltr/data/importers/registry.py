@@ -18,7 +18,7 @@ class Imported:
 
 Importer = Callable[[Sequence[str]], Imported]
 
-IMPORTERS: Registry[Importer] = Registry("importer")
+IMPORTERS: Registry[Importer] = Registry("importer", "ltr.data.importers.letor", "ltr.data.importers.trecsamples")
 importer = IMPORTERS.register
 
 

@@ -22,7 +22,7 @@ from ltr.data.importers.fields import (
 )
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError
-from ltr.files import AnyPath, Fingerprint, shown
+from ltr.files.reading import AnyPath, Fingerprint, shown
 
 RUN = Layout(6, 5, "TOPIC Q0 DOC RANK SCORE TAG", (0, 2, 4))
 QRELS = Layout(4, 4, "TOPIC ITERATION DOC GRADE", (0, 2, 3))

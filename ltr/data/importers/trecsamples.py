@@ -10,7 +10,7 @@ from ltr.data.importers.ranked import RankedGroups, read_ranked
 from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.trec import QRELS, Topics, read_run
 from ltr.errors import UsageError
-from ltr.files import read_lines
+from ltr.files.reading import read_lines
 
 
 @importer("trec")

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ltr.evaluation.metrics import MRR, TOP1, TOP3, Evaluation
+from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.presets import PresetName
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 
 BANDS = ((0.9, "excellent"), (0.7, "good"), (0.5, "usable"))  # of Top-1, each above its bound
 LOW, HIGH = 0.5, 0.7

@@ -14,6 +14,8 @@ from ltr.evaluation.metrics.tie_blocks import Blocks, Judged, Stretches
 UNBOUNDED = "0 upwards"
 LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
 
+TOP1, TOP3, MRR = "top1_accuracy", "top3_accuracy", "mrr"
+
 
 @measure("hit@k", "share of queries with a relevant candidate among the first k")
 def hit(judged: Judged, k: int) -> FloatArray:
@@ -244,3 +246,7 @@ def _discounted(judged: Judged, blocks: Stretches, gains: FloatArray, k: int) ->
     discount = discounts(blocks.place, min(k, judged.longest))  # what is not in the list has a place far behind it
     summed = code_sums(blocks.owner, discount, len(gains))
     return judged.per_query(blocks.query, gains * summed / blocks.span)
+
+
+measure(TOP1, "share of queries with a relevant candidate at rank 1", k=1)(hit)
+measure(TOP3, "share of queries with a relevant candidate among the first 3", k=3)(hit)

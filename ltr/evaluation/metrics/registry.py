@@ -118,7 +118,9 @@ class Drawn(Measure):
         return {name: column.tolist() for name, column in zip(found, columns, strict=True)}
 
 
-MEASURES: Registry[Measure] = Registry("metric")
+MEASURES: Registry[Measure] = Registry(
+    "metric", "ltr.evaluation.metrics.ranked", "ltr.evaluation.metrics.classified", "ltr.evaluation.metrics.cascade"
+)
 
 
 def measure(

@@ -4,7 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from ltr.errors import UsageError
-from ltr.files import AnyPath, make_directory, write_bytes
+from ltr.files.reading import AnyPath
+from ltr.files.writing import make_directory, write_bytes
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
 

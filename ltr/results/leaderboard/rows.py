@@ -10,8 +10,10 @@ import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
 from ltr.evaluation.baselines import BASELINES
-from ltr.evaluation.metrics import MRR, named
-from ltr.files import AnyPath, path_from, read_bytes
+from ltr.evaluation.metrics.ranked import MRR
+from ltr.evaluation.metrics.registry import named
+from ltr.files.naming import path_from
+from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.pairing import WinnersTest, tested
 from ltr.results.query_records import OVER_BEST
 from ltr.results.stored_evaluation import LARGEST_METRICS

@@ -9,10 +9,11 @@ import msgspec
 
 from ltr.config.sweeps import swept
 from ltr.errors import FileError, UsageError
-from ltr.files import AnyPath, cell, make_directory, read_bytes, write_bytes, write_text
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.writing import cell, make_directory, write_bytes, write_text
 from ltr.results.leaderboard.rows import COUNTED, SPLIT, Leaderboard, Row
 from ltr.results.stored_evaluation import LARGEST_METRICS
-from ltr.storage import REPORT
+from ltr.storage.run_directory import REPORT
 
 FORMAT = "ltr-leaderboard/1"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"

@@ -12,7 +12,8 @@ import numba
 import numpy as np
 
 from ltr.errors import DiskError
-from ltr.files import cache_directory, write_bytes
+from ltr.files.naming import cache_directory
+from ltr.files.writing import write_bytes
 
 BLOCK = 1024  # groups added up by themselves: long sums lose fewer bits
 LANES = 8  # rows taken together; those beyond a group's end count as 0
