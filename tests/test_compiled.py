@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from ltr.training import kernels as compiled
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training import kernels as compiled
 from ltr.training.objective import derivatives, trainable
 from tests.oracles import naive_descent, random_groups
 
