@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ltr.reporting.report import report_of, write_report
     from ltr.rerankers.registry import reranker
     from ltr.results.comparison import Comparison, compare_runs
-    from ltr.results.evaluated_ranking import Measured, evaluate_run
+    from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_run
     from ltr.results.leaderboard.rows import Leaderboard, Row
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
     from ltr.storage.model_file import Router, load_router
@@ -166,7 +166,7 @@ _HOMES = {
         "compare_runs",
     ),
     "ltr.results.evaluated_ranking": (
-        "Measured",
+        "EvaluatedRanking",
         "evaluate_run",
     ),
     "ltr.results.leaderboard.rows": (
@@ -211,6 +211,7 @@ __all__ = [
     "DiskError",
     "Ended",
     "EvaluateConfig",
+    "EvaluatedRanking",
     "Evaluation",
     "FeatureConfig",
     "Featurized",
@@ -222,7 +223,6 @@ __all__ = [
     "Leaderboard",
     "ListwiseRanker",
     "LtrError",
-    "Measured",
     "Model",
     "Planned",
     "Point",

@@ -10,7 +10,7 @@ from timing import cpu_seconds, draws, loss, without_numba
 
 from ltr.config.run import load_config
 from ltr.data.groups import select
-from ltr.experiments.shared_inputs import Basis
+from ltr.experiments.shared_inputs import SharedInputs
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.kernels import for_passes
@@ -172,7 +172,7 @@ def own_data():
 
     Queries with one right tool alone: the peers of the same likelihood know no other.
     """
-    prepared = Basis(load_config(CONFIG)).prepared
+    prepared = SharedInputs(load_config(CONFIG)).prepared
     right = np.add.reduceat(prepared.groups.labels, prepared.groups.offsets[:-1])
     rows = np.repeat(right == 1, np.diff(prepared.groups.offsets))
     groups, phi = select(prepared.groups, np.flatnonzero(right == 1)), prepared.phi[rows]

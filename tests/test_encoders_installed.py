@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ltr.config.run import load_config
-from ltr.encoders.cached import Remembering, plain
+from ltr.encoders.cached import CachedEncoder, plain
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of
@@ -126,7 +126,7 @@ def test_minilm_with_a_changed_file_is_refused(tmp_path, monkeypatch, file):
 
 @pytest.mark.parametrize("state", [{}])
 def test_a_saved_encoder_is_looked_for_only_when_a_text_is_to_be_encoded(state, tmp_path):
-    remembering = Remembering.restored(f"{PREFIX}/no/such/folder", state, "r1", VectorCache(tmp_path))
+    remembering = CachedEncoder.restored(f"{PREFIX}/no/such/folder", state, "r1", VectorCache(tmp_path))
     assert (remembering.name, remembering.revision) == (f"{PREFIX}/no/such/folder", "r1")
     with pytest.raises(UsageError):
         remembering.encode(["a"], "query")
@@ -305,7 +305,7 @@ def tiny(tmp_path_factory):
 def test_a_model_of_a_folder_reads_texts_behind_the_prompt_of_their_role(tiny, tmp_path):
     from sentence_transformers import SentenceTransformer
 
-    encoder = Remembering.fitted(f"{PREFIX}{tiny}", [], VectorCache(tmp_path))
+    encoder = CachedEncoder.fitted(f"{PREFIX}{tiny}", [], VectorCache(tmp_path))
     model = SentenceTransformer(str(tiny), local_files_only=True)
     texts = ["find flight", "book hotel"]
     for role, encode in (("query", model.encode_query), ("document", model.encode_document)):

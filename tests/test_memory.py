@@ -7,7 +7,7 @@ import pytest
 
 from ltr.data.groups import read_groups
 from ltr.encoders import cached as memory_module
-from ltr.encoders.cached import Remembering
+from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import ENCODERS
 from ltr.encoders.vector_cache import FILE, VectorCache, key_of
@@ -36,7 +36,7 @@ class Counting:
 
 
 def remembering(encoder, directory):
-    return Remembering(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
+    return CachedEncoder(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
 
 
 def test_each_text_reaches_the_encoder_once_for_each_role(tmp_path):
@@ -112,7 +112,7 @@ def test_vectors_of_another_width_are_encoded_anew(tmp_path, asked):
 
 def test_hash_is_not_kept_on_the_disk(tmp_path):
     cache = VectorCache(tmp_path)
-    Remembering.fitted("hash", ["a b c"], cache).encode(["a b c"], "query")
+    CachedEncoder.fitted("hash", ["a b c"], cache).encode(["a b c"], "query")
     assert cache.info().vectors == 0
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ltr.data.fingerprint import truth_digest
+from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import read_groups
 from tests.made import grouped, tool_rows, written
 
@@ -8,7 +8,7 @@ ROWS = list(tool_rows(range(6)))
 
 
 def digest(directory, rows):
-    return truth_digest(read_groups(written(directory / "s.jsonl", rows)))
+    return fingerprint(read_groups(written(directory / "s.jsonl", rows)))
 
 
 def changed(**fields):

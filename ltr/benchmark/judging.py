@@ -16,7 +16,7 @@ from ltr.evaluation.bootstrap import bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
 from ltr.rerankers.registry import RERANKERS, spelled
-from ltr.results.evaluated_ranking import Measured, measured_groups
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ class Conclusions:
     front: list[str]  # best quality first
 
 
-def judged(groups: Groups, measurement: Measurement, config: BenchConfig) -> Measured:
+def judged(groups: Groups, measurement: Measurement, config: BenchConfig) -> EvaluatedRanking:
     """The groups ranked by the scores and measured by the rules of the bench."""
     found = np.concatenate([np.array(measurement.scores[place]) for place in range(len(groups.offsets) - 1)])
     rules = EvaluateConfig(
         metrics=config.metrics, ties=config.ties, rel_threshold=config.rel_threshold, baselines=False
     )
-    return measured_groups(groups, found[:, np.newaxis], found, RunConfig(seed=config.seed, evaluate=rules))
+    return evaluate_groups(groups, found[:, np.newaxis], found, RunConfig(seed=config.seed, evaluate=rules))
 
 
-def row(entry: Entry, measurement: Measurement, measured: Measured, config: BenchConfig) -> Row:
+def row(entry: Entry, measurement: Measurement, measured: EvaluatedRanking, config: BenchConfig) -> Row:
     """All that is said of one reranker by itself."""
     sizes = np.diff(measured.groups.offsets)
     times = latency(measurement.latencies_ms)
@@ -131,7 +131,7 @@ def by_quality(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda each: -each.quality[DECIDING].mean)
 
 
-def comparisons(rows: Sequence[Row], measured: Sequence[Measured], seed: int) -> list[Comparison]:
+def comparisons(rows: Sequence[Row], measured: Sequence[EvaluatedRanking], seed: int) -> list[Comparison]:
     """Every two rerankers but the references, by the deciding metric, the better one first; Holm over all pairs."""
     known = {each.name: found for each, found in zip(rows, measured, strict=True)}
     choices = by_quality([each for each in rows if not each.is_reference])

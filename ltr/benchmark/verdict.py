@@ -12,7 +12,7 @@ from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.significance import PERMUTATIONS
 from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import spelled
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import METRICS_VERSION
 from ltr.storage.model_file import load_router
 
@@ -39,7 +39,7 @@ class Bench:
     queries_in_data: int
     rows: list[Row]
     measurements: list[Measurement]
-    measured: list[Measured]
+    measured: list[EvaluatedRanking]
     missing: list[Missing]
     comparisons: list[Comparison]
     conclusions: Conclusions

@@ -34,7 +34,7 @@ from ltr.errors import ThresholdError, UsageError
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.evaluation.metrics.registry import Measure
-    from ltr.results.evaluated_ranking import Measured
+    from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.storage.model_file import Router
 
 ROUNDING = 1e-12  # of a mean
@@ -117,7 +117,7 @@ def load(model: Path | None, *, allow_download: bool) -> "Router | None":
     return router
 
 
-def tell_unkept(measured: "Measured", *, explain: bool) -> None:
+def tell_unkept(measured: "EvaluatedRanking", *, explain: bool) -> None:
     """Say what was asked for and stays unseen without -o."""
     if explain:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
@@ -182,7 +182,7 @@ def refuse_for_run(options: dict[str, Any]) -> None:
 
 def measure(
     config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
-) -> "Measured":
+) -> "EvaluatedRanking":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.experiments.doubts import doubts, learned_from, nothing_right, outdone
     from ltr.experiments.pipeline import evaluate_router
@@ -201,7 +201,7 @@ def measure(
     return measured
 
 
-def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
+def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
     """The metrics; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines

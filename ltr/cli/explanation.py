@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from ltr.cli.terminal import SHORTEST_CELL, columns_of_terminal, count, emphasis, number, shortened, table, visible
 
 if TYPE_CHECKING:
-    from ltr.results.evaluated_ranking import Measured
+    from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.explanations import Explanation
     from ltr.storage.model_file import Router
 
 SHOWN = 3
 
 
-def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> list[str]:
+def wrong_lines(measured: "EvaluatedRanking", router: "Router", most: int = SHOWN) -> list[str]:
     """The queries that went wrong with the least trust in the right candidate."""
     from ltr.results.explanations import wrong
 
@@ -24,7 +24,7 @@ def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> li
     return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
 
-def rescued_lines(measured: "Measured", router: "Router", most: int = 1) -> list[str]:
+def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1) -> list[str]:
     """The surest queries that are right where the best single feature is wrong."""
     from ltr.results.explanations import rescued
 

@@ -12,7 +12,7 @@ Hashes = npt.NDArray[np.uint64]
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def truth_digest(groups: Groups) -> str:
+def fingerprint(groups: Groups) -> str:
     """A digest of every group's key with its candidates' names and labels, whatever the order of groups and rows.
 
     Rows are hashed one by one and the hashes added up, so that no row has a place. It tells apart what was

@@ -25,7 +25,7 @@ CALLS = 1000
 ROW_BITS = 32
 
 
-class Remembering:
+class CachedEncoder:
     """An encoder that remembers what it has encoded. It is opened when it is first asked, its model even later."""
 
     def __init__(

@@ -18,7 +18,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
 from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
-from ltr.experiments.shared_inputs import Basis, basis_key, encoder_name
+from ltr.experiments.shared_inputs import SharedInputs, basis_key, encoder_name
 from ltr.experiments.workers import work
 from ltr.files.locked import held
 from ltr.files.naming import inside
@@ -152,7 +152,7 @@ def entry(ended: Ended) -> Entry:
 def run_all(
     plan: Sequence[Planned], options: BatchOptions, *, on_epoch: OnEpoch = ignore
 ) -> Iterator[tuple[int, Ended]]:
-    """Each run as it ends, with its place in the plan; runs of one basis one after the other."""
+    """Each run as it ends, with its place in the plan; runs of one shared one after the other."""
     keys = [repr(basis_key(each.config)) for each in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
@@ -170,7 +170,7 @@ class Runner:
     def __init__(self, options: BatchOptions, on_epoch: OnEpoch = ignore) -> None:
         self._options, self._on_epoch = options, on_epoch
         self._digests = Digests()
-        self._basis: Basis | None = None
+        self._basis: SharedInputs | None = None
 
     def __call__(self, each: Planned) -> Ended:
         """The run made, or left as it is, or what was wrong with it."""
@@ -186,14 +186,14 @@ class Runner:
     def _made(self, each: Planned) -> Ended:
         if self._options.resume and is_finished(each.config, each.directory, self._digests):
             return Ended(each, is_untouched=True)
-        self._basis = Basis(each.config) if self._basis is None else self._basis.for_run(each.config)
+        self._basis = SharedInputs(each.config) if self._basis is None else self._basis.for_run(each.config)
         made = run_and_save(
             each.config,
             each.directory,
             overwrite=self._options.overwrite,
             resume=self._options.resume,
             on_epoch=self._on_epoch,
-            basis=self._basis,
+            shared=self._basis,
         )
         return Ended(each, warnings=made.result.warnings)
 
@@ -216,17 +216,17 @@ def started(options: BatchOptions) -> Callable[[Planned], Ended]:
 
 def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[Planned, str]]:
     """What would become of each run: left as it is, gone on with, made; data and what is refused are looked at."""
-    digests, basis = Digests(), None
+    digests, shared = Digests(), None
     for each in plan:
         refuse_taken_run(each, options)
         if options.resume and is_finished(each.config, each.directory, digests):
             yield each, "complete, stays as it is"
             continue
-        basis = Basis(each.config) if basis is None else basis.for_run(each.config)
-        train, test = basis.loaded.train[0], basis.loaded.test
+        shared = SharedInputs(each.config) if shared is None else shared.for_run(each.config)
+        train, test = shared.loaded.train[0], shared.loaded.test
         before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
         if before is not None:
-            refuse_other_task(each.directory, before, task_of(each.config, basis.loaded, each.directory))
+            refuse_other_task(each.directory, before, task_of(each.config, shared.loaded, each.directory))
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
         told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"

@@ -17,7 +17,7 @@ from ltr.evaluation.evaluate import Evaluation
 from ltr.logs import timed
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.training.config import LOSS, TrainConfig
-from ltr.training.curves import Bends
+from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path, penalties, with_l2
@@ -58,15 +58,17 @@ def _fold(
     learned, held = (select(groups, side) for side in sides)
     try:
         phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
-        ws, bends = path_weights(config.train, phi, learned), Bends.of(phi, config.train.bends)
+        ws, knots = path_weights(config.train, phi, learned), Knots.of(phi, config.train.knots)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
     except DivergedError as error:
         raise DivergedError(f"fold {number}: {error}") from error
-    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").bent(bends)
+    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").with_curves(
+        knots
+    )
     values = [watched.value(w, config.train) for w in ws]
     early = earlier(learned, held) if config.data.split == TIME else 0
-    return Fold(sides[1], early, held, values, [bends.scores(phi_held, w) for w in ws])
+    return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
 
 
 def path_weights(
@@ -110,7 +112,7 @@ def settled(
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
         raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
-    watched = held.bent(Bends.of(phi, train.bends))
+    watched = held.with_curves(Knots.of(phi, train.knots))
     values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ltr.audit.degenerate import untold_tools
 from ltr.data.groups import Candidates
 from ltr.evaluation.evaluate import Evaluation
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.feature_state import fit_digest
 from ltr.storage.model_file import Router
 
@@ -48,7 +48,7 @@ def nothing_right(evaluation: Evaluation) -> Iterator[str]:
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
-def outdone(measured: Measured) -> Iterator[str]:
+def outdone(measured: EvaluatedRanking) -> Iterator[str]:
     """That a single feature puts the right candidate first more often than the model, beyond chance."""
     best, gain = measured.best, measured.gain
     if best is not None and gain is not None and gain.high is not None and gain.high < 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.config.run import load_config
 from ltr.data.exporters.registry import EXPORTERS, Exported
-from ltr.data.fingerprint import truth_digest
+from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import key_order
 from ltr.data.sources import DataConfig
 from ltr.errors import DataError, UsageError
@@ -49,7 +49,7 @@ def exported_run(directory: Path) -> Exported:
     groups = train[0] if test is None else test
     phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)
     metrics: dict[str, Any] = msgspec.json.decode(read_bytes(directory / METRICS, limit=LARGEST_METRICS))
-    if metrics.get("truth", truth_digest(groups)) != truth_digest(groups):
+    if metrics.get("truth", fingerprint(groups)) != fingerprint(groups):
         raise DataError(f"{directory}: its data is not what it was measured on; export the samples themselves")
     ranking = rank(router.scores(np.asarray(phi)), groups.offsets, keys=key_order(groups.candidates))
     return Exported(groups, phi, router.names, ranking.scores, order(ranking, Ties.EXPECTED))

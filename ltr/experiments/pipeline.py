@@ -11,10 +11,10 @@ from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
 from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
 from ltr.experiments.loading import Loaded
-from ltr.experiments.shared_inputs import Basis, Prepared
+from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choices
 from ltr.logs import stage, timed
-from ltr.results.evaluated_ranking import CrossValidation, Measured, gain, measured_groups, rules, truth_of
+from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules, truth_of
 from ltr.storage.model_file import Router
 from ltr.storage.training_record import training_document
 from ltr.training.config import OnEpoch, Progress, ignore
@@ -33,7 +33,7 @@ class RunResult:
     router: Router
     model: Model
     train: Groups
-    measured: Measured
+    measured: EvaluatedRanking
     warnings: tuple[str, ...]
 
 
@@ -45,17 +45,17 @@ def run(
     *,
     on_epoch: OnEpoch = ignore,
     begin: Begin = lambda loaded: None,
-    basis: Basis | None = None,
+    shared: SharedInputs | None = None,
 ) -> RunResult:
     """Learn from the training samples, rank the test samples, measure.
 
-    `begin` tells where to go on from; `basis` is what other runs of the same data and features have made.
+    `begin` tells where to go on from; `shared` is what other runs of the same data and features have made.
     """
-    basis = Basis(config) if basis is None else basis.for_run(config)
-    loaded = basis.loaded
-    progress, prepared, groups = begin(loaded), basis.prepared, basis.prepared.groups
-    folds = _cross_validated(config, basis)
-    held = _validation(config, basis)
+    shared = SharedInputs(config) if shared is None else shared.for_run(config)
+    loaded = shared.loaded
+    progress, prepared, groups = begin(loaded), shared.prepared, shared.prepared.groups
+    folds = _cross_validated(config, shared)
+    held = _validation(config, shared)
     settings = settled(config, prepared.phi, groups, folds, held)
     given, traces = (prepared.phi, groups.labels, groups.offsets, settings.train), groups.candidates.traces
     with stage("training"):
@@ -63,7 +63,7 @@ def run(
     with stage("diagnosis"):
         diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
     router = new_router(settings, prepared, model, diagnosis)
-    measured = evaluate_router(router, loaded.test or groups, config, phi=basis.test_phi(router))
+    measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router))
     measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
     doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
     known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
@@ -71,17 +71,17 @@ def run(
     return RunResult(decided(config, prepared), router, model, groups, measured, told)
 
 
-def _cross_validated(config: RunConfig, basis: Basis) -> CrossValidation | None:
+def _cross_validated(config: RunConfig, shared: SharedInputs) -> CrossValidation | None:
     """What the folds say, where they are asked for; measured as the test data are."""
     if config.train.folds is None:
         return None
-    groups = basis.foldable()
-    return cross_validate(config, groups, basis.featurise, rules(config, groups, also=judged_by(config.train)))
+    groups = shared.foldable()
+    return cross_validate(config, groups, shared.featurise, rules(config, groups, also=judged_by(config.train)))
 
 
-def _validation(config: RunConfig, basis: Basis) -> Validation | None:
+def _validation(config: RunConfig, shared: SharedInputs) -> Validation | None:
     """The validation groups as the training watches them, if there are any."""
-    valid, phi = basis.loaded.valid, basis.valid_phi
+    valid, phi = shared.loaded.valid, shared.valid_phi
     return None if valid is None or phi is None else validation(config, valid, phi)
 
 
@@ -92,16 +92,16 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     training = training_document(model, diagnosis, names, best)
     training |= {"traces": marks(groups.candidates)[:MOST_MARKS], **settings.told}
     learned = asdict(settings.train)
-    return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.bends)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.knots)
 
 
 @timed("measuring")
 def evaluate_router(
     router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
-) -> Measured:
+) -> EvaluatedRanking:
     """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
     phi = router.phi(groups.candidates) if phi is None else phi
-    measured = measured_groups(groups, phi, router.scores(phi), config, also=also)
+    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=also)
     if not config.evaluate.baselines:
         return measured
     best = BestFeature(**router.training["best_feature"])

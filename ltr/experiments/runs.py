@@ -12,12 +12,12 @@ from ltr.config.run import RunConfig, relocated, render
 from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.resume import Keeper
-from ltr.experiments.shared_inputs import Basis
+from ltr.experiments.shared_inputs import SharedInputs
 from ltr.files.locked import held
 from ltr.files.reading import AnyPath
 from ltr.files.writing import encode_lines, write_lines, write_text
 from ltr.reporting.report import run_page
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.query_records import curves, lines, metrics, reliability
 from ltr.storage.model_file import Router, save_router
@@ -57,19 +57,19 @@ def run_and_save(
     resume: bool = False,
     on_epoch: OnEpoch = ignore,
     clock: Clock = time.perf_counter,
-    basis: Basis | None = None,
+    shared: SharedInputs | None = None,
 ) -> Finished:
     """Run the config and keep all of it in the directory; run.json is written last.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
-    write it again. While another process writes there, this one is refused. `basis`: what runs of the same data and
+    write it again. While another process writes there, this one is refused. `shared`: what runs of the same data and
     features have made.
     """
     start = clock()
     refuse_taken(directory, overwrite=overwrite or resume)
     keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
     with held(directory):
-        result = run(config, on_epoch=keeper, begin=keeper.begin, basis=basis)
+        result = run(config, on_epoch=keeper, begin=keeper.begin, shared=shared)
         known = record(result, Path(directory))  # before anything of an older run is removed
         home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
         computed = clock() - start
@@ -96,7 +96,9 @@ def save(result: RunResult, home: Path) -> None:
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
 
 
-def keep_evaluation(measured: Measured, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool) -> None:
+def keep_evaluation(
+    measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
+) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
     home = claim(out, overwrite=overwrite, ours=EVALUATION)
     write_metrics(home, metrics(measured), lines(measured, router, explain=explain), curves(measured))

@@ -60,7 +60,7 @@ def encoder_name(config: RunConfig) -> str:
     return best_installed() if config.encoder == AUTO else config.encoder
 
 
-class Basis:
+class SharedInputs:
     """Groups and columns of a config, each made when it is first asked for; of many runs, kept for all of them."""
 
     def __init__(self, config: RunConfig, loaded: Loaded | None = None) -> None:
@@ -69,7 +69,7 @@ class Basis:
         self._folded: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
     def for_run(self, config: RunConfig) -> Self:
-        """The basis of another run: this one, or one that shares what was read, or neither."""
+        """The shared of another run: this one, or one that shares what was read, or neither."""
         if basis_key(config) == basis_key(self.config):
             return self
         return type(self)(config, self._loaded if data_key(config) == data_key(self.config) else None)

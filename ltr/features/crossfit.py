@@ -10,7 +10,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
-from ltr.encoders.cached import Remembering
+from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
 from ltr.features.registry import FEATURES, Context, FeatureConfig, State, column, fit_state
@@ -59,7 +59,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     candidates = groups.candidates
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
-    context = Context(Remembering.fitted(encoder, texts(candidates)))
+    context = Context(CachedEncoder.fitted(encoder, texts(candidates)))
     tell(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
     states = tuple(fit_state(config, groups, context) for config in configs)
     fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)

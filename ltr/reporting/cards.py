@@ -41,12 +41,12 @@ def _model(run: RunFiles) -> list[Block]:
         return [Text("No model is kept here.")]
     known = run.model
     training = known.training
-    rows: list[Row] = [(name, training.told(name), short(each.worth)) for name, each in training.weights.items()]
+    rows: list[Row] = [(name, training.told(name), short(each.loss_without)) for name, each in training.weights.items()]
     encoder = f", encoder {known.encoder.get('name')}" if known.encoder else ""
     trainer = f"trainer {known.trainer.get('trainer')}, l2 {known.trainer.get('l2')}"
     how = f"{len(known.features)} features{encoder}; {trainer}, "
     learned = f"{count(known.training.groups, 'group')}; seed {run.record.seed}; {known.checksum}."
-    return [Table("", ("feature", "weight", "worth"), tuple(rows)), Text(how + learned)]
+    return [Table("", ("feature", "weight", "loss_without"), tuple(rows)), Text(how + learned)]
 
 
 def _data(run: RunFiles) -> Block:

@@ -69,7 +69,7 @@ def _training(run: RunFiles) -> str:
 def _weights(run: RunFiles) -> str:
     """What the decisions rest on, and which weights may as well be 0."""
     known = run.model.training.weights if run.model else {}
-    worth = {name: each.worth for name, each in known.items() if each.worth is not None}
+    worth = {name: each.loss_without for name, each in known.items() if each.loss_without is not None}
     if not worth:
         return ""
     most = max(worth, key=lambda name: worth[name])

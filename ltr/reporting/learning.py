@@ -80,7 +80,7 @@ def _basis(known: Training) -> Table:
         ("groups that count, by weight", short(known.effective_groups)),
         ("groups where all candidates are equally right", f"{known.groups_all_alike:,}"),
         ("condition number of the columns", short(known.condition_number)),
-        ("of what there is to learn, kept away by the penalty", percent(known.kept_away)),
+        ("of what there is to learn, kept away by the penalty", percent(known.lost_to_penalty)),
         ("standard errors", _form(known)),
     ]
     return Table("What the weights rest on", ("", "value"), tuple(rows))
@@ -104,7 +104,7 @@ def weight_section(run: RunFiles) -> Section:
     known = run.model.training
     if known.curves:
         return Section("Weights", (*_curves(known), *_errors(known)))
-    heads = ("feature", "weight", "at l2 0", "standard error", "95 %", "z", "worth")
+    heads = ("feature", "weight", "at l2 0", "standard error", "95 %", "z", "loss_without")
     rows = tuple(_row(name, each) for name, each in known.weights.items())
     table = Table("Weights as they multiply the features", heads, rows)
     drawn = [each for each in (_sure(known), _worths(known)) if each]
@@ -114,21 +114,23 @@ def weight_section(run: RunFiles) -> Section:
 def _curves(known: Training) -> list[Block]:
     """What each feature adds to the score as its value grows: a table of all, and the strongest drawn."""
     each = [
-        (said.worth or 0.0, said.swing or 0.0, name) for name, said in known.weights.items() if known.curves.get(name)
+        (said.loss_without or 0.0, said.range or 0.0, name)
+        for name, said in known.weights.items()
+        if known.curves.get(name)
     ]
     names = [name for *_, name in sorted(each, reverse=True)]
-    heads = ("feature", "bends", "adds least at", "adds most at", "so much more", "worth")
+    heads = ("feature", "knots", "adds least at", "adds most at", "so much more", "loss_without")
     table = Table("What each feature adds to the score", heads, tuple(_strength(name, known) for name in names))
     drawn = [_worths(known), *(_curve(name, known.curves[name]) for name in names[:MOST_CURVES])]
     of_all = f"The first {MOST_CURVES} of {len(names)} curves are drawn. " if len(names) > MOST_CURVES else ""
-    scales = Text(f"{of_all}Each curve has a scale of its own; its dots are its bends and its ends.")
+    scales = Text(f"{of_all}Each curve has a scale of its own; its dots are its knots and its ends.")
     return [*(each for each in drawn if each), table, scales]
 
 
 def _strength(name: str, known: Training) -> tuple[str, ...]:
     said = known.weights[name]
-    bends = str(len(known.curves[name]) - 2)
-    return name, bends, *map(short, (said.least_at, said.most_at, said.swing, said.worth))
+    knots = str(len(known.curves[name]) - 2)
+    return name, knots, *map(short, (said.lowest_at, said.highest_at, said.range, said.loss_without))
 
 
 def _curve(name: str, points: list[tuple[float, float]]) -> Figure | None:
@@ -160,13 +162,16 @@ def _sure(known: Training) -> Figure | None:
 
 
 def _worths(known: Training) -> Figure | None:
-    rows = tuple((name, short(each.worth)) for name, each in known.weights.items())
+    rows = tuple((name, short(each.loss_without)) for name, each in known.weights.items())
     words = Words(
         "What each feature is worth",
         "How far the best reachable objective rises when the feature is left out.",
-        Table("Worth of each feature", ("feature", "worth"), rows),
+        Table("Loss without each feature", ("feature", "loss without"), rows),
     )
-    return bars(words, [(name, each.worth, f"{name}: {short(each.worth)}") for name, each in known.weights.items()])
+    return bars(
+        words,
+        [(name, each.loss_without, f"{name}: {short(each.loss_without)}") for name, each in known.weights.items()],
+    )
 
 
 def _row(name: str, each: Weight) -> tuple[str, ...]:
@@ -175,7 +180,7 @@ def _row(name: str, each: Weight) -> tuple[str, ...]:
         name,
         *map(short, (each.weight, each.unpenalised, each.standard_error)),
         interval,
-        *map(short, (each.z, each.worth)),
+        *map(short, (each.z, each.loss_without)),
     )
 
 

@@ -28,10 +28,10 @@ class Weight(msgspec.Struct):
     z: float | None = None
     low: float | None = None
     high: float | None = None
-    worth: float | None = None
-    least_at: float | None = None
-    most_at: float | None = None
-    swing: float | None = None
+    loss_without: float | None = None
+    lowest_at: float | None = None
+    highest_at: float | None = None
+    range: float | None = None
 
 
 class Best(msgspec.Struct):
@@ -53,7 +53,7 @@ class Training(msgspec.Struct):
     epochs: int = 0
     objective: float | None = None
     objective_at_zero: float | None = None
-    kept_away: float | None = None
+    lost_to_penalty: float | None = None
     gap: float | None = None
     gap_bound: float | None = None
     gradient_norm: float | None = None

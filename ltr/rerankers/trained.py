@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import Remembering
+from ltr.encoders.cached import CachedEncoder
 from ltr.errors import DataError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import Indexed
@@ -41,5 +41,5 @@ def _indexed(router: Router) -> Router:
     if router.features is None:
         return router
     encoder = router.features.encoder
-    opened = encoder.encoder() if isinstance(encoder, Remembering) else encoder
+    opened = encoder.encoder() if isinstance(encoder, CachedEncoder) else encoder
     return replace(router, features=replace(router.features, encoder=Indexed(opened)))

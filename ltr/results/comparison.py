@@ -13,7 +13,7 @@ from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
 from ltr.files.reading import AnyPath
 from ltr.results.pairing import Pairing, num_units, paired, pairing, refuse_unlike
-from ltr.results.stored_evaluation import Kept, read_kept
+from ltr.results.stored_evaluation import StoredEvaluation, read_stored_evaluation
 
 MOST_CHANGED = 10
 
@@ -88,8 +88,8 @@ def compare_runs(
     else it is refused. Named twice, it is compared once: tests counted twice would weigh in Holm's adjustment.
     Without metrics, all that every run has query by query.
     """
-    against = read_kept(runs[0] if baseline is None else baseline)
-    others = [read_kept(run) for run in (runs[1:] if baseline is None else runs)]
+    against = read_stored_evaluation(runs[0] if baseline is None else baseline)
+    others = [read_stored_evaluation(run) for run in (runs[1:] if baseline is None else runs)]
     others = list({other.name: other for other in others if baseline is None or other.name != against.name}.values())
     if not others:
         raise UsageError("nothing to compare: name at least two runs")
@@ -111,7 +111,7 @@ def compare_runs(
     )
 
 
-def common_metrics(runs: Sequence[Kept], asked: Sequence[str] | None) -> list[str]:
+def common_metrics(runs: Sequence[StoredEvaluation], asked: Sequence[str] | None) -> list[str]:
     """The metrics asked for, or those that every run has query by query."""
     common = [name for name in runs[0].values if all(name in run.values for run in runs)]
     wanted = common if asked is None else [named(name).name for name in asked]
@@ -123,12 +123,12 @@ def common_metrics(runs: Sequence[Kept], asked: Sequence[str] | None) -> list[st
     return list(dict.fromkeys(wanted))
 
 
-def _compared(pairs: Pairing, run: Kept, names: Sequence[str]) -> Compared:
+def _compared(pairs: Pairing, run: StoredEvaluation, names: Sequence[str]) -> Compared:
     found = [_difference(pairs, run, name) for name in names]
     return Compared(run.name, found, _changed(pairs, run, _changed_by(names)))
 
 
-def _difference(pairs: Pairing, run: Kept, metric: str) -> Difference:
+def _difference(pairs: Pairing, run: StoredEvaluation, metric: str) -> Difference:
     found = paired(pairs, run, metric)
     score = wins(found.differences)
     return Difference(
@@ -161,7 +161,7 @@ def _changed_by(names: Sequence[str]) -> str:
     return MRR if MRR in names else names[0]
 
 
-def _changed(pairs: Pairing, run: Kept, metric: str) -> list[Changed]:
+def _changed(pairs: Pairing, run: StoredEvaluation, metric: str) -> list[Changed]:
     """The queries whose metric changed most, in the order of the baseline among equals."""
     ours, theirs = (each.column(metric, pairs.keys) for each in (run, pairs.baseline))
     moved: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))

@@ -37,7 +37,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class EvaluatedRanking:
     """A ranking of labelled groups, its metrics, and those of what it is compared with."""
 
     split: str  # of a run test, or train where there is no test data; else given
@@ -57,7 +57,7 @@ class Measured:
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
 
-def measured_groups(
+def evaluate_groups(
     groups: Groups,
     phi: FloatArray,
     scores: FloatArray,
@@ -65,14 +65,14 @@ def measured_groups(
     *,
     listed: BoolArray | None = None,
     also: Collection[str] = (),
-) -> Measured:
+) -> EvaluatedRanking:
     """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
     asked = rules(config, groups, listed=listed, also=also)
     ranking, evaluation = measure(scores, truth_of(groups), asked, listed=listed)
     clusters = resampled_units(groups.candidates.traces)
-    return Measured(
+    return EvaluatedRanking(
         split="given",
         groups=groups,
         phi=phi,
@@ -87,7 +87,7 @@ def measured_groups(
     )
 
 
-def gain(measured: Measured, seed: int) -> Interval | None:
+def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:
     """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
     best = measured.baselines.get("best_feature")
     if best is None:
@@ -135,11 +135,11 @@ def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evalua
     return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
 
 
-def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> Measured:
+def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:
     """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
     found = read_ranked(run, qrels)
     phi = found.scores[:, None]
-    measured = measured_groups(found.groups, phi, found.scores, config, listed=found.listed, also=also)
+    measured = evaluate_groups(found.groups, phi, found.scores, config, listed=found.listed, also=also)
     return replace(measured, counts={"num_missing": found.num_missing, "num_ignored": found.num_ignored})

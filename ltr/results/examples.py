@@ -9,7 +9,7 @@ from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.groups import candidate_text
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.explanations import chosen_by_best
 from ltr.results.query_records import best_relevant
 from ltr.storage.model_file import Router
@@ -22,7 +22,7 @@ MOST_FEATURES = 24  # of a query: those that tell its candidates apart most; the
 LONGEST_QUERY, LONGEST_NAME = 2000, 200
 
 
-def examples(measured: Measured, router: Router) -> Iterator[dict[str, Any]]:
+def examples(measured: EvaluatedRanking, router: Router) -> Iterator[dict[str, Any]]:
     """Where the model is wrong and sure of it; then where it is right, and sure, and the best feature alone wrong.
 
     Bounded in number and length, so that a run stays small whatever its data.
@@ -50,13 +50,13 @@ def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
     return sorted(np.flatnonzero(chosen).tolist(), key=lambda group: -float(probability[group]))
 
 
-def _is_right(measured: Measured, rows: IntArray) -> BoolArray:
+def _is_right(measured: EvaluatedRanking, rows: IntArray) -> BoolArray:
     is_right: BoolArray = measured.groups.labels[rows] >= measured.evaluation.rel_threshold
     return is_right
 
 
 def _example(
-    measured: Measured,
+    measured: EvaluatedRanking,
     router: Router,
     group: int,
     marked: Sequence[int],
@@ -90,7 +90,7 @@ def _example(
     }
 
 
-def _candidate(measured: Measured, row: int, probability: FloatArray) -> dict[str, Any]:
+def _candidate(measured: EvaluatedRanking, row: int, probability: FloatArray) -> dict[str, Any]:
     """What is known of a candidate on its own."""
     return {
         "candidate": candidate_text(measured.groups.candidates, row)[:LONGEST_NAME],

@@ -9,7 +9,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import candidate_text, key_order
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order, rank
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import best_relevant
 from ltr.storage.model_file import Router, contributions
 from ltr.training.objective import softmax
@@ -35,7 +35,7 @@ class Explanation:
     probability: float  # of the right candidate
 
 
-def wrong(measured: Measured, router: Router, most: int) -> tuple[int, list[Explanation]]:
+def wrong(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries went wrong, and those with the least trust in the right candidate beside what came first."""
     listed = order(measured.ranking, measured.evaluation.ties)
     firsts = listed[measured.groups.offsets[:-1]]
@@ -43,7 +43,7 @@ def wrong(measured: Measured, router: Router, most: int) -> tuple[int, list[Expl
     return _explained(measured, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
 
 
-def rescued(measured: Measured, router: Router, most: int) -> tuple[int, list[Explanation]]:
+def rescued(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries are right where the best feature alone is wrong, and the surest beside what it would choose."""
     beside, firsts = measured.baselines.get("best_feature"), chosen_by_best(measured, router)
     if beside is None or firsts is None:
@@ -53,7 +53,7 @@ def rescued(measured: Measured, router: Router, most: int) -> tuple[int, list[Ex
     return _explained(measured, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
 
 
-def chosen_by_best(measured: Measured, router: Router) -> IntArray | None:
+def chosen_by_best(measured: EvaluatedRanking, router: Router) -> IntArray | None:
     """The row that the best single feature puts first, query by query; None where it was not asked for."""
     if "best_feature" not in measured.baselines:
         return None
@@ -64,7 +64,7 @@ def chosen_by_best(measured: Measured, router: Router) -> IntArray | None:
 
 
 def _explained(
-    measured: Measured,
+    measured: EvaluatedRanking,
     router: Router,
     chosen: "np.typing.NDArray[np.bool_]",
     other: tuple[str, IntArray],
@@ -90,7 +90,7 @@ def _explained(
 
 
 def _explanation(
-    measured: Measured,
+    measured: EvaluatedRanking,
     router: Router,
     group: int,
     rows: tuple[tuple[str, int], tuple[str, int]],

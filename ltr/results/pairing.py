@@ -10,7 +10,7 @@ from ltr.evaluation.bootstrap import Interval, bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
 from ltr.evaluation.significance import differences, permutation_p, unit_sums
 from ltr.files.reading import AnyPath
-from ltr.results.stored_evaluation import Kept, Key, read_kept
+from ltr.results.stored_evaluation import Key, StoredEvaluation, read_stored_evaluation
 
 VERSION = "metrics_version"
 RULES = {
@@ -28,7 +28,7 @@ RULES = {
 class Pairing:
     """All queries in the order of the baseline, which of them count, and the clusters they come in."""
 
-    baseline: Kept
+    baseline: StoredEvaluation
     keys: list[Key]
     counted: BoolArray  # in the first metric
     clusters: IntArray | None
@@ -62,14 +62,14 @@ class WinnersTest:
 
 def tested(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Paired:
     """The metric of a run against the baseline's; refused where data or rules are others."""
-    ours, theirs = read_kept(run), read_kept(baseline)
+    ours, theirs = read_stored_evaluation(run), read_stored_evaluation(baseline)
     refuse_unlike(theirs, ours)
     if metric not in ours.values or metric not in theirs.values:
         raise UsageError(f"{metric} is no value of single queries")
     return paired(pairing(theirs, metric, seed), ours, metric)
 
 
-def paired(by: Pairing, run: Kept, metric: str) -> Paired:
+def paired(by: Pairing, run: StoredEvaluation, metric: str) -> Paired:
     """The metric, query by query."""
     ours, theirs = (each.column(metric, by.keys) for each in (run, by.baseline))
     counted = ~np.isnan(theirs)  # some metrics leave out more queries than others
@@ -83,7 +83,7 @@ def paired(by: Pairing, run: Kept, metric: str) -> Paired:
     return Paired(ours, theirs, found, units, interval, permutation_p(units, np.random.default_rng(by.seed)))
 
 
-def refuse_unlike(baseline: Kept, other: Kept) -> None:
+def refuse_unlike(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
     """Raise unless both were measured on the same queries by the same rules."""
     for each in (baseline, other):
         if VERSION not in each.metrics:
@@ -103,7 +103,7 @@ def refuse_unlike(baseline: Kept, other: Kept) -> None:
             raise DataError(f"{other.name} and {baseline.name} differ in the {what}: {ours} and {theirs}")
 
 
-def pairing(baseline: Kept, metric: str, seed: int) -> Pairing:
+def pairing(baseline: StoredEvaluation, metric: str, seed: int) -> Pairing:
     counted = ~np.isnan(baseline.values[metric])
     if not counted.any():
         raise DataError(f"{baseline.name}: no query counts in {metric}")

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
-from ltr.data.fingerprint import truth_digest
+from ltr.data.fingerprint import fingerprint
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.probabilities import probable
@@ -15,7 +15,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.evaluation.ranking import order
 from ltr.results.breakdown import Part, part_means
-from ltr.results.evaluated_ranking import Measured
+from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.model_file import Router, contributions
 from ltr.training.objective import softmax
 
@@ -52,7 +52,9 @@ class Explained(Query):
     contributions: dict[str, dict[str, float] | None]
 
 
-def lines(measured: Measured, router: Router | None = None, *, explain: bool = False) -> Iterator[dict[str, Any]]:
+def lines(
+    measured: EvaluatedRanking, router: Router | None = None, *, explain: bool = False
+) -> Iterator[dict[str, Any]]:
     """Each record as it is kept: with the metrics that were asked for after the fixed keys, in the order asked."""
     asked = [name for name in measured.evaluation.values if name not in (TOP1, TOP3, MRR)]
     for group, record in enumerate(queries(measured, router, explain=explain)):
@@ -61,7 +63,7 @@ def lines(measured: Measured, router: Router | None = None, *, explain: bool = F
         yield line | {name: _value(measured.evaluation, name, group) for name in asked} | added
 
 
-def queries(measured: Measured, router: Router | None = None, *, explain: bool = False) -> Iterator[Query]:
+def queries(measured: EvaluatedRanking, router: Router | None = None, *, explain: bool = False) -> Iterator[Query]:
     """One record a query, in the order of the groups."""
     listed = order(measured.ranking, measured.evaluation.ties)
     true_rows = best_relevant(measured, listed)
@@ -77,7 +79,7 @@ def queries(measured: Measured, router: Router | None = None, *, explain: bool =
         yield record
 
 
-def best_relevant(measured: Measured, listed: IntArray) -> IntArray:
+def best_relevant(measured: EvaluatedRanking, listed: IntArray) -> IntArray:
     """The row of each query's first listed relevant candidate; -1 without one."""
     groups, found = len(measured.groups.offsets) - 1, np.full(len(measured.groups.offsets) - 1, -1, dtype=np.int64)
     is_relevant: BoolArray = measured.groups.labels[listed] >= measured.evaluation.rel_threshold
@@ -87,7 +89,9 @@ def best_relevant(measured: Measured, listed: IntArray) -> IntArray:
     return found
 
 
-def _query(measured: Measured, group: int, rows: IntArray, true_row: int, *, probabilities: FloatArray) -> Query:
+def _query(
+    measured: EvaluatedRanking, group: int, rows: IntArray, true_row: int, *, probabilities: FloatArray
+) -> Query:
     candidates, result = measured.groups.candidates, measured.evaluation
     first = rows[:LISTED][~np.isneginf(measured.ranking.scores[rows[:LISTED]])]
     names = [candidates.name_texts[code] for code in candidates.names[first].tolist()]
@@ -119,7 +123,7 @@ def _value(result: Evaluation, name: str, group: int) -> float | None:
     return None if np.isnan(value) else value
 
 
-def metrics(measured: Measured) -> dict[str, Any]:
+def metrics(measured: EvaluatedRanking) -> dict[str, Any]:
     """The metrics as one flat object: the headline first, then every rule and count that made the numbers."""
     result = measured.evaluation
     headline = {name: result.means[name] for name in (TOP1, TOP3, MRR)}
@@ -133,7 +137,7 @@ def metrics(measured: Measured) -> dict[str, Any]:
         for place, fold in enumerate(measured.folds.folds, start=1):
             flat |= {f"folds.{place}.{metric}": mean for metric, mean in fold.means.items()}
     flat |= {**measured.counts, **_uncertainty(measured)}
-    flat |= {"metrics_version": METRICS_VERSION, "truth": truth_digest(measured.groups)}
+    flat |= {"metrics_version": METRICS_VERSION, "truth": fingerprint(measured.groups)}
     flat |= _by_part(measured)
     if measured.best:
         flat |= {"best_feature": measured.best.name, "best_feature.sign": measured.best.sign}
@@ -145,7 +149,7 @@ def metrics(measured: Measured) -> dict[str, Any]:
     return flat
 
 
-def _rules_and_counts(measured: Measured) -> dict[str, Any]:
+def _rules_and_counts(measured: EvaluatedRanking) -> dict[str, Any]:
     """What made the numbers, and how many queries and candidates they are of."""
     result = measured.evaluation
     return {
@@ -165,12 +169,12 @@ def _rules_and_counts(measured: Measured) -> dict[str, Any]:
     }
 
 
-def parts(measured: Measured) -> list[Part]:
+def parts(measured: EvaluatedRanking) -> list[Part]:
     """The means of each value of the field that the queries were sorted by, if they were."""
     return part_means(measured.evaluation, measured.parts) if measured.parts else []
 
 
-def _uncertainty(measured: Measured) -> dict[str, Any]:
+def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
     """Each mean's 95 % bootstrap interval as NAME.low and NAME.high, and what was resampled how often."""
     flat: dict[str, Any] = {}
     for name, interval in measured.intervals.items():
@@ -184,7 +188,7 @@ def _uncertainty(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _by_part(measured: Measured) -> dict[str, Any]:
+def _by_part(measured: EvaluatedRanking) -> dict[str, Any]:
     """The means of each part as FIELD=VALUE.METRIC."""
     if measured.parts is None:
         return {}
@@ -201,7 +205,7 @@ def fewer_queries(result: Evaluation) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count < result.num_queries}
 
 
-def ranges(measured: Measured) -> dict[str, tuple[float | None, float | None]]:
+def ranges(measured: EvaluatedRanking) -> dict[str, tuple[float | None, float | None]]:
     """The worst and the best value that ties leave room for, of each metric where the two differ."""
     if not measured.extremes:
         return {}
@@ -209,12 +213,12 @@ def ranges(measured: Measured) -> dict[str, tuple[float | None, float | None]]:
     return {name: (worst[name], best[name]) for name in measured.evaluation.values if worst[name] != best[name]}
 
 
-def curves(measured: Measured) -> dict[str, Curve]:
+def curves(measured: EvaluatedRanking) -> dict[str, Curve]:
     """The metrics that are no number, each as named columns; metrics.json is flat and keeps to numbers."""
     return measured.evaluation.curves
 
 
-def reliability(measured: Measured) -> dict[str, Curve]:
+def reliability(measured: EvaluatedRanking) -> dict[str, Curve]:
     """The reliability curve by its name, whether it was asked for or not."""
     drawn = named("reliability")
     if not isinstance(drawn, Drawn):

@@ -24,7 +24,7 @@ Key = tuple[str, str]  # trace_id, node_id
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class StoredEvaluation:
     """One evaluation."""
 
     name: str
@@ -38,7 +38,7 @@ class Kept:
         return self.values[metric][[self.places[key] for key in keys]]
 
 
-def read_kept(directory: AnyPath) -> Kept:
+def read_stored_evaluation(directory: AnyPath) -> StoredEvaluation:
     """What the directory keeps of its evaluation."""
     home = Path(directory)
     try:
@@ -52,7 +52,7 @@ def read_kept(directory: AnyPath) -> Kept:
         raise FileError(str(path), "a query stands twice" if every else "no query")
     values = {name: _column([getattr(query, key) for query in every]) for name, key in FIXED.items()}
     places = {key: place for place, key in enumerate(queries)}
-    return Kept(home.as_posix(), metrics, queries, places, values | _asked(path))
+    return StoredEvaluation(home.as_posix(), metrics, queries, places, values | _asked(path))
 
 
 def _asked(path: Path) -> dict[str, FloatArray]:

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ltr.data.schema import Kind
-from ltr.encoders.cached import Remembering
+from ltr.encoders.cached import CachedEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
@@ -105,7 +105,7 @@ def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedF
         configs = tuple(FeatureConfig(entry["name"], entry["options"]) for entry in document["features"])
         states = tuple(attached(entry["state"], arrays) for entry in document["features"])
         wanted = document["encoder"]
-        encoder = Remembering.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
+        encoder = CachedEncoder.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
         kind: Kind = "graph" if document["kind"] == "graph" else "tool"
         for config, state in zip(configs, states, strict=True):
             _refuse_other_state(config, state)

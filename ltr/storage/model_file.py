@@ -19,7 +19,7 @@ from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
 from ltr.training.curves import MOST as MOST_BENDS
-from ltr.training.curves import STRAIGHT, Bends
+from ltr.training.curves import STRAIGHT, Knots
 
 FORMAT = "ltr-model/1"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
@@ -32,11 +32,11 @@ class Router:
 
     kind: str
     names: tuple[str, ...]
-    w: FloatArray  # a weight a feature, then what each bend adds to it
+    w: FloatArray  # a weight a feature, then what each knot adds to it
     features: FittedFeatures | None  # None: trained on ready numbers alone
     trainer: dict[str, Any]  # the settings w was learned with
     training: dict[str, Any]  # what is known about it
-    bends: Bends = STRAIGHT
+    knots: Knots = STRAIGHT
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -51,11 +51,11 @@ class Router:
 
     def scores(self, phi: FloatArray) -> FloatArray:
         """Score of each row."""
-        return self.bends.scores(phi, self.w)
+        return self.knots.scores(phi, self.w)
 
     def parts(self, phi: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features)."""
-        return self.bends.parts(phi, self.w)
+        return self.knots.parts(phi, self.w)
 
 
 def refuse_other_columns(names: tuple[str, ...], candidates: Candidates) -> None:
@@ -106,10 +106,10 @@ def with_bends(features: list[dict[str, Any]], router: Router) -> list[dict[str,
     """What is said of the features; of one whose weight changes, from which value on and by how much, too."""
     turns = router.w[len(features) :].tolist()
     found: list[list[list[float]]] = [[] for _ in features]
-    for column, place, turn in zip(router.bends.columns, router.bends.places.tolist(), turns, strict=True):
+    for column, place, turn in zip(router.knots.columns, router.knots.places.tolist(), turns, strict=True):
         found[column].append([place, turn])
-    each = zip(features, found, router.bends.ends.tolist() or [()] * len(features), strict=True)
-    return [{**said, "bends": bends, "ends": ends} if bends else said for said, bends, ends in each]
+    each = zip(features, found, router.knots.ends.tolist() or [()] * len(features), strict=True)
+    return [{**said, "knots": knots, "ends": ends} if knots else said for said, knots, ends in each]
 
 
 class _Feature(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,7 +117,7 @@ class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     options: dict[str, Any]
     state: dict[str, Any] | None
     source: str | None = None  # the package or file that brings it, where that is not ltr
-    bends: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_BENDS)] = []  # (place, turn)
+    knots: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_BENDS)] = []  # (place, turn)
     ends: tuple[float, float] = (-math.inf, math.inf)
 
 
@@ -156,23 +156,23 @@ def load_router(path: AnyPath) -> Router:
         if not len(names) == len(set(names)) == len(model.weights) > 0 or model.training.best_feature.name not in names:
             raise DataError(f"{len(model.weights)} weights do not fit the features {', '.join(names)}")
         features = None if model.encoder is None else features_from(document, arrays)
-        w, bends = weighing(model)
-        return Router(model.kind, names, w, features, model.trainer, document["training"], bends)
+        w, knots = weighing(model)
+        return Router(model.kind, names, w, features, model.trainer, document["training"], knots)
     except FileError:
         raise
     except (msgspec.ValidationError, OverflowError, LtrError) as error:
         raise FileError(str(file), f"not a usable model: {error}") from error
 
 
-def weighing(model: _Document) -> tuple[FloatArray, Bends]:
-    """A weight a column, and where the columns of bends begin."""
-    each = [(column, *bend) for column, feature in enumerate(model.features) for bend in feature.bends]
+def weighing(model: _Document) -> tuple[FloatArray, Knots]:
+    """A weight a column, and where the columns of knots begin."""
+    each = [(column, *knot) for column, feature in enumerate(model.features) for knot in feature.knots]
     columns, places, turns = zip(*each, strict=True) if each else ((), (), ())
     ends = np.array([feature.ends for feature in model.features])
     if (ends[:, 0] > ends[:, 1]).any():
-        raise DataError("the ends of a feature that bends are its least and its greatest value, in this order")
-    bends = Bends(np.array(columns, dtype=np.int64), np.array(places, dtype=np.float64), ends)
-    return np.array([*model.weights, *turns], dtype=np.float64), bends
+        raise DataError("the ends of a feature that knots are its least and its greatest value, in this order")
+    knots = Knots(np.array(columns, dtype=np.int64), np.array(places, dtype=np.float64), ends)
+    return np.array([*model.weights, *turns], dtype=np.float64), knots
 
 
 def router_digest(path: AnyPath) -> str:

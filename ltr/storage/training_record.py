@@ -16,7 +16,7 @@ def training_document(
     model: Model, diagnosis: Diagnosis, names: Sequence[str], best_feature: dict[str, Any]
 ) -> dict[str, Any]:
     """The training in plain JSON, columns by name."""
-    columns = model.bends.names(tuple(names))
+    columns = model.knots.names(tuple(names))
     return {
         **standing(model, diagnosis),
         "escape": None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
@@ -45,8 +45,8 @@ def standing(model: Model, diagnosis: Diagnosis) -> dict[str, Any]:
         "epochs": known.epochs,
         "objective": known.objective,
         "objective_at_zero": diagnosis.at_zero,
-        "learnable": diagnosis.learnable,
-        "kept_away": diagnosis.kept_away,
+        "possible_gain": diagnosis.possible_gain,
+        "lost_to_penalty": diagnosis.lost_to_penalty,
         "gap": diagnosis.gap,
         "gap_bound": known.gap_bound,
         "gradient_norm": known.gradient_norm,
@@ -82,7 +82,7 @@ def errors_document(diagnosis: Diagnosis) -> dict[str, Any]:
 def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, dict[str, float | None]]:
     """Of each feature its weight, the unpenalised one with its standard error, and what the feature is worth.
 
-    Of a curve the values at which it adds least and most, and its swing: how much more that is.
+    Of a curve the values at which it adds least and most, and its range: how much more that is.
     Shrinkage: the share of the unpenalised weight that the penalty, or stopping early, took away.
     """
     columns: dict[str, Any] = {"weight": model.w[: len(names)]}
@@ -92,12 +92,12 @@ def weights_document(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -
             shrinkage = 1 - model.w / free
         columns |= {"unpenalised": free, "standard_error": diagnosis.errors.standard, "z": diagnosis.errors.z}
         columns |= {"low": low, "high": high, "shrinkage": shrinkage}
-    if diagnosis.worth is not None:
-        columns["worth"] = diagnosis.worth
+    if diagnosis.loss_without is not None:
+        columns["loss_without"] = diagnosis.loss_without
     if diagnosis.curves:
-        columns["least_at"] = [curve[curve[:, 1].argmin(), 0] for curve in diagnosis.curves]
-        columns["most_at"] = [curve[curve[:, 1].argmax(), 0] for curve in diagnosis.curves]
-        columns["swing"] = [np.ptp(curve[:, 1]) for curve in diagnosis.curves]
+        columns["lowest_at"] = [curve[curve[:, 1].argmin(), 0] for curve in diagnosis.curves]
+        columns["highest_at"] = [curve[curve[:, 1].argmax(), 0] for curve in diagnosis.curves]
+        columns["range"] = [np.ptp(curve[:, 1]) for curve in diagnosis.curves]
     return {
         name: {key: finite(float(column[place])) for key, column in columns.items()} for place, name in enumerate(names)
     }

@@ -29,7 +29,7 @@ class TrainConfig:
     init: float = 1.0  # where every weight starts in descent
     targets: Literal["onehot", "label", "gain"] = "label"  # what the positives of a group share: 1, label, 2^label - 1
     standardize: bool = False  # columns over their deviation: start, penalty and gap bound hold in that scale
-    bends: int = 0  # where a column's weight may change, at most; 0: one weight a column
+    knots: int = 0  # where a column's weight may change, at most; 0: one weight a column
     patience: int = 10  # epochs of descent without a better value on validation data
     metric: str = LOSS  # what is watched on validation data, and l2 is chosen by
     folds: int | None = None  # of cross-validation
@@ -45,7 +45,7 @@ class TrainConfig:
         if not _is_number(self.learning_rate) or not 0 < self.learning_rate <= LARGEST:
             yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
         yield from _other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
-        yield from _other_whole("bends", self.bends, 0, MOST_BENDS)
+        yield from _other_whole("knots", self.knots, 0, MOST_BENDS)
         if not isinstance(self.standardize, bool):
             yield f"standardize is {self.standardize!r}; true or false is needed"
         if not _is_number(self.init) or not -LARGEST <= self.init <= LARGEST:

@@ -18,23 +18,23 @@ NONE = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bends:
-    """Columns max(phi_j - place, 0), a bend each; they stand after those of phi and have weights of their own.
+class Knots:
+    """Columns max(phi_j - place, 0), a knot each; they stand after those of phi and have weights of their own.
 
-    Beyond the values that were learned from a column that bends counts as its last value there: the last piece of a
+    Beyond the values that were learned from a column that knots counts as its last value there: the last piece of a
     curve is learned from few rows, and says nothing of what lies further out.
     """
 
-    columns: IntArray  # (bends,): j
-    places: FloatArray  # (bends,)
-    ends: FloatArray  # (features, 2): least and greatest value learned from; infinite of a column without bends
+    columns: IntArray  # (knots,): j
+    places: FloatArray  # (knots,)
+    ends: FloatArray  # (features, 2): least and greatest value learned from; infinite of a column without knots
 
     @classmethod
     def of(cls, phi: npt.ArrayLike, most: int) -> Self:
-        """So many bends a column at most, at even steps through its distinct values, ends left out.
+        """So many knots a column at most, at even steps through its distinct values, ends left out.
 
-        >>> bends = Bends.of(np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 6.0], [9.0, 7.0]]), 1)
-        >>> bends.columns, bends.places
+        >>> knots = Knots.of(np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 6.0], [9.0, 7.0]]), 1)
+        >>> knots.columns, knots.places
         (array([0, 1]), array([3., 6.]))
         """
         if not most:
@@ -50,9 +50,9 @@ class Bends:
         return len(self.columns)
 
     def __call__(self, phi: FloatArray) -> FloatArray:
-        """Phi with a column a bend after its own.
+        """Phi with a column a knot after its own.
 
-        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))(np.array([[1.0], [5.0]]))
+        >>> Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))(np.array([[1.0], [5.0]]))
         array([[1., 0.],
                [4., 2.]])
         """
@@ -66,10 +66,10 @@ class Bends:
         return bent
 
     def scores(self, phi: FloatArray, w: FloatArray) -> FloatArray:
-        """Score of each row of phi: what its columns add, and what its bends turn.
+        """Score of each row of phi: what its columns add, and what its knots turn.
 
-        >>> bends = Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))
-        >>> bends.scores(np.array([[1.0], [4.0], [9.0]]), np.array([1.0, -0.5]))
+        >>> knots = Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 4.0]]))
+        >>> knots.scores(np.array([[1.0], [4.0], [9.0]]), np.array([1.0, -0.5]))
         array([1., 3., 3.])
         """
         phi = self._held(phi)
@@ -81,8 +81,8 @@ class Bends:
     def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features).
 
-        >>> bends = Bends(np.array([1]), np.array([2.0]), np.array([[-np.inf, np.inf], [0.0, 5.0]]))
-        >>> bends.parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
+        >>> knots = Knots(np.array([1]), np.array([2.0]), np.array([[-np.inf, np.inf], [0.0, 5.0]]))
+        >>> knots.parts(np.array([[1.0, 5.0]]), np.array([1.0, 1.0, -1.0]))
         array([[1., 2.]])
         """
         phi = self._held(phi)
@@ -92,13 +92,13 @@ class Bends:
         return found
 
     def units(self, units: FloatArray) -> FloatArray:
-        """What every column is divided by, given it for those of phi: a bend has its column's, times sqrt(COST)."""
+        """What every column is divided by, given it for those of phi: a knot has its column's, times sqrt(COST)."""
         return np.concatenate([units, units[self.columns] * math.sqrt(COST)])
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names of every column, given those of phi.
 
-        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).names(("rel",))
+        >>> Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).names(("rel",))
         ('rel', 'rel above 2')
         """
         return (*names, *(f"{names[column]} above {start:.6g}" for column, start in self._each()))
@@ -108,19 +108,19 @@ class Bends:
         return np.concatenate([np.full(len(self.ends), float(init)), np.zeros(len(self))])
 
     def of_feature(self, feature: int) -> IntArray:
-        """The places of a feature's columns: its own, and its bends."""
+        """The places of a feature's columns: its own, and its knots."""
         return np.concatenate([[feature], len(self.ends) + np.flatnonzero(self.columns == feature)]).astype(np.int64)
 
     def curve(self, feature: int, ends: tuple[float, float], w: FloatArray) -> FloatArray:
-        """The feature's values at its ends and bends, and what each adds to the score, (points, 2).
+        """The feature's values at its ends and knots, and what each adds to the score, (points, 2).
 
-        >>> Bends(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).curve(0, (0.0, 5.0), np.array([1.0, -1.0]))
+        >>> Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).curve(0, (0.0, 5.0), np.array([1.0, -1.0]))
         array([[0., 0.],
                [2., 2.],
                [5., 2.]])
         """
         mine = self.columns == feature
-        alone = Bends(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine], self.ends[[feature]])
+        alone = Knots(np.zeros(int(mine.sum()), dtype=np.int64), self.places[mine], self.ends[[feature]])
         values = np.concatenate([ends[:1], alone.places, ends[1:]])[:, np.newaxis]
         return np.hstack([values, alone.parts(values, w[self.of_feature(feature)])])
 
@@ -129,7 +129,7 @@ class Bends:
         return np.clip(phi, self.ends[:, 0], self.ends[:, 1]) if len(self) else phi
 
     def _turned(self, phi: FloatArray, w: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Of each bend its column, and what it adds to each row."""
+        """Of each knot its column, and what it adds to each row."""
         for (column, start), turn in zip(self._each(), w[phi.shape[1] :].tolist(), strict=True):
             yield column, turn * np.maximum(phi[:, column] - start, 0.0)
 
@@ -137,7 +137,7 @@ class Bends:
         return list(zip(self.columns.tolist(), self.places.tolist(), strict=True))
 
 
-STRAIGHT = Bends(*NONE)
+STRAIGHT = Knots(*NONE)
 
 
 def _places(column: FloatArray, most: int) -> FloatArray:

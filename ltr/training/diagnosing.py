@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Bends
+from ltr.training.curves import Knots
 from ltr.training.diagnosis import Diagnosis
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.model import Fitted, Model, Optimum
@@ -18,7 +18,7 @@ from ltr.training.objective import Trainable, trainable
 from ltr.training.standard_errors import no_optimum, standard_errors
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
-NARROW = 64  # features without a bend up to which each is left out in turn; fewer with bends, for the same work
+NARROW = 64  # features without a knot up to which each is left out in turn; fewer with knots, for the same work
 NOTHING = 1e-12  # to be learned: what is left of it is rounding
 
 
@@ -43,19 +43,19 @@ def diagnose(
     array([1.224745])
     """
     given = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    groups, units = in_units(given, standardize=config.standardize, bends=model.bends)
+    groups, units = in_units(given, standardize=config.standardize, knots=model.knots)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     optima = _optima(groups, geometry, config, model, model.w * scale)
     errors, no_errors = None, no_optimum(optima.free, scale, names)
     if optima.free is not None and not no_errors:
         errors, no_errors = standard_errors(groups, geometry, optima.free.w, clusters)
-    lines = Geometry.of(given) if len(model.bends) else geometry  # a curve's own columns hang on each other: no news
+    lines = Geometry.of(given) if len(model.knots) else geometry  # a curve's own columns hang on each other: no news
     curvature = lines.spectrum.curvature
     return Diagnosis(
         gap=max(model.training.objective - optima.lowest, 0.0) if optima.is_found else None,
         at_zero=geometry.at_zero.loss,
-        learnable=_learnable(geometry, optima.free),
-        kept_away=_kept_away(geometry, config.penalty, optima, model.training.objective, model.w * scale),
+        possible_gain=_learnable(geometry, optima.free),
+        lost_to_penalty=_kept_away(geometry, config.penalty, optima, model.training.objective, model.w * scale),
         effective_groups=1.0 / float(groups.weights @ groups.weights),
         groups_all_alike=_all_alike(groups),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
@@ -64,8 +64,8 @@ def diagnose(
         is_open=lines.is_open,
         deviation=lines.scale,
         escape=model.training.escape if optima.escape is None else optima.escape / scale,
-        not_identified=lines.not_identified() if len(model.bends) else model.training.not_identified,
-        worth=_worth(groups, config.penalty, optima, model.bends) if optima.is_found else None,
+        not_identified=lines.not_identified() if len(model.knots) else model.training.not_identified,
+        loss_without=_loss_without(groups, config.penalty, optima, model.knots) if optima.is_found else None,
         errors=None if errors is None else errors.over(scale),
         no_errors=no_errors,
         curves=tuple(_curves(given.phi, model)),
@@ -89,7 +89,7 @@ def _optima(groups: Trainable, geometry: Geometry, config: TrainConfig, model: M
     if model.training.optimum is not Optimum.FOUND or config.trainer != "newton":
         best = solve(groups, geometry, config.penalty, start=w if config.penalty else None)
         w, lowest, is_found, away = best.w, float(best.history[-1]), best.optimum is Optimum.FOUND, best.escape
-    free = None if len(model.bends) else solve(groups, geometry, 0.0, start=w if config.penalty else None)
+    free = None if len(model.knots) else solve(groups, geometry, 0.0, start=w if config.penalty else None)
     return _Optima(w, lowest, is_found, away, free)
 
 
@@ -102,12 +102,12 @@ def _learnable(geometry: Geometry, free: Fitted | None) -> float | None:
 
 def _kept_away(geometry: Geometry, l2: float, optima: _Optima, objective: float, w: FloatArray) -> float | None:
     """The share of it that the optimum with the penalty leaves, and w too: the penalty's part in what w misses."""
-    learnable = _learnable(geometry, optima.free)
-    if learnable is None or learnable <= NOTHING or not optima.is_found:
+    possible_gain = _learnable(geometry, optima.free)
+    if possible_gain is None or possible_gain <= NOTHING or not optima.is_found:
         return None
     losses = objective - l2 * float(w @ w), optima.lowest - l2 * float(optima.w @ optima.w)
-    left = min(losses) - (geometry.at_zero.loss - learnable)
-    return max(left / learnable, 0.0) if l2 else 0.0
+    left = min(losses) - (geometry.at_zero.loss - possible_gain)
+    return max(left / possible_gain, 0.0) if l2 else 0.0
 
 
 def _all_alike(groups: Trainable) -> int:
@@ -125,10 +125,10 @@ def _scale_ratio(geometry: Geometry) -> float:
 
 def _curves(phi: FloatArray, model: Model) -> Iterator[FloatArray]:
     """The curve of each feature, between the ends of its column; none where all are straight."""
-    features = phi.shape[1] if len(model.bends) else 0
+    features = phi.shape[1] if len(model.knots) else 0
     for place in range(features):
         ends = float(phi[:, place].min()), float(phi[:, place].max())
-        yield model.bends.curve(place, ends, model.w)
+        yield model.knots.curve(place, ends, model.w)
 
 
 def _collinear(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
@@ -140,17 +140,17 @@ def _collinear(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
         yield int(first), int(second), float(correlations[first, second])
 
 
-def _worth(groups: Trainable, l2: float, optima: _Optima, bends: Bends) -> FloatArray | None:
-    """How far the optimum rises when a feature is left out, with its bends, each refitted exactly."""
+def _loss_without(groups: Trainable, l2: float, optima: _Optima, knots: Knots) -> FloatArray | None:
+    """How far the optimum rises when a feature is left out, with its knots, each refitted exactly."""
     columns = groups.phi.shape[1]
-    features = columns - len(bends)
+    features = columns - len(knots)
     if features * columns**2 > NARROW**3:
         return None
     if features == 1:
         return np.array([_loss_of_nothing(groups) - optima.lowest])
     rises = np.empty(features)
     for place in range(features):
-        left_out = bends.of_feature(place)
+        left_out = knots.of_feature(place)
         others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, left_out, axis=1)))
         refit = solve(others, Geometry.of(others), l2, start=np.delete(optima.w, left_out) if l2 else None)
         rises[place] = max(float(refit.history[-1]) - optima.lowest, 0.0)

@@ -25,8 +25,8 @@ class Diagnosis:
 
     gap: float | None  # objective - the exact optimum's; None without an optimum
     at_zero: float  # the objective of w = 0
-    learnable: float | None  # cross-entropy of w = 0 - that of the unpenalised optimum; None without one
-    kept_away: float | None  # the share of it that the penalty takes
+    possible_gain: float | None  # cross-entropy of w = 0 - that of the unpenalised optimum; None without one
+    lost_to_penalty: float | None  # the share of it that the penalty takes
     effective_groups: float  # (sum of weights)^2 / sum of their squares
     groups_all_alike: int  # every candidate has the same target: they pull all weights towards 0
     condition_number: float  # of the columns inside the groups, unit deviation, identified directions
@@ -34,9 +34,11 @@ class Diagnosis:
     collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
     is_open: BoolArray  # (features,): the weight hangs on a direction that changes no probability
     deviation: FloatArray  # (features,): of the columns inside the groups; 1 where there is none
-    escape: FloatArray | None  # the direction along which the objective falls for ever, bends included; raw scale
-    not_identified: FloatArray  # (directions, features): those directions of the lines, bends left out
-    worth: FloatArray | None  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
+    escape: FloatArray | None  # the direction along which the objective falls for ever, knots included; raw scale
+    not_identified: FloatArray  # (directions, features): those directions of the lines, knots left out
+    loss_without: (
+        FloatArray | None
+    )  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
     errors: Errors | None
     no_errors: str  # why there are none; empty where there are
     curves: tuple[FloatArray, ...] = ()  # a feature's values and what they add, where weights change; raw scale
@@ -90,17 +92,17 @@ class Diagnosis:
     def _penalty(self, model: Model, names: Sequence[str]) -> Iterator[str]:
         """That the penalty takes more than noise: of all there is to learn, or of single weights."""
         held = ", ".join(self._held_back(model, names))
-        if self.kept_away is not None and self.kept_away >= KEPT_AWAY and self._is_learnable(model):
+        if self.lost_to_penalty is not None and self.lost_to_penalty >= KEPT_AWAY and self._is_learnable(model):
             most = f", and more than half of the weight of {held}" if held else ""
             advice = "lower l2" if _is_standardised(model) else "lower l2, or set train.standardize"
-            yield f"the penalty keeps away {self.kept_away:.0%} of what there is to learn{most}: {advice}"
+            yield f"the penalty keeps away {self.lost_to_penalty:.0%} of what there is to learn{most}: {advice}"
         elif held:
             yield f"{self._cause(model)} holds back {held}: the weight is less than half of what the data say"
 
     def _is_learnable(self, model: Model) -> bool:
         """Whether the data are sure of what the penalty takes: the likelihood ratio is above its 95 % quantile."""
         free = int(np.count_nonzero(~self.is_open))
-        taken = (self.kept_away or 0.0) * (self.learnable or 0.0)
+        taken = (self.lost_to_penalty or 0.0) * (self.possible_gain or 0.0)
         return 2 * self.effective_groups * taken > free + 2 * math.sqrt(2 * free)
 
     def _held_back(self, model: Model, names: Sequence[str]) -> list[str]:
@@ -126,7 +128,7 @@ class Diagnosis:
         """Why a weight is not the one that the data ask for."""
         if model.training.optimum is Optimum.FOUND or self._is_near(model.training.objective):
             return "the penalty"
-        return "stopping short" if self.kept_away == 0 else "stopping short, or the penalty,"
+        return "stopping short" if self.lost_to_penalty == 0 else "stopping short, or the penalty,"
 
 
 def _is_standardised(model: Model) -> bool:

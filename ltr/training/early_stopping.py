@@ -13,7 +13,7 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import rank, scores
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
-from ltr.training.curves import Bends
+from ltr.training.curves import Knots
 from ltr.training.model import Watched
 from ltr.training.objective import slope, trainable
 
@@ -33,17 +33,17 @@ class Validation:
     max_grade: float | None = None
     name: str = "validation data"  # what an error calls them
 
-    def bent(self, bends: Bends) -> "Validation":
-        """The same groups with a column a bend."""
-        if not len(bends):
+    def with_curves(self, knots: Knots) -> "Validation":
+        """The same groups with a column a knot."""
+        if not len(knots):
             return self
         try:
             phi, _ = as_matrix("phi", self.phi, self.offsets)
-            if phi.shape[1] != len(bends.ends):
-                raise ArrayError("phi", "", f"{len(bends.ends)} features are needed, found shape {phi.shape}")
+            if phi.shape[1] != len(knots.ends):
+                raise ArrayError("phi", "", f"{len(knots.ends)} features are needed, found shape {phi.shape}")
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
-        return replace(self, phi=bends(phi))
+        return replace(self, phi=knots(phi))
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
         """The metric of w on these groups, greater is better: of `loss`, and where less is better, the value below 0.

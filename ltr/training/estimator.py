@@ -24,7 +24,7 @@ from ltr.training.estimator_inputs import (
 from ltr.training.fit import fit
 from ltr.training.objective import softmax
 
-PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends", "metric")
+PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots", "metric")
 
 
 class NotFittedError(UsageError, AttributeError):
@@ -52,7 +52,7 @@ class ListwiseRanker:
         init: float = 1.0,
         targets: str = "label",
         standardize: bool = False,
-        bends: int = 0,
+        knots: int = 0,
         metric: str = "ndcg@10",
     ) -> None:
         self.trainer = trainer
@@ -62,7 +62,7 @@ class ListwiseRanker:
         self.init = init
         self.targets = targets
         self.standardize = standardize
-        self.bends = bends
+        self.knots = knots
         self.metric = metric
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class ListwiseRanker:
             model = fit(*given, weights=weights[weights > 0])
         except DataError as error:
             raise InputError(str(error)) from error
-        self.coef_, self.bends_ = model.w, model.bends
+        self.coef_, self.bends_ = model.w, model.knots
         self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
         self.n_features_in_, self.has_qid_ = phi.shape[1], qid is not None
         vars(self).pop("feature_names_in_", None)
@@ -131,7 +131,7 @@ class ListwiseRanker:
         return self
 
     def predict(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
-        """Score of each row, whatever its query: phi . w, and what the bends turn."""
+        """Score of each row, whatever its query: phi . w, and what the knots turn."""
         phi = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.bends_.scores(phi, self.coef_)

@@ -13,7 +13,7 @@ from ltr.plugins import OURS, blamed, unfit
 from ltr.registry import Registry
 from ltr.training.certificate import gap_bound
 from ltr.training.config import OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
-from ltr.training.curves import Bends
+from ltr.training.curves import Knots
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.identifiability import Geometry, in_units
@@ -52,22 +52,22 @@ def fit(
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = looked_at(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    bends = Bends.of(phi, config.bends)
-    groups, units = in_units(groups, standardize=config.standardize, bends=bends)
+    knots = Knots.of(phi, config.knots)
+    groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry = Geometry.of(groups)
     shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
     is_watched = valid is not None and trainer is not fit_newton  # whose every w but the last is only on the way
     if progress is not None:
         progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
-    elif len(bends) and trainer is fit_descent:
-        progress = Progress(bends.start(config.init), ())
+    elif len(knots) and trainer is fit_descent:
+        progress = Progress(knots.start(config.init), ())
     going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
     if valid is None or not is_watched:
         fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
     else:
-        watcher = Watcher(valid.bent(bends), config, units, shown)
+        watcher = Watcher(valid.with_curves(knots), config, units, shown)
         fitted, watched = watched_fit(trainer, groups, geometry, config, watcher, progress)
-    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), bends)
+    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), knots)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
 
 
@@ -117,7 +117,7 @@ def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Mode
     hidden = [_largest_one(direction / units) for direction in known.not_identified]
     escape = None if known.escape is None else _largest_one(known.escape / units)
     not_identified = np.array(hidden).reshape(known.not_identified.shape)
-    deviations = units[: len(units) - len(model.bends)] if standardized else None
+    deviations = units[: len(units) - len(model.knots)] if standardized else None
     known = replace(known, escape=escape, not_identified=not_identified, deviations=deviations)
     return replace(model, w=w, training=known)
 

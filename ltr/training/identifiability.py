@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.training.column_scale import deviations, largest_steps, row_deviations
-from ltr.training.curves import STRAIGHT, Bends
+from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.objective import Derivatives, Trainable, derivatives
 
 OPEN = 1e-6  # share of a column from which a direction that changes no probability leaves its weight open
@@ -126,13 +126,13 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
     return w - orthonormal @ (orthonormal.T @ w)
 
 
-def in_units(groups: Trainable, *, standardize: bool, bends: Bends = STRAIGHT) -> tuple[Trainable, FloatArray | None]:
+def in_units(groups: Trainable, *, standardize: bool, knots: Knots = STRAIGHT) -> tuple[Trainable, FloatArray | None]:
     """The groups as they are trained on, and what their columns were divided by; None for the raw scale."""
-    if not standardize and not len(bends):
+    if not standardize and not len(knots):
         return groups, None
-    units = bends.units(row_deviations(groups) if standardize else np.ones(groups.phi.shape[1]))
-    if not len(bends):
+    units = knots.units(row_deviations(groups) if standardize else np.ones(groups.phi.shape[1]))
+    if not len(knots):
         return replace(groups, phi=groups.phi / units), units
-    bent = bends(groups.phi)
+    bent = knots(groups.phi)
     bent /= units  # in place: it is the larger matrix
     return replace(groups, phi=bent), units

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Bends
+from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.model import Fitted
 from ltr.training.newton import solve
@@ -33,7 +33,7 @@ def exact_path(
     *,
     weights: npt.ArrayLike | None = None,
 ) -> list[FloatArray]:
-    """The optimum of each l2, raw scale, in the order of the config, with the bends that phi has by `Bends.of`.
+    """The optimum of each l2, raw scale, in the order of the config, with the knots that phi has by `Knots.of`.
 
     Each starts where the larger ones point.
 
@@ -45,8 +45,8 @@ def exact_path(
     [0.693, 0.373]
     """
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
-    bends = Bends.of(phi, config.bends)
-    groups, units = in_units(groups, standardize=config.standardize, bends=bends)
+    knots = Knots.of(phi, config.knots)
+    groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry, found = Geometry.of(groups), dict[float, Fitted]()
     for l2 in sorted(penalties(config), reverse=True):
         found[l2] = solve(groups, geometry, l2, start=_start(found, l2))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, as_floats
 from ltr.errors import ArrayError
-from ltr.training.curves import STRAIGHT, Bends
+from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.objective import Skipped, Slope
 
 MOST_PARTS = 5  # of a direction that words name
@@ -66,20 +66,20 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A ranker linear in w: score = phi . w, where phi has a column a bend after its own."""
+    """A ranker linear in w: score = phi . w, where phi has a column a knot after its own."""
 
     w: FloatArray
     training: Training = field(repr=False)
-    bends: Bends = field(default=STRAIGHT, repr=False)
+    knots: Knots = field(default=STRAIGHT, repr=False)
 
     def scores(self, phi: npt.ArrayLike) -> FloatArray:
         """Score of each row of phi."""
         rows = as_floats("phi", phi)
-        features = len(self.w) - len(self.bends)
+        features = len(self.w) - len(self.knots)
         if rows.ndim != 2 or rows.shape[1] != features:
             raise ArrayError("phi", "", f"{features} features are needed, found shape {rows.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.bends.scores(rows, self.w)
+            found = self.knots.scores(rows, self.w)
         bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(found) <= LARGEST)))
         if bad.size:
             row = int(bad[0])

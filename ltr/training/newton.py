@@ -104,7 +104,7 @@ def solve(
 ) -> Fitted:
     """w at the minimum of the objective: Newton steps with line search from the start, or w = 0 if that is lower.
 
-    Of many groups a part takes the first steps, and bends the others by what a step leaves of its own gradient.
+    Of many groups a part takes the first steps, and knots the others by what a step leaves of its own gradient.
     They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
     """
     problem = Problem.of(groups, geometry, l2)

@@ -130,7 +130,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Derivatives(Slope):
-    """The slope, and how it bends."""
+    """The slope, and how it knots."""
 
     hessian: FloatArray  # (features, features)
 

@@ -115,7 +115,7 @@ def _too_little(slopes: FloatArray, form: str, directions: int) -> str:
 def no_optimum(free: Fitted | None, units: FloatArray, names: Sequence[str] | None) -> str:
     """Why the unpenalised likelihood gives no standard errors; empty where it does."""
     if free is None:
-        return "a curve has no weight to have one; train.bends 0 gives them"
+        return "a curve has no weight to have one; train.knots 0 gives them"
     if free.escape is not None:
         return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
     return "" if free.optimum is Optimum.FOUND else "the optimum without a penalty could not be proved"
