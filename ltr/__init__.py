@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from ltr.featurizing import Featurized, featurize_and_save
     from ltr.groups import Candidates, Groups, read_groups
     from ltr.importers import import_samples
-    from ltr.intervals import intervals
     from ltr.leaderboard import Leaderboard, Row
     from ltr.lists import rank_lists
+    from ltr.mean_intervals import intervals
     from ltr.measured import Measured, evaluate_run
     from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
     from ltr.model import Model, Training
@@ -109,8 +109,8 @@ _HOMES = {
         "read_groups",
     ),
     "ltr.importers": ("import_samples",),
-    "ltr.intervals": ("intervals",),
     "ltr.lists": ("rank_lists",),
+    "ltr.mean_intervals": ("intervals",),
     "ltr.measured": (
         "Measured",
         "evaluate_run",

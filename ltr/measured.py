@@ -13,8 +13,8 @@ from ltr.files import AnyPath
 from ltr.folds import CrossValidation
 from ltr.groups import Groups, key_order
 from ltr.importers.ranked import read_ranked
-from ltr.intervals import intervals, resampled_units
 from ltr.jsonlines import excerpt
+from ltr.mean_intervals import intervals, resampled_units
 from ltr.metrics import TOP1, Evaluation
 from ltr.metrics.presets import PresetName, preset_metrics
 from ltr.parts import Parts, parts_by

@@ -7,8 +7,8 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.errors import DataError, UsageError
 from ltr.files import AnyPath
-from ltr.intervals import resampled_units
 from ltr.kept import Kept, Key, read_kept
+from ltr.mean_intervals import resampled_units
 from ltr.significance import differences, permutation_p, unit_sums
 from ltr.statistics import Interval, bootstrap_mean
 

@@ -56,7 +56,7 @@ LAYERS = [
         "schema",
         "jsonlines",
         "baselines",
-        "intervals",
+        "mean_intervals",
         "lists",
         "train",
         "metrics",
@@ -76,7 +76,7 @@ LAYERS = [
 DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {
     "baselines",
-    "intervals",
+    "mean_intervals",
     "lists",
     "train",
     "metrics",

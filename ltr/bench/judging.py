@@ -12,7 +12,7 @@ from ltr.bench.figures import Cost, Latency, Point, balance, cost, is_on_front, 
 from ltr.bench.measuring import Measurement
 from ltr.config import EvaluateConfig, RunConfig
 from ltr.groups import Groups
-from ltr.intervals import resampled_units
+from ltr.mean_intervals import resampled_units
 from ltr.measured import Measured, measured_groups
 from ltr.rerankers import RERANKERS, spelled
 from ltr.significance import differences, holm, permutation_p, unit_sums

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.intervals import intervals, resampled_units
+from ltr.mean_intervals import intervals, resampled_units
 from ltr.metrics import evaluate
 from ltr.ranking import rank
 from ltr.statistics import bootstrap_mean
