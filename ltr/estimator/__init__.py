@@ -14,6 +14,7 @@ from ltr.metrics import Drawn, Pooled, evaluate, named
 from ltr.ranking import order, rank
 from ltr.train import TrainConfig, fit
 
+DEFAULTS = TrainConfig()
 PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends", "metric")
 
 
@@ -36,13 +37,13 @@ class ListwiseRanker:
         self,
         *,
         trainer: str = "newton",
-        learning_rate: float = 0.01,
-        epochs: int = 100,
-        l2: float = 0.001,
-        init: float = 1.0,
-        targets: str = "label",
-        standardize: bool = False,
-        bends: int = 0,
+        learning_rate: float = DEFAULTS.learning_rate,
+        epochs: int = DEFAULTS.epochs,
+        l2: float = DEFAULTS.penalty,
+        init: float = DEFAULTS.init,
+        targets: str = DEFAULTS.targets,
+        standardize: bool = DEFAULTS.standardize,
+        bends: int = DEFAULTS.bends,
         metric: str = "ndcg@10",
     ) -> None:
         self.trainer = trainer
