@@ -15,7 +15,8 @@ from ltr.ranking import order, rank
 from ltr.train import TrainConfig, fit
 
 DEFAULTS = TrainConfig()
-PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends", "metric")
+TRAINING = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "bends")
+PARAMETERS = (*TRAINING, "metric", "single_query")
 
 
 class NotFittedError(UsageError, AttributeError):
@@ -24,6 +25,9 @@ class NotFittedError(UsageError, AttributeError):
 
 class ListwiseRanker:
     """A ranker learned by listwise softmax cross-entropy; rows of one `qid` are ranked against each other.
+
+    Rows without qid are refused: searches and splits of scikit-learn drop it unless metadata routing is enabled, and
+    would learn all rows as one query. Where they are one, `single_query=True` says so.
 
     >>> X, y, qid = np.array([[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]), [1, 0, 1, 0, 1, 0], [7, 7, 8, 8, 9, 9]
     >>> ranker = ListwiseRanker(l2=0.0).fit(X, y, qid=qid)
@@ -45,6 +49,7 @@ class ListwiseRanker:
         standardize: bool = DEFAULTS.standardize,
         bends: int = DEFAULTS.bends,
         metric: str = "ndcg@10",
+        single_query: bool = False,
     ) -> None:
         self.trainer = trainer
         self.learning_rate = learning_rate
@@ -55,6 +60,7 @@ class ListwiseRanker:
         self.standardize = standardize
         self.bends = bends
         self.metric = metric
+        self.single_query = single_query
 
     def __repr__(self) -> str:
         return f"ListwiseRanker({', '.join(f'{name}={getattr(self, name)!r}' for name in PARAMETERS)})"
@@ -97,17 +103,17 @@ class ListwiseRanker:
         qid: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> "ListwiseRanker":
-        """Learn `coef_`; without qid all rows are one query. A query weighs the mean of its rows' sample_weight."""
+        """Learn `coef_` from the queries of qid, one id a row; a query weighs the mean of its rows' sample_weight."""
         _scoring(self.metric)
         phi, names = matrix(X), column_names(X)
         if len(phi) < 2:
             raise InputError(f"n_samples={len(phi)}: one sample cannot be ranked; a query needs two rows")
-        queries, labels = Queries.of(qid, len(phi)), column("y", y, len(phi))
+        queries, labels = self._queries(qid, len(phi)), column("y", y, len(phi))
         if (labels < 0).any():
             raise InputError("Negative values in data passed to ListwiseRanker: y holds grades of 0 or more")
         weights = query_weights(queries, sample_weight)
         queries = queries.those(weights > 0)
-        settings = {name: value for name, value in self.get_params().items() if name != "metric"}
+        settings = {name: getattr(self, name) for name in TRAINING}
         given = (phi[queries.rows], labels[queries.rows], queries.offsets, TrainConfig(**settings))
         try:
             model = fit(*given, weights=weights[weights > 0])
@@ -115,7 +121,7 @@ class ListwiseRanker:
             raise InputError(str(error)) from error
         self.coef_, self.bends_ = model.w, model.bends
         self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
-        self.n_features_in_, self.has_qid_ = phi.shape[1], qid is not None
+        self.n_features_in_ = phi.shape[1]
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
@@ -166,10 +172,11 @@ class ListwiseRanker:
         return float(np.average(values[counted], weights=weights[counted]))
 
     def _queries(self, qid: npt.ArrayLike | None, count: int) -> Queries:
-        if qid is None and self.has_qid_:
+        if qid is None and not self.single_query:
             raise InputError(
-                "qid is missing: fit had one, and without it all rows would be one query; searches and splits of "
-                "scikit-learn hand it on with sklearn.set_config(enable_metadata_routing=True)"
+                "qid is missing: without it all rows would be one query. Pass qid, one id a row; searches and splits "
+                "of scikit-learn hand it on after sklearn.set_config(enable_metadata_routing=True), as in "
+                "search.fit(X, y, qid=qid, groups=qid). If all rows are one query: ListwiseRanker(single_query=True)"
             )
         return Queries.of(qid, count)
 
