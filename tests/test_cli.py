@@ -716,7 +716,7 @@ top# #: good (usable above #, good above #, excellent above #)
 fewer than # queries: differences of a few hundredths are chance
 top# over best feature: # [#, #] (# %, by trace)
 
-feature weight worth
+feature weight loss without
 tool.rel # #
 tool.hist # #
 tool.coop # #
