@@ -11,8 +11,8 @@ from ltr.cli.standings import standings
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.experiments.runs import run_and_save
-from ltr.results.leaderboard.rows import Entry, leaderboard
-from ltr.results.leaderboard.text import document, markdown, write_leaderboard
+from ltr.reporting.batch_page import leaderboard_markdown, write_leaderboard
+from ltr.results.leaderboard import Entry, document, leaderboard
 from tests.made import tool_rows, written
 
 
@@ -60,7 +60,7 @@ def test_one_query_has_a_place_and_no_interval(tmp_path):
         run_and_save(replace(config, features=(feature,)), tmp_path / name)
     board = leaderboard(entries(tmp_path, "one", "two"), tmp_path)
     assert (board.rows[0].low, board.rows[0].high, board.test.low, board.test.high) == (None,) * 4
-    assert "(95 % -, p = 1.0000)" in markdown(board)[-1]
+    assert "(95 % -, p = 1.0000)" in leaderboard_markdown(board)[-1]
     write_leaderboard(tmp_path, board)
     assert json.loads((tmp_path / "leaderboard.json").read_text())["test"]["low"] is None
     lines = standings(board)
@@ -112,6 +112,6 @@ def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_pa
     assert json.loads(Path(tmp_path, "leaderboard.json").read_text())["rows"][1]["error"] == "no\tfile\n| <script>"
     lines = Path(tmp_path, "leaderboard.tsv").read_text().splitlines()
     assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
-    table = [line for line in markdown(board) if line.startswith("| ")]
+    table = [line for line in leaderboard_markdown(board) if line.startswith("| ")]
     assert {line.replace("\\|", "").count("|") for line in table} == {table[0].count("|")}
     assert "<" not in Path(tmp_path, "leaderboard.md").read_text()

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from ltr.benchmark.config import DECIDING, BenchConfig, Entry
 from ltr.benchmark.judging import Comparison, Conclusions, Row, comparisons, conclusions, judged, row, with_front
 from ltr.benchmark.measuring import Measurement
@@ -11,6 +13,7 @@ from ltr.data.groups import Candidates, Groups
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.significance import PERMUTATIONS
 from ltr.experiments.doubts import learned_from
+from ltr.reporting.bench_files import Bench as BenchRecord
 from ltr.rerankers.registry import spelled
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import METRICS_VERSION
@@ -73,6 +76,10 @@ class Bench:
             "conclusions": asdict(self.conclusions),
             "warnings": self.warnings,
         }
+
+    def record(self) -> BenchRecord:
+        """The same as tables and pages show it."""
+        return msgspec.convert(self.document(), BenchRecord)
 
     def _rules(self) -> dict[str, Any]:
         """What the figures rest on."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, run_code
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import RunError
+from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.benchmark.running import Event
@@ -88,12 +89,13 @@ def show(found: "Bench", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
     from ltr.benchmark.writing import tables
     from ltr.cli.benchtables import bench_lines
+    from ltr.reporting.table import tsv_rows
 
     match shown:
         case Format.JSON:
             show_json(found.document())
         case Format.TSV:
-            quality, latency, cost = tables(found).values()
+            quality, latency, cost = map(tsv_rows, tables(found).values())
             show_tsv([[*q, *t[1:], *c[1:]] for q, t, c in zip(quality, latency, cost, strict=True)])
         case Format.HUMAN:
             say(*bench_lines(found))

@@ -21,7 +21,9 @@ from ltr.cli.options import (
     fetch_encoder,
     run_code,
 )
-from ltr.cli.terminal import count, note, visible, warn
+from ltr.cli.terminal import note, warn
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 
 def featurize(

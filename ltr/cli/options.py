@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ltr.cli.terminal import Format, note, visible
+from ltr.cli.terminal import Format, note
 from ltr.errors import UsageError
 from ltr.logs import told_to
+from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig

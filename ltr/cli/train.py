@@ -33,8 +33,10 @@ from ltr.cli.options import (
     under,
 )
 from ltr.cli.progress import planned_epochs, watched
-from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
@@ -113,13 +115,13 @@ def was_finished(config: "RunConfig", out: Path) -> bool:
 def show_kept(out: Path, shown: Format) -> None:
     """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard.rows import Entry, kept_metrics, leaderboard
+    from ltr.results.leaderboard import Entry, leaderboard, stored_metrics
 
     match shown:
         case Format.JSON:
-            show_json({**kept_metrics(out), "run": str(out)})
+            show_json({**stored_metrics(out), "run": str(out)})
         case Format.TSV:
-            show_tsv(kept_metrics(out).items())
+            show_tsv(stored_metrics(out).items())
         case Format.HUMAN:
             say(*standings(leaderboard([Entry(out.as_posix(), out, {})], out)))
 

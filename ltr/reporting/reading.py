@@ -11,7 +11,6 @@ from ltr.data.jsonlines import records
 from ltr.errors import FileError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_bytes, read_lines
-from ltr.reporting.figures import NONE, short
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
 
@@ -67,12 +66,6 @@ class Training(msgspec.Struct):
     errors: dict[str, Any] = {}
     watched: dict[str, Any] | None = None
     warnings: list[str] = []
-
-    def told(self, name: str) -> str:
-        """The feature's weight in a cell: no number says one that changes along the way."""
-        if name not in self.weights:
-            return NONE
-        return "a curve" if len(self.curves.get(name, ())) > 2 else short(self.weights[name].weight)
 
 
 class Feature(msgspec.Struct):

@@ -1,7 +1,7 @@
 """The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.pairing import WinnersTest, tested
 from ltr.results.query_records import OVER_BEST
 from ltr.results.stored_evaluation import LARGEST_METRICS
-from ltr.storage.run_directory import METRICS
+from ltr.storage.run_directory import METRICS, REPORT
 
+FORMAT = "ltr-leaderboard/1"
+BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
 SPLIT = "split"  # the first key of metrics.json after the metrics and the number of queries
 COUNTED = "num_queries"
 BESIDE = (*BASELINES, OVER_BEST)
@@ -54,7 +56,7 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a leaderboard is told of a run."""
+    """A run that is to stand on a leaderboard."""
 
     run: str
     directory: Path
@@ -62,8 +64,32 @@ class Entry:
     error: str | None = None
 
 
+class _Stored(msgspec.Struct):
+    """leaderboard.json, the metrics of its rows beside their other keys."""
+
+    metric: str
+    rows: list[dict[str, Any]]
+    test: WinnersTest | None = None
+    untested: str | None = None
+
+
+class _StoredRow(msgspec.Struct):
+    """The keys of a row that are no metrics."""
+
+    run: str
+    place: int | None = None
+    directory: str = ""
+    status: str = "complete"
+    error: str | None = None
+    sweep: dict[str, Any] = {}
+    split: str | None = None
+    num_queries: int | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, seed: int = 0) -> Leaderboard:
-    """The entries by the metric, the best first; equal ones in their order, what failed last.
+    """The entries by the metric, the best first; equal ones in their order, failed ones last.
 
     All numbers are those that the runs keep: whoever made them, and when, changes nothing.
     """
@@ -82,8 +108,8 @@ def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, s
 
 
 def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
-    found = {} if entry.error is not None else kept_metrics(entry.directory)
-    names = [name for name in takewhile(lambda key: key != SPLIT, found) if name != COUNTED]
+    stored = {} if entry.error is not None else stored_metrics(entry.directory)
+    names = [name for name in takewhile(lambda key: key != SPLIT, stored) if name != COUNTED]
     return Row(
         place=None,
         run=entry.run,
@@ -91,16 +117,16 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         status="complete" if entry.error is None else "failed",
         error=entry.error,
         sweep=entry.sweep,
-        split=found.get(SPLIT),
-        num_queries=found.get(COUNTED),
-        metrics={name: found[name] for name in names},
-        low=found.get(f"{metric}.low"),
-        high=found.get(f"{metric}.high"),
-        beside={key: value for key, value in found.items() if key.partition(".")[0] in BESIDE},
+        split=stored.get(SPLIT),
+        num_queries=stored.get(COUNTED),
+        metrics={name: stored[name] for name in names},
+        low=stored.get(f"{metric}.low"),
+        high=stored.get(f"{metric}.high"),
+        beside={key: value for key, value in stored.items() if key.partition(".")[0] in BESIDE},
     )
 
 
-def kept_metrics(directory: AnyPath) -> dict[str, Any]:
+def stored_metrics(directory: AnyPath) -> dict[str, Any]:
     """metrics.json of a run."""
     path = Path(directory, METRICS)
     try:
@@ -118,19 +144,66 @@ def _tested(
     if rows[0].split != rows[1].split:
         return None, f"different test data: {rows[0].split} of {rows[0].run}, {rows[1].split} of {rows[1].run}"
     try:
-        found = tested(homes[0], homes[1], metric, seed)
+        pair = tested(homes[0], homes[1], metric, seed)
     except (DataError, UsageError) as error:
-        told = str(error).partition(", such as ")[0]
+        reason = str(error).partition(", such as ")[0]
         for home, row in zip(homes, rows, strict=False):
-            told = told.replace(home.as_posix(), row.run)
-        return None, told
+            reason = reason.replace(home.as_posix(), row.run)
+        return None, reason
     test = WinnersTest(
         winner=rows[0].run,
         runner_up=rows[1].run,
         metric=metric,
-        difference=found.interval.mean,
-        low=found.interval.low,
-        high=found.interval.high,
-        p=found.permutation_p,
+        difference=pair.interval.mean,
+        low=pair.interval.low,
+        high=pair.interval.high,
+        p=pair.permutation_p,
     )
     return test, None
+
+
+def document(board: Leaderboard) -> dict[str, Any]:
+    """leaderboard.json: the metrics beside the other keys of their row."""
+    rows = []
+    for row in board.rows:
+        flat = asdict(row)
+        metrics, low, high, _ = (flat.pop(name) for name in ("metrics", "low", "high", "beside"))
+        rows.append(flat | metrics | {"low": low, "high": high})
+    test = None if board.test is None else asdict(board.test)
+    return {"format": FORMAT, "metric": board.metric, "rows": rows, "test": test, "untested": board.untested}
+
+
+def read_leaderboard(root: AnyPath) -> Leaderboard:
+    """The leaderboard that lies there; the baselines stay in the directories of the runs."""
+    path = Path(root, JSON)
+    try:
+        stored = msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS), type=_Stored)
+        rows = [msgspec.structs.asdict(msgspec.convert(row, _StoredRow)) for row in stored.rows]
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise FileError(str(path), f"not what ltr writes: {error}") from error
+    metrics = [
+        {
+            key: value
+            for key, value in row.items()
+            if key not in _StoredRow.__struct_fields__ and (value is None or type(value) in (int, float))
+        }
+        for row in stored.rows
+    ]
+    complete = [Row(**row, metrics=values, beside={}) for row, values in zip(rows, metrics, strict=True)]
+    return Leaderboard(stored.metric, tuple(complete), stored.test, stored.untested)
+
+
+def refuse_foreign(root: AnyPath) -> None:
+    """Raise where a leaderboard would replace a file of somebody else's."""
+    path = Path(root, JSON)
+    if path.exists():
+        try:
+            content = msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS))
+        except (msgspec.MsgspecError, RecursionError, ValueError, FileError):
+            content = None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise UsageError(f"{path}: not a leaderboard of ours; name another directory")
+        return
+    for name in (TSV, MARKDOWN, REPORT):
+        if Path(root, name).exists():
+            raise UsageError(f"{Path(root, name)}: not a leaderboard of ours; name another directory")
