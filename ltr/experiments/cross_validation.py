@@ -10,7 +10,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
-from ltr.data.splits import TIME, dealt, earlier
+from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.baselines import Rules, Truth, measure
 from ltr.evaluation.evaluate import Evaluation
@@ -41,7 +41,7 @@ def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rule
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
         raise UsageError("folds is not set")
-    dealing = dealt(groups, config.train.folds, seed=config.seed, by=config.data.split)
+    dealing = fold_indices(groups, config.train.folds, seed=config.seed, by=config.data.split)
     folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
     l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
@@ -67,7 +67,7 @@ def _fold(
         knots
     )
     values = [watched.value(w, config.train) for w in ws]
-    early = earlier(learned, held) if config.data.split == TIME else 0
+    early = count_earlier(learned, held) if config.data.split == TIME else 0
     return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
 
 
