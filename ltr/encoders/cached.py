@@ -16,7 +16,7 @@ from ltr.encoders.vector_cache import Vector, VectorCache, key_of
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
-from ltr.logs import tell
+from ltr.logs import LOG
 from ltr.plugins import blamed, source_of
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
@@ -90,7 +90,7 @@ class CachedEncoder:
             return self._fresh(texts, role)
         keys = [key_of(identity, text) for text in texts]
         found = self._cache.get(keys)
-        tell(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
+        LOG.info(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         found |= self._put(missing, role)
         if len({vector.shape for vector in found.values()}) > 1:  # not all of them are what this encoder put there

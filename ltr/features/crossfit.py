@@ -15,7 +15,7 @@ from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
 from ltr.features.registry import FEATURES, Context, FeatureConfig, State, column, fit_state
 from ltr.features.tool_specification import tool_text
-from ltr.logs import tell, timed
+from ltr.logs import LOG, stage
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
@@ -48,7 +48,7 @@ class FittedFeatures:
         return np.column_stack([column(config, candidates, state, context) for config, state in each])
 
 
-@timed("featurising")
+@stage("featurising")
 def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
@@ -60,7 +60,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
     context = Context(CachedEncoder.fitted(encoder, texts(candidates)))
-    tell(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
+    LOG.info(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
     states = tuple(fit_state(config, groups, context) for config in configs)
     fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)
     phi = np.empty((len(groups.labels), len(configs)))
