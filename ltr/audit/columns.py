@@ -11,7 +11,8 @@ from ltr.data.groups import Groups, select
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import rank
-from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 
 CERTAIN = 0.99  # of the groups, from which a column alone knows the answer

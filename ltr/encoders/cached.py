@@ -3,11 +3,11 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import IntArray, State
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
@@ -29,7 +29,7 @@ class CachedEncoder:
     """An encoder that remembers what it has encoded. It is opened when it is first asked, its model even later."""
 
     def __init__(
-        self, name: str, revision: str, state: dict[str, Any], opened: Callable[[], Encoder], cache: VectorCache
+        self, name: str, revision: str, state: State, opened: Callable[[], Encoder], cache: VectorCache
     ) -> None:
         self.name, self.revision, self.state = name, revision, state
         self._opened, self._cache = opened, cache
@@ -48,7 +48,7 @@ class CachedEncoder:
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache or own_cache())
 
     @classmethod
-    def restored(cls, name: str, state: dict[str, Any], revision: str, cache: VectorCache | None = None) -> Self:
+    def restored(cls, name: str, state: State, revision: str, cache: VectorCache | None = None) -> Self:
         """The encoder that was saved. A state is checked at once; what is installed, when a text is to be encoded."""
         kind = encoder_kind(name)
 
