@@ -1,4 +1,4 @@
-"""Feature columns beside plain loops over the lines, and whether labels of a trace reach its own training columns."""
+"""Feature columns beside plain loops, and whether labels of a trace reach its own training columns."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""How often intervals hold the true value, and how often a test finds a difference that is not there, by simulation.
+"""How often intervals hold the true value, and how often a test is wrong, by simulation.
 
 Weights: data are drawn from known weights, in independent groups, and in groups that share a disturbance inside their
 trace (plain and clustered form); and what an interval around penalised weights would claim. MRR: sets of 200 queries

@@ -1,8 +1,9 @@
-"""What features, and the history they learn from, are worth on test queries; random order and other trainers beside.
+"""What features, the history they learn from, and trainers are worth on test queries.
 
-Trainers with the specification's four columns ("plain 4"), and newton, l2 0, without history and with history fitted on
-the rows that it describes. Then sets of columns by newton, l2 .001, standardised: the plain four, the six and all
-recommended ones. 95 % bootstrap intervals by trace; known against unseen right answers, and few training traces.
+Random order and the best column; trainers with the specification's four columns ("plain 4"); newton, l2 0, without
+history and with history fitted on the rows that it describes. Then sets of columns by newton, l2 .001, standardised:
+the plain four, the six and all recommended ones. 95 % bootstrap intervals by trace; known against unseen right answers,
+and few training traces.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Write the data sets of this project from their hand-written source, studies/data_source.
+"""Write the data sets of this project from their hand-written source.
 
-The same bytes on every run; what they hold and how they are made stands in data/README.md.
+It lies in studies/data_source. The same bytes on every run; what they hold and how they are made stands in
+data/README.md.
 """
 
 import json

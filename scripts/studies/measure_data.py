@@ -1,4 +1,4 @@
-"""Print, as the tables of data/README.md, what the data sets of this project hold and what is reached on them.
+"""What the data sets of this project hold and what is reached on them: the tables of data/README.md.
 
 Top-1 on the test set, encoder hash, equal scores counted by their expectation; intervals are 95 % bootstrap
 intervals over traces.
