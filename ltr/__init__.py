@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.artifacts import Router, load_router
-    from ltr.batch import BatchOptions, Ended, Planned, planned, run_batch
-    from ltr.bench import load_bench, run_bench
-    from ltr.catalogues import read_graphs, read_tools
-    from ltr.compare import Comparison, compare_runs
-    from ltr.config import EvaluateConfig, RunConfig, load_config
+    from ltr.audit.audit import validate_run, validate_samples
+    from ltr.audit.findings import Finding, Report
+    from ltr.benchmark.config import load_bench
+    from ltr.benchmark.running import run_bench
+    from ltr.config.run import EvaluateConfig, RunConfig, load_config
+    from ltr.config.sweeps import Point, load_sweep
+    from ltr.data.catalogues.graphs import read_graphs
+    from ltr.data.catalogues.tools import read_tools
+    from ltr.data.groups import Candidates, Groups, read_groups
+    from ltr.data.importers.importing import import_samples
+    from ltr.data.sources import DataConfig
     from ltr.errors import (
         ArrayError,
         ConfigError,
@@ -25,62 +30,66 @@ if TYPE_CHECKING:
         UnknownNameError,
         UsageError,
     )
-    from ltr.estimator import ListwiseRanker
-    from ltr.exchange import export
-    from ltr.features import Context, FeatureConfig, feature, fit_features
-    from ltr.featurizing import Featurized, featurize_and_save
-    from ltr.groups import Candidates, Groups, read_groups
-    from ltr.importers import import_samples
-    from ltr.intervals import intervals
-    from ltr.leaderboard import Leaderboard, Row
-    from ltr.lists import rank_lists
-    from ltr.measured import Measured, evaluate_run
-    from ltr.metrics import Evaluation, evaluate, measure, stop_probabilities
-    from ltr.model import Model, Training
-    from ltr.pipeline import RunResult, evaluate_router, run
-    from ltr.ranking import Ranking, Ties, order, rank
-    from ltr.report import report_of, write_report
-    from ltr.rerankers import reranker
-    from ltr.routing import Answer, Choice, Ranker, answers, load, read_for
-    from ltr.runs import Finished, run_and_save
-    from ltr.significance import holm, paired_t_p, permutation_p
-    from ltr.sources import DataConfig
-    from ltr.starter import write_starter
-    from ltr.statistics import Interval, bootstrap_difference, bootstrap_mean
-    from ltr.sweeps import Point, load_sweep
-    from ltr.train import Diagnosis, TrainConfig, diagnose, fit
-    from ltr.validate import Finding, Report, validate_run, validate_samples
+    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.evaluation.evaluate import Evaluation, evaluate
+    from ltr.evaluation.intervals import intervals
+    from ltr.evaluation.lists import rank_lists
+    from ltr.evaluation.metrics.cascade import stop_probabilities
+    from ltr.evaluation.metrics.registry import measure
+    from ltr.evaluation.ranking import Ranking, Ties, order, rank
+    from ltr.evaluation.significance import holm, paired_t_p, permutation_p
+    from ltr.experiments.batch import BatchOptions, Ended, Planned, planned, run_batch
+    from ltr.experiments.exchange import export
+    from ltr.experiments.featurize import Featurized, featurize_and_save
+    from ltr.experiments.pipeline import RunResult, evaluate_router, run
+    from ltr.experiments.runs import Finished, run_and_save
+    from ltr.experiments.starter import write_starter
+    from ltr.features.crossfit import fit_features
+    from ltr.features.registry import Context, FeatureConfig, feature
+    from ltr.reporting.report import report_of, write_report
+    from ltr.rerankers.registry import reranker
+    from ltr.results.comparison import Comparison, compare_runs
+    from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_run
+    from ltr.results.leaderboard.rows import Leaderboard, Row
+    from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
+    from ltr.storage.model_file import Router, load_router
+    from ltr.training.config import TrainConfig
+    from ltr.training.diagnosing import diagnose
+    from ltr.training.diagnosis import Diagnosis
+    from ltr.training.estimator import ListwiseRanker
+    from ltr.training.fit import fit
+    from ltr.training.model import Model, Training
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.artifacts": (
-        "Router",
-        "load_router",
+    "ltr.audit.audit": (
+        "validate_run",
+        "validate_samples",
     ),
-    "ltr.batch": (
-        "BatchOptions",
-        "Ended",
-        "Planned",
-        "planned",
-        "run_batch",
+    "ltr.audit.findings": (
+        "Finding",
+        "Report",
     ),
-    "ltr.bench": (
-        "load_bench",
-        "run_bench",
-    ),
-    "ltr.catalogues": (
-        "read_graphs",
-        "read_tools",
-    ),
-    "ltr.compare": (
-        "Comparison",
-        "compare_runs",
-    ),
-    "ltr.config": (
+    "ltr.benchmark.config": ("load_bench",),
+    "ltr.benchmark.running": ("run_bench",),
+    "ltr.config.run": (
         "EvaluateConfig",
         "RunConfig",
         "load_config",
     ),
+    "ltr.config.sweeps": (
+        "Point",
+        "load_sweep",
+    ),
+    "ltr.data.catalogues.graphs": ("read_graphs",),
+    "ltr.data.catalogues.tools": ("read_tools",),
+    "ltr.data.groups": (
+        "Candidates",
+        "Groups",
+        "read_groups",
+    ),
+    "ltr.data.importers.importing": ("import_samples",),
+    "ltr.data.sources": ("DataConfig",),
     "ltr.errors": (
         "ArrayError",
         "ConfigError",
@@ -95,70 +104,76 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
-    "ltr.estimator": ("ListwiseRanker",),
-    "ltr.exchange": ("export",),
-    "ltr.features": (
-        "Context",
-        "FeatureConfig",
-        "feature",
-        "fit_features",
+    "ltr.evaluation.bootstrap": (
+        "Interval",
+        "bootstrap_difference",
+        "bootstrap_mean",
     ),
-    "ltr.groups": (
-        "Candidates",
-        "Groups",
-        "read_groups",
-    ),
-    "ltr.importers": ("import_samples",),
-    "ltr.intervals": ("intervals",),
-    "ltr.lists": ("rank_lists",),
-    "ltr.measured": (
-        "Measured",
-        "evaluate_run",
-    ),
-    "ltr.metrics": (
+    "ltr.evaluation.evaluate": (
         "Evaluation",
         "evaluate",
-        "measure",
-        "stop_probabilities",
     ),
-    "ltr.model": (
-        "Model",
-        "Training",
-    ),
-    "ltr.featurizing": (
-        "Featurized",
-        "featurize_and_save",
-    ),
-    "ltr.leaderboard": (
-        "Leaderboard",
-        "Row",
-    ),
-    "ltr.runs": (
-        "Finished",
-        "run_and_save",
-    ),
-    "ltr.sources": ("DataConfig",),
-    "ltr.sweeps": (
-        "Point",
-        "load_sweep",
-    ),
-    "ltr.pipeline": (
-        "RunResult",
-        "evaluate_router",
-        "run",
-    ),
-    "ltr.ranking": (
+    "ltr.evaluation.intervals": ("intervals",),
+    "ltr.evaluation.lists": ("rank_lists",),
+    "ltr.evaluation.metrics.cascade": ("stop_probabilities",),
+    "ltr.evaluation.metrics.registry": ("measure",),
+    "ltr.evaluation.ranking": (
         "Ranking",
         "Ties",
         "order",
         "rank",
     ),
-    "ltr.report": (
+    "ltr.evaluation.significance": (
+        "holm",
+        "paired_t_p",
+        "permutation_p",
+    ),
+    "ltr.experiments.batch": (
+        "BatchOptions",
+        "Ended",
+        "Planned",
+        "planned",
+        "run_batch",
+    ),
+    "ltr.experiments.exchange": ("export",),
+    "ltr.experiments.featurize": (
+        "Featurized",
+        "featurize_and_save",
+    ),
+    "ltr.experiments.pipeline": (
+        "RunResult",
+        "evaluate_router",
+        "run",
+    ),
+    "ltr.experiments.runs": (
+        "Finished",
+        "run_and_save",
+    ),
+    "ltr.experiments.starter": ("write_starter",),
+    "ltr.features.crossfit": ("fit_features",),
+    "ltr.features.registry": (
+        "Context",
+        "FeatureConfig",
+        "feature",
+    ),
+    "ltr.reporting.report": (
         "report_of",
         "write_report",
     ),
-    "ltr.rerankers": ("reranker",),
-    "ltr.routing": (
+    "ltr.rerankers.registry": ("reranker",),
+    "ltr.results.comparison": (
+        "Comparison",
+        "compare_runs",
+    ),
+    "ltr.results.evaluated_ranking": (
+        "EvaluatedRanking",
+        "evaluate_run",
+    ),
+    "ltr.results.leaderboard.rows": (
+        "Leaderboard",
+        "Row",
+    ),
+    "ltr.serving.router": (
         "Answer",
         "Choice",
         "Ranker",
@@ -166,28 +181,18 @@ _HOMES = {
         "load",
         "read_for",
     ),
-    "ltr.significance": (
-        "holm",
-        "paired_t_p",
-        "permutation_p",
+    "ltr.storage.model_file": (
+        "Router",
+        "load_router",
     ),
-    "ltr.starter": ("write_starter",),
-    "ltr.statistics": (
-        "Interval",
-        "bootstrap_difference",
-        "bootstrap_mean",
-    ),
-    "ltr.train": (
-        "Diagnosis",
-        "TrainConfig",
-        "diagnose",
-        "fit",
-    ),
-    "ltr.validate": (
-        "Finding",
-        "Report",
-        "validate_run",
-        "validate_samples",
+    "ltr.training.config": ("TrainConfig",),
+    "ltr.training.diagnosing": ("diagnose",),
+    "ltr.training.diagnosis": ("Diagnosis",),
+    "ltr.training.estimator": ("ListwiseRanker",),
+    "ltr.training.fit": ("fit",),
+    "ltr.training.model": (
+        "Model",
+        "Training",
     ),
 }
 
@@ -206,6 +211,7 @@ __all__ = [
     "DiskError",
     "Ended",
     "EvaluateConfig",
+    "EvaluatedRanking",
     "Evaluation",
     "FeatureConfig",
     "Featurized",
@@ -217,7 +223,6 @@ __all__ = [
     "Leaderboard",
     "ListwiseRanker",
     "LtrError",
-    "Measured",
     "Model",
     "Planned",
     "Point",

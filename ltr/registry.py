@@ -1,10 +1,11 @@
 """Plug-ins by name: one Registry per kind, filled where the plug-ins are defined."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Generic, TypeVar
 
 from ltr.errors import UnknownNameError
-from ltr.plugins import Source, load_installed, refuse, source_of
+from ltr.plugins import OURS, Source, load_installed, refuse, source_of
 
 Plugin = TypeVar("Plugin")
 
@@ -12,7 +13,8 @@ Plugin = TypeVar("Plugin")
 class Registry(Generic[Plugin]):
     """The plug-ins of one kind. A second plug-in under one name is refused, an unknown name lists the known ones.
 
-    Those of installed packages join at the first look (the entry points of the group `ltr.KINDs`).
+    `modules` register the plug-ins of our own. They are imported at the first look, and so are those of installed
+    packages (the entry points of the group `ltr.KINDs`).
 
     >>> greetings: Registry[str] = Registry("greeting")
     >>> greetings.add("english", "hello")
@@ -21,8 +23,9 @@ class Registry(Generic[Plugin]):
     'hello'
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *modules: str) -> None:
         self.kind = kind
+        self._modules = modules
         self._own: dict[str, Plugin] = {}
         self._sources: dict[str, Source] = {}
         self._is_complete = False
@@ -30,6 +33,8 @@ class Registry(Generic[Plugin]):
     def add(self, name: str, plugin: Plugin, *, made_of: object = None) -> Plugin:
         """The plug-in itself, kept under the name; `made_of` is the function it wraps, if it wraps one."""
         source = source_of(plugin if made_of is None else made_of)
+        if source != OURS:
+            self._load_own()  # so that it is the stranger who is refused
         if name in self._own:
             refuse(f"{self.kind} {name!r} is registered twice, by {self._sources[name]} and by {source}")
             return plugin
@@ -57,8 +62,14 @@ class Registry(Generic[Plugin]):
         _ = self[name]
         return self._sources[name]
 
+    def _load_own(self) -> None:
+        modules, self._modules = self._modules, ()  # first: what is loaded may look itself
+        for module in modules:
+            import_module(module)
+
     @property
     def _plugins(self) -> dict[str, Plugin]:
+        self._load_own()
         if not self._is_complete:
             self._is_complete = True  # first: what is loaded may look itself
             load_installed(f"ltr.{self.kind}s")

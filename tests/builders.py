@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ltr.encoders import Dense
+from ltr.encoders.dense import Dense
 
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
 THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]

@@ -11,24 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.artifacts import (
-    claim,
-    load_columns,
-    load_features,
-    load_router,
-    refuse_taken,
-    save_columns,
-    save_router,
-    sidecar,
-    write_featurized,
-)
-from ltr.artifacts.run import EVALUATION
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
-from ltr.featurizing import featurize_and_save, fitted_features, refuse_output
-from ltr.groups import read_groups
-from ltr.pipeline import run
-from ltr.runs import run_and_save
+from ltr.experiments.featurize import featurize_and_save, fitted_features, refuse_output
+from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
+from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.model_file import load_router, save_router
+from ltr.storage.run_directory import EVALUATION, claim, refuse_taken
 from tests.made import ROWS, grouped, process, tool_rows, written
 
 MUTATIONS = 1000  # of each of the two files

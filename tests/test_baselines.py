@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ltr.baselines import BestFeature, Rules, Truth, baselines, best_feature, measure
+from ltr.evaluation.baselines import BestFeature, Rules, Truth, baselines, best_feature, measure
 
 RULES = Rules(("ndcg@3",), "expected", 1.0, "skip")
 OFFSETS = np.array([0, 3, 5])

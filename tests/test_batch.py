@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ltr import basis
-from ltr.batch import BatchOptions, forecast, planned, run_batch
-from ltr.config import RunConfig
-from ltr.encoders import ENCODERS
+from ltr.config.run import RunConfig
+from ltr.config.sweeps import load_sweep
+from ltr.data.sources import DataConfig
+from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
-from ltr.runs import run_and_save
-from ltr.sources import DataConfig
-from ltr.sweeps import load_sweep
+from ltr.experiments import shared_inputs
+from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
+from ltr.experiments.runs import run_and_save
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, process, tool_rows, written
 
@@ -78,8 +78,8 @@ def test_processes_change_no_byte(sweep, tmp_path):
 def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, monkeypatch, folds):
     calls = []
     for name in ("load", "fit_features"):
-        own = getattr(basis, name)
-        monkeypatch.setattr(basis, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
+        own = getattr(shared_inputs, name)
+        monkeypatch.setattr(shared_inputs, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
     plan = planned(
         load_sweep(sweep, ["sweep.features=[[tool.rel], [tool.coop]]", f"train.folds={folds or 'null'}"]), "r"
     )
@@ -100,7 +100,7 @@ def test_a_run_that_fails_leaves_the_others_alone(sweep, tmp_path):
 def test_complete_runs_are_left_untouched_and_no_sample_is_read(sweep, tmp_path, monkeypatch):
     _, board = made(sweep, tmp_path / "runs")
     before = times(tmp_path / "runs")
-    monkeypatch.setattr(basis, "load", None)
+    monkeypatch.setattr(shared_inputs, "load", None)
     ended, again = made(sweep, tmp_path / "runs", resume=True)
     assert all(each.is_untouched for each in ended)
     assert times(tmp_path / "runs") == before
@@ -197,7 +197,7 @@ def test_the_plan_says_what_stays_what_goes_on_and_what_is_made(sweep, cli):
         assert times(Path("runs")) == before
 
 
-class Kept(LetterEncoder):
+class StoredEvaluation(LetterEncoder):
     """An encoder whose vectors are kept between runs."""
 
     name = "kept"
@@ -208,7 +208,7 @@ class Kept(LetterEncoder):
 
 def test_the_plan_says_which_queries_need_no_encoder(sweep, monkeypatch, tmp_path):
     monkeypatch.setenv("LTR_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setitem(ENCODERS._own, "kept", Kept)
+    monkeypatch.setitem(ENCODERS._own, "kept", StoredEvaluation)
     plan = planned([replace(each.config, encoder="kept") for each in load_sweep(sweep)[:2]], tmp_path / "runs")
     queries = len({row["query"] for row in tool_rows(range(24))})
     told = [text.partition("; ")[2] for _, text in forecast(plan, BatchOptions())]
@@ -230,7 +230,9 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
         assert " against " in human
 
 
-HOLDING = "import sys\nfrom ltr.files import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
+HOLDING = (
+    "import sys\nfrom ltr.files.locked import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")

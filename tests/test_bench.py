@@ -10,22 +10,24 @@ import time
 import numpy as np
 import pytest
 
-from ltr.bench import Allowed, BenchConfig, BenchData, Entry, load_bench, run_bench
-from ltr.bench.measuring import Task, measure
-from ltr.config import DataConfig, RunConfig
+from ltr.benchmark.config import BenchConfig, BenchData, Entry, load_bench
+from ltr.benchmark.measuring import Task, measure
+from ltr.benchmark.running import Allowed, run_bench
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
-from ltr.groups import read_groups
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.report import write_report
-from ltr.rerankers import Choice, Setting, collection, offers
-from ltr.runs import run_and_save
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.runs import run_and_save
+from ltr.reporting.report import write_report
+from ltr.rerankers.documents import collection, offers
+from ltr.rerankers.registry import Choice, Setting
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 
 CODE = """
 import os, signal, time
-from ltr.rerankers import reranker
+from ltr.rerankers.registry import reranker
 
 @reranker("shortest")
 def shortest(setting):
@@ -376,7 +378,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 
 
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
-    from ltr.files import held
+    from ltr.files.locked import held
 
     with held(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ltr.bench.figures import Point, balance, cost, is_on_front, latency, throughput
-from ltr.metrics import evaluate
-from ltr.ranking import rank
+from ltr.benchmark.latency_and_cost import Point, balance, cost, is_on_front, latency, throughput
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.cache import FILE, VectorCache, key_of
 from ltr.cli import app
+from ltr.encoders.vector_cache import FILE, VectorCache, key_of
 from ltr.errors import LtrWarning
-from ltr.files import cache_directory
+from ltr.files.naming import cache_directory
 from tests.builders import run_app
 
 ROOT = Path(__file__).parent.parent
@@ -191,7 +191,7 @@ import sys
 import warnings
 from pathlib import Path
 import numpy as np
-from ltr.cache import VectorCache, key_of
+from ltr.encoders.vector_cache import VectorCache, key_of
 warnings.simplefilter("error")
 wanted = {key_of(["race"], str(n)): np.full(64, n, dtype=np.float32) for n in range(300)}
 for round in range(int(sys.argv[2])):

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from ltr.catalogues import GraphEntry, ToolText, read_graphs, read_tools
+from ltr.data.catalogues.graphs import GraphEntry, read_graphs
+from ltr.data.catalogues.tools import ToolText, read_tools
+from ltr.data.graphs import Graph
 from ltr.errors import DataError, FileError
-from ltr.graphs import Graph
 
 
 def tools(tmp_path, content: str | bytes) -> dict[str, ToolText]:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.metrics import evaluate
-from ltr.metrics.probable import probable
-from ltr.ranking import rank
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 
 POOLED = ["accuracy", "precision", "recall", "f1", "f2", "f0.5", "auc", "gauc", "logloss", "ece", "confusion"]

@@ -15,7 +15,7 @@ from subprocess import PIPE
 import pytest
 
 import ltr
-from ltr.files import write_lines
+from ltr.files.writing import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 
 COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]
@@ -758,8 +758,8 @@ def test_the_weights_are_followed_by_what_they_rest_on(cli):
     )
     kept = json.loads(Path("run/model.json").read_bytes())["training"]
     assert (kept["errors"]["effective_clusters"], kept["groups_all_alike"]) == (pytest.approx(50), 0)
-    assert 0 < kept["kept_away"] < 0.01
-    assert kept["learnable"] > 0.1
+    assert 0 < kept["lost_to_penalty"] < 0.01
+    assert kept["possible_gain"] > 0.1
 
 
 def test_one_trace_has_no_interval_to_show(cli):

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from ltr.cli.terminal import shortened, visible, width_of
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
-from ltr.files import write_lines
-from ltr.pipeline import run
-from ltr.runs import run_and_save
-from ltr.train import TrainConfig
+from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
+from ltr.files.writing import write_lines
+from ltr.training.config import TrainConfig
 from tests.made import graph_rows, process, tool_rows, written
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ltr.compare import compare_runs
-from ltr.config import EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.groups import read_groups
-from ltr.measured import measured_groups
-from ltr.report import report_of
-from ltr.runs import keep_evaluation
-from ltr.significance import PERMUTATIONS, holm
+from ltr.evaluation.significance import PERMUTATIONS, holm
+from ltr.experiments.runs import keep_evaluation
+from ltr.reporting.report import report_of
+from ltr.results.comparison import compare_runs
+from ltr.results.evaluated_ranking import evaluate_groups
 from tests.made import written
 
 QUERIES = 60
@@ -44,7 +44,7 @@ def kept(directory, name, seed=None, samples=None, skill=1.0, **rules):
     by_name = np.argsort(np.argsort([groups.candidates.place(row)[1] for row in range(len(groups.labels))]))
     scores = skill * groups.labels + (noise if seed is None else noise[by_name])
     config = RunConfig(evaluate=EvaluateConfig(**({"metrics": ("ndcg@3",)} | rules)))
-    measured = measured_groups(groups, scores[:, None], scores, config)
+    measured = evaluate_groups(groups, scores[:, None], scores, config)
     keep_evaluation(measured, None, directory / name, explain=False, overwrite=False)
     return str(directory / name)
 

@@ -7,13 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from ltr import compiled
-from ltr.listwise import derivatives, trainable
-from ltr.spread import deviations, largest_steps
-from ltr.train import TrainConfig, fit
+from ltr.training import kernels as compiled
+from ltr.training.column_scale import deviations, largest_steps
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from ltr.training.objective import derivatives, trainable
 from tests.oracles import naive_descent, random_groups
 
-FAST = "from ltr.compiled import is_loaded; from tests.oracles import random_groups; import ltr, numpy as np;"
+FAST = "from ltr.training.kernels import is_loaded; from tests.oracles import random_groups; import ltr, numpy as np;"
 
 
 class Passes:
@@ -33,7 +34,7 @@ def made(request, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     before = os.environ.get("LTR_CACHE_DIR")
     os.environ["LTR_CACHE_DIR"] = str(cache)
-    from ltr.compiled.kernels import made
+    from ltr.training.kernels.passes import made
 
     yield Passes(made(request.param), request.param)
     assert list((cache / "numba").rglob("*.nbi")), "nothing was kept for the next process"
@@ -137,7 +138,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     shared = tmp_path / "numba"
     shared.mkdir()
     shared.chmod(0o777)
-    code = "from ltr.compiled.building import private; from pathlib import Path; import sys;"
+    code = "from ltr.training.kernels.compiling import private; from pathlib import Path; import sys;"
     code += "print(private(Path(sys.argv[1])))"
     found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
     assert found == "None\n"
@@ -146,7 +147,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"garbage"])
 def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.compiled import wide; wide.steps(2); print('compiled')"
+    code = "from ltr.training.kernels import wide; wide.steps(2); print('compiled')"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
     subprocess.run([sys.executable, "-c", code], check=True, **given)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -158,7 +159,7 @@ def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
 
 def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.compiled import wide; print(wide.steps(2).stats.cache_hits.total())"
+    code = "from ltr.training.kernels import wide; print(wide.steps(2).stats.cache_hits.total())"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
 
     def hits():

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ltr.cli.options import configured
-from ltr.config import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.errors import ConfigError, FileError, UsageError
-from ltr.runs import run_and_save
-from ltr.train import TrainConfig
+from ltr.experiments.runs import run_and_save
+from ltr.training.config import TrainConfig
 from tests.made import graph_rows, tool_rows, written
 
 
@@ -210,7 +210,7 @@ def test_the_config_of_a_run_gives_the_same_bytes_from_anywhere(tmp_path, monkey
 
 
 def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
-    from ltr.batch import planned
+    from ltr.experiments.batch import planned
 
     with pytest.raises(UsageError, match="two runs would be kept in .*run: give each config a name of its own"):
         planned([RunConfig(), RunConfig()], tmp_path / "runs")

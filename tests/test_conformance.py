@@ -4,8 +4,8 @@ from math import log, log2
 
 import pytest
 
-from ltr.metrics import evaluate
-from ltr.ranking import rank
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
 
 
 def means(*queries, metrics=()):

@@ -10,26 +10,28 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from ltr.catalogues import read_tools
-from ltr.features import FeatureConfig, fit_features
-from ltr.files import digest
-from ltr.groups import read_groups
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.statistics import bootstrap_difference
-from ltr.train import TrainConfig, fit
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups
+from ltr.evaluation.bootstrap import bootstrap_difference
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
+from ltr.files.reading import digest
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
 from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
-FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/starter/data"}
+FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/experiments/starter/data"}
 SETS = {name: [ROOT / folder / f"{part}.jsonl.gz" for part in ("train", "test")] for name, folder in FOLDERS.items()}
 CATALOGUES = {
     "tools": ROOT / "data/tools/tools.json",
     "graphs": ROOT / "data/graphs/agents.json",
-    "starter": ROOT / "ltr/starter/data/tools.json",
+    "starter": ROOT / "ltr/experiments/starter/data/tools.json",
 }
 FILES = sorted([*(path for pair in SETS.values() for path in pair), *CATALOGUES.values()])
 KINDS, FEATURES = ("tools", "graphs"), ("rel", "hist", "coop", "struct")

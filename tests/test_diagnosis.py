@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from ltr.artifacts.training import not_identified, training_document
 from ltr.errors import UsageError
-from ltr.train import TrainConfig, Validation, diagnose, fit
+from ltr.storage.training_record import not_identified, training_document
+from ltr.training.config import TrainConfig
+from ltr.training.diagnosing import diagnose
+from ltr.training.early_stopping import Validation
+from ltr.training.fit import fit
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")
@@ -188,23 +191,23 @@ def test_what_the_penalty_keeps_away_is_its_share_of_what_there_is_to_learn(choi
     model, diagnosis = known(data, NEWTON)
     free, at_zero = fit(*data, FREE).training.objective, np.mean(np.log(np.diff(choices[2])))
     missed = naive_objective(model.w, *data, 0.0) - free
-    assert diagnosis.learnable == pytest.approx(at_zero - free)
-    assert diagnosis.kept_away == pytest.approx(missed / (at_zero - free))
+    assert diagnosis.possible_gain == pytest.approx(at_zero - free)
+    assert diagnosis.lost_to_penalty == pytest.approx(missed / (at_zero - free))
     assert next(diagnosis.warnings(model, NAMES)) == (
-        f"the penalty keeps away {diagnosis.kept_away:.0%} of what there is to learn, and more than half of the "
+        f"the penalty keeps away {diagnosis.lost_to_penalty:.0%} of what there is to learn, and more than half of the "
         "weight of a, b: lower l2, or set train.standardize"
     )
 
 
 @pytest.mark.parametrize("trainer", ["newton", "descent"])
 def test_without_a_penalty_nothing_is_kept_away(choices, trainer):
-    assert known(choices, TrainConfig(trainer=trainer, l2=0.0))[1].kept_away == 0.0
+    assert known(choices, TrainConfig(trainer=trainer, l2=0.0))[1].lost_to_penalty == 0.0
 
 
 def test_what_descent_leaves_is_not_laid_to_the_penalty(choices):
     _, short = known(choices, TrainConfig(epochs=1, learning_rate=1e-6))
     _, exact = known(choices, NEWTON)
-    assert short.kept_away == pytest.approx(exact.kept_away)
+    assert short.lost_to_penalty == pytest.approx(exact.lost_to_penalty)
 
 
 def test_a_penalty_that_keeps_away_noise_is_not_blamed():
@@ -214,14 +217,14 @@ def test_a_penalty_that_keeps_away_noise_is_not_blamed():
     labels = np.zeros(len(phi))
     labels[offsets[:-1]] = 1
     model, diagnosis = known((phi, labels, offsets), TrainConfig(trainer="newton", l2=1.0))
-    assert diagnosis.kept_away > 0.5
+    assert diagnosis.lost_to_penalty > 0.5
     assert not any("keeps away" in line for line in diagnosis.warnings(model, "abcdefghij"))
 
 
 def test_without_an_optimum_nothing_is_said_of_what_the_penalty_keeps_away():
     data = ([[1.0, 0.3], [0.0, 0.1], [3.0, 0.2], [1.0, 0.4]], [1, 0, 1, 0], [0, 2, 4])
     _, diagnosis = known(data, NEWTON)
-    assert (diagnosis.learnable, diagnosis.kept_away) == (None, None)
+    assert (diagnosis.possible_gain, diagnosis.lost_to_penalty) == (None, None)
 
 
 def test_a_single_weight_that_the_penalty_holds_back_is_named():

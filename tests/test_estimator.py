@@ -8,8 +8,8 @@ import pytest
 
 import ltr
 from ltr.errors import DataError, UsageError
-from ltr.estimator import ListwiseRanker, NotFittedError
-from ltr.listwise import softmax
+from ltr.training.estimator import ListwiseRanker, NotFittedError
+from ltr.training.objective import softmax
 from tests.oracles import random_groups
 
 EXCEPTED = {

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ltr.artifacts import Router
-from ltr.config import DataConfig, RunConfig
-from ltr.explanations import rescued, wrong
-from ltr.groups import candidate_text, read_groups
-from ltr.metrics import TOP1
-from ltr.pipeline import evaluate_router, run
-from ltr.train import TrainConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import candidate_text, read_groups
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.experiments.pipeline import evaluate_router, run
+from ltr.results.explanations import rescued, wrong
+from ltr.storage.model_file import Router
+from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
 
 

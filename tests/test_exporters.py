@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ltr.data.exporters.csv import cell
+from ltr.data.exporters.identifiers import column_text, topic_texts
+from ltr.data.exporters.trec import falling
+from ltr.data.groups import read_groups
+from ltr.data.importers.importing import import_samples
+from ltr.data.importers.registry import IMPORTERS
+from ltr.data.importers.trec import read_run
 from ltr.errors import DataError, UsageError
-from ltr.exchange import export, exported_samples
-from ltr.exporters.csv import cell
-from ltr.exporters.identifiers import column_text, topic_texts
-from ltr.exporters.trec import falling
-from ltr.groups import read_groups
-from ltr.importers import IMPORTERS, import_samples
-from ltr.importers.trec import read_run
+from ltr.experiments.exchange import export, exported_samples
 from tests.made import tool_rows, written
 
 PAYLOADS = [
@@ -235,9 +236,9 @@ def test_a_run_measured_on_its_training_data_leaves_with_the_columns_it_had(run)
 
 def test_one_ready_number_is_the_score_and_several_are_not(tmp_path):
     written(tmp_path / "s.jsonl", [sample()])
-    assert exported_samples(tmp_path / "s.jsonl").ranking is not None
+    assert exported_samples(tmp_path / "s.jsonl").scores is not None
     written(tmp_path / "s.jsonl", [sample() | {"features": [1, 2]}])
-    assert exported_samples(tmp_path / "s.jsonl").ranking is None
+    assert exported_samples(tmp_path / "s.jsonl").scores is None
 
 
 @pytest.mark.parametrize("start", ["\n=1", "＝1", "＋1", "－1", "＠SUM(1)"])

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from ltr.encoders import ENCODERS
+from ltr.data.groups import read_groups, select
+from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, UnknownNameError, UsageError
-from ltr.features import FEATURES, SPECIFICATION, Context, FeatureConfig, fit_features
-from ltr.features.fitting import trace_fold
-from ltr.features.registry import column, fit_state
-from ltr.groups import read_groups, select
+from ltr.features.crossfit import SPECIFICATION, fit_features, trace_fold
+from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

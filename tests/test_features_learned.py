@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import HashEncoder
 from ltr.errors import DataError, UsageError
-from ltr.features import Context, FeatureConfig, wording
-from ltr.features.registry import column, fit_state
+from ltr.features import tool_wording as wording
+from ltr.features.registry import Context, FeatureConfig, column, fit_state
 from ltr.features.words import clauses, spoken, words
-from ltr.groups import read_groups, select
 from tests.builders import LetterEncoder, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on
@@ -116,7 +116,7 @@ def test_prototypes_of_another_encoder_are_refused(groups):
 
 def test_with_too_many_numbers_the_prototypes_of_the_most_right_tools_stay(groups, monkeypatch):
     right = {tool: len(lines) for tool, lines in answered().items()}
-    monkeypatch.setattr("ltr.features.prototypes.MOST_NUMBERS", 26 * (len(right) - 1))
+    monkeypatch.setattr("ltr.features.tool_prototypes.MOST_NUMBERS", 26 * (len(right) - 1))
     context = Context(LetterEncoder())
     state = fit_state(FeatureConfig("tool.proto"), groups, context)
     assert state["tools"]["support"].min() > 1

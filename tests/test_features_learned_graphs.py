@@ -6,14 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ltr.artifacts import load_router, save_router
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
-from ltr.features import Context, FeatureConfig
-from ltr.features.registry import FEATURES, column, fit_state
+from ltr.experiments.pipeline import run
+from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
 from ltr.features.words import clauses, spoken
-from ltr.groups import read_groups, select
-from ltr.pipeline import run
+from ltr.storage.model_file import load_router, save_router
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector
 

@@ -17,22 +17,9 @@ import pytest
 
 import ltr
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
-from ltr.files import (
-    LARGEST_LINE,
-    Fingerprint,
-    atomic_file,
-    digest,
-    encode_lines,
-    expand,
-    inside,
-    make_directory,
-    read_bytes,
-    read_lines,
-    safe_name,
-    write_bytes,
-    write_lines,
-    write_text,
-)
+from ltr.files.naming import inside, safe_name
+from ltr.files.reading import LARGEST_LINE, Fingerprint, digest, expand, read_bytes, read_lines
+from ltr.files.writing import atomic_file, encode_lines, make_directory, write_bytes, write_lines, write_text
 
 LINES = [b'{"a": %d}' % n for n in range(1000)]
 FORMATS = ["jsonl", "jsonl.gz", "jsonl.zst"]

@@ -6,17 +6,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.data.groups import key_order, read_groups, select
+from ltr.data.splits import dealt, taken_out
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.features import SPECIFICATION, FeatureConfig, fit_features
-from ltr.folds import path_weights
-from ltr.groups import key_order, read_groups, select
-from ltr.metrics import evaluate
-from ltr.pipeline import run
-from ltr.ranking import rank
-from ltr.records import metrics
-from ltr.splits import dealt, taken_out
-from ltr.train import TrainConfig, fit
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.cross_validation import path_weights
+from ltr.experiments.pipeline import run
+from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.registry import FeatureConfig
+from ltr.results.query_records import metrics
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.oracles import random_groups
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from ltr.data.graphs import Graph, decode_graph, graph_text
 from ltr.errors import FieldError
-from ltr.graphs import Graph, decode_graph, graph_text
 
 
 def graph(nodes: object, edges: object) -> Graph:

@@ -10,11 +10,12 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 
-from ltr.catalogues import GraphEntry, ToolText
+from ltr.data.catalogues.graphs import GraphEntry
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.graphs import Graph
+from ltr.data.groups import Candidates, Groups, key_order, read_groups, select
 from ltr.errors import DataError, SampleError
-from ltr.files import write_lines
-from ltr.graphs import Graph
-from ltr.groups import Candidates, Groups, key_order, read_groups, select
+from ltr.files.writing import write_lines
 from tests.made import tool_rows, written
 
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.intervals import intervals, resampled_units
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.statistics import bootstrap_mean
+from ltr.evaluation.bootstrap import bootstrap_mean
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.intervals import intervals, resampled_units
+from ltr.evaluation.ranking import rank
 
 
 def evaluation(queries=200, seed=0, metrics=("ndcg@3",)):

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from ltr.cli.standings import standings
-from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
-from ltr.leaderboard import Entry, document, leaderboard, markdown, write_leaderboard
-from ltr.runs import run_and_save
+from ltr.experiments.runs import run_and_save
+from ltr.results.leaderboard.rows import Entry, leaderboard
+from ltr.results.leaderboard.text import document, markdown, write_leaderboard
 from tests.made import tool_rows, written
 
 

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from ltr.data.groups import read_groups
+from ltr.data.importers.importing import import_samples
 from ltr.errors import DataError, UsageError
-from ltr.exchange import export
-from ltr.groups import read_groups
-from ltr.importers import import_samples
+from ltr.experiments.exchange import export
 
 
 def imported(directory, text):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from ltr.errors import DataError
-from ltr.lists import RankedLists, rank_lists
-from ltr.metrics import evaluate
-from ltr.metrics.reading import even_log_loss, notes
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.lists import RankedLists, rank_lists
+from ltr.evaluation.metrics.interpretation import even_log_loss, notes
 
 METRICS = ["hit@5", "precision@5", "recall@5", "ndcg@5", "map", "ndcg"]
 

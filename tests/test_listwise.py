@@ -4,9 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError
-from ltr.listwise import derivatives, log_softmax, scores, softmax, trainable
-from ltr.spread import deviations, largest_steps
-from ltr.targets import targets
+from ltr.evaluation.ranking import scores
+from ltr.training.column_scale import deviations, largest_steps
+from ltr.training.objective import derivatives, log_softmax, softmax, trainable
+from ltr.training.targets import targets
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)

@@ -5,11 +5,14 @@ import sqlite3
 import numpy as np
 import pytest
 
-from ltr.cache import FILE, VectorCache, key_of
-from ltr.encoders import ENCODERS, Dense, Remembering
-from ltr.encoders import memory as memory_module
-from ltr.features import FeatureConfig, fit_features
-from ltr.groups import read_groups
+from ltr.data.groups import read_groups
+from ltr.encoders import cached as memory_module
+from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.dense import Dense
+from ltr.encoders.naming import ENCODERS
+from ltr.encoders.vector_cache import FILE, VectorCache, key_of
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
 from tests.builders import tool_lines, write_lines
 
 
@@ -33,7 +36,7 @@ class Counting:
 
 
 def remembering(encoder, directory):
-    return Remembering(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
+    return CachedEncoder(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
 
 
 def test_each_text_reaches_the_encoder_once_for_each_role(tmp_path):
@@ -109,7 +112,7 @@ def test_vectors_of_another_width_are_encoded_anew(tmp_path, asked):
 
 def test_hash_is_not_kept_on_the_disk(tmp_path):
     cache = VectorCache(tmp_path)
-    Remembering.fitted("hash", ["a b c"], cache).encode(["a b c"], "query")
+    CachedEncoder.fitted("hash", ["a b c"], cache).encode(["a b c"], "query")
     assert cache.info().vectors == 0
 
 
@@ -163,7 +166,8 @@ def test_a_second_featurize_loads_no_model(tmp_path, name):
         pytest.skip("not installed")
     write_lines(tmp_path / "samples.jsonl", list(tool_lines(traces=2)))
     code = (
-        "import sys\nfrom ltr.featurizing import featurize_and_save\nfrom ltr.config import DataConfig, RunConfig\n"
+        "import sys\nfrom ltr.config.run import DataConfig, RunConfig\n"
+        "from ltr.experiments.featurize import featurize_and_save\n"
         f"config = RunConfig(data=DataConfig(train={str(tmp_path / 'samples.jsonl')!r}), encoder={name!r})\n"
         "featurize_and_save(config, sys.argv[1])\nprint(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )

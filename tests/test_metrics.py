@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError, RunError, UsageError
-from ltr.metrics import MEASURES, Measure, evaluate, named, stop_probabilities
-from ltr.metrics.judged import judge
-from ltr.ranking import rank
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.cascade import stop_probabilities
+from ltr.evaluation.metrics.registry import MEASURES, Measure, named
+from ltr.evaluation.metrics.tie_blocks import judge
+from ltr.evaluation.ranking import rank
 from tests.oracles import MEASURES as MEASURES_BY_HAND
 from tests.oracles import expected_value, ordered_labels, slices, value
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ltr.errors import ArrayError
-from ltr.model import direction_text
-from ltr.train import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from ltr.training.model import direction_text
 
 
 @pytest.fixture(scope="module")

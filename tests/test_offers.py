@@ -1,6 +1,7 @@
-from ltr.catalogues import GraphEntry, ToolText
-from ltr.graphs import Graph
-from ltr.offers import offered_graphs, offered_tools
+from ltr.data.catalogue_query import offered_graphs, offered_tools
+from ltr.data.catalogues.graphs import GraphEntry
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.graphs import Graph
 
 
 def test_a_query_is_offered_every_tool_with_its_text():

@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ltr.listwise import trainable
-from ltr.model import Optimum, direction_text
-from ltr.train import TrainConfig, fit
-from ltr.train.geometry import Geometry
-from ltr.train.newton import EVERY, MANY, solve
-from ltr.train.optimum import _is_certain
+from ltr.training.certificate import _is_certain
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from ltr.training.identifiability import Geometry
+from ltr.training.model import Optimum, direction_text
+from ltr.training.newton import EVERY, MANY, solve
+from ltr.training.objective import trainable
 from tests.oracles import random_groups
 
 UNPENALISED = TrainConfig(trainer="newton", l2=0.0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ltr.metrics import evaluate
-from ltr.ranking import rank
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
 from tests.oracles import slices
 
 pytestmark = pytest.mark.heavy
@@ -77,7 +77,7 @@ def test_fifty_thousand_groups_agree_with_ir_measures(untied, nested):
 
 
 def _own(name):
-    from ltr.metrics import named
+    from ltr.evaluation.metrics.registry import named
 
     return named(name).name
 

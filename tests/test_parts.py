@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from ltr.config import EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.groups import read_groups
-from ltr.measured import measured_groups
-from ltr.parts import parts_by
-from ltr.records import metrics, parts
+from ltr.results.breakdown import parts_by
+from ltr.results.evaluated_ranking import evaluate_groups
+from ltr.results.query_records import metrics, parts
 from tests.made import graph_rows, grouped, tool_rows, written
 
 
@@ -101,13 +101,13 @@ def test_the_metrics_of_a_part_are_those_of_its_queries_alone(tmp_path):
     config = RunConfig(evaluate=EvaluateConfig(metrics=("ndcg@3",), group_by="node_id"))
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     phi = groups.candidates.lines[:, None].astype(float)
-    whole = measured_groups(groups, phi, phi[:, 0] * 7 % 11, config)
+    whole = evaluate_groups(groups, phi, phi[:, 0] * 7 % 11, config)
     for part in parts(whole):
         chosen = [(row, score) for row, score in zip(rows, scores, strict=True) if row["node_id"] == part.name]
         alone = read_groups(written(tmp_path / "p.jsonl", [row for row, _ in chosen]))
         lines = [index + 1 for index, row in enumerate(rows) if row["node_id"] == part.name]
         own = groups.candidates.lines[:1].astype(float).repeat(len(lines)) * 0 + lines
-        expected = measured_groups(alone, own[:, None], own * 7 % 11, config).evaluation
+        expected = evaluate_groups(alone, own[:, None], own * 7 % 11, config).evaluation
         assert part.means == pytest.approx(expected.means, abs=1e-15)
         assert part.num_queries == expected.num_queries
 
@@ -116,7 +116,7 @@ def test_queries_without_a_right_candidate_do_not_count_in_their_part(tmp_path):
     rows = [sample(0, "a", 1), sample(1, "a", 0), sample(2, "a", 1)]
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     config = RunConfig(evaluate=EvaluateConfig(group_by="node_id"))
-    found = measured_groups(groups, groups.labels[:, None], groups.labels, config)
+    found = evaluate_groups(groups, groups.labels[:, None], groups.labels, config)
     assert [(part.name, part.num_queries, part.means["mrr"]) for part in parts(found)] == [
         ("n0", 2, 1.0),
         ("n1", 0, None),

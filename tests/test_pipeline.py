@@ -3,17 +3,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.basis import prepare
-from ltr.config import DataConfig, EvaluateConfig, RunConfig
-from ltr.encoders import best_installed
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
+from ltr.encoders.naming import best_installed
 from ltr.errors import DataError, UsageError
-from ltr.features import FeatureConfig, fit_features
-from ltr.groups import read_groups
-from ltr.loading import load, read
-from ltr.metrics import evaluate
-from ltr.pipeline import evaluate_router, run
-from ltr.ranking import rank
-from ltr.train import TrainConfig, fit
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.loading import load
+from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.shared_inputs import prepare
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
+from ltr.storage.read_samples import read
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from tests.builders import graph_lines, tool_lines, write_lines
 
 NEWTON = TrainConfig(trainer="newton")

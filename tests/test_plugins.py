@@ -105,8 +105,8 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
-    package(tmp_path, "ltr-red", "import ltr.baselines\nfrom tests.test_plugins import colours\n"
-            "colours.add('red', ltr.baselines.measure)")  # fmt: skip
+    package(tmp_path, "ltr-red", "import ltr.evaluation.baselines\nfrom tests.test_plugins import colours\n"
+            "colours.add('red', ltr.evaluation.baselines.measure)")  # fmt: skip
     assert registry.source("red") == OURS
 
 
@@ -193,7 +193,7 @@ def test_a_feature_of_a_file_trains_and_ranks_and_is_missed_by_name(tmp_path):
 def test_plug_ins_of_every_kind_work_together(tmp_path):
     encoder = """
 import sys; sys.path.insert(0, {root!r})
-from ltr.encoders import ENCODERS
+from ltr.encoders.naming import ENCODERS
 from tests.builders import LetterEncoder
 
 @ENCODERS.register("letters")
@@ -205,14 +205,14 @@ class Letters(LetterEncoder):
     package(
         tmp_path,
         "ltr-first",
-        "from ltr.metrics import measure\n"
+        "from ltr.evaluation.metrics.registry import measure\n"
         "@measure('first@k', 'every query counts')\ndef first(judged, k): return (judged.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(
         tmp_path,
         "ltr-again",
-        "from ltr.train import TRAINERS\nTRAINERS.register('again')"
+        "from ltr.training.fit import TRAINERS\nTRAINERS.register('again')"
         "(lambda *everything: TRAINERS['newton'](*everything))\n",
         kind="trainer",
     )

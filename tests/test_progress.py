@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from ltr.batch import Planned
 from ltr.cli.progress import batch_watched, watched
-from ltr.config import RunConfig
-from ltr.train import Epoch
+from ltr.config.run import RunConfig
+from ltr.experiments.batch import Planned
+from ltr.training.config import Epoch
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ltr.arrays import groups_of
 from ltr.errors import ArrayError, UsageError
-from ltr.places import COUNTED, Within, _counted, _second, _sorted, places
-from ltr.ranking import Ties, order, rank
+from ltr.evaluation.ranking import Ties, order, rank
+from ltr.evaluation.ties import COUNTED, Within, _counted, _second, _sorted, places
 
 
 def place(scores, ties, labels=None, keys=None):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config import DataConfig, RunConfig
-from ltr.runs import run_and_save
+from ltr.config.run import DataConfig, RunConfig
+from ltr.experiments.runs import run_and_save
 from tests.made import tool_rows, written
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.artifacts import Router
-from ltr.config import EvaluateConfig, RunConfig
-from ltr.groups import read_groups
-from ltr.pipeline import evaluate_router
-from ltr.records import metrics, queries
-from ltr.runs import catalogue
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.groups import read_groups
+from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.runs import catalogue
+from ltr.results.query_records import metrics, queries
+from ltr.storage.model_file import Router
 from tests.made import written
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from ltr.batch import planned, run_batch
-from ltr.config import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
-from ltr.report import report_of, write_report
-from ltr.report.blocks import Table
-from ltr.report.charts import Estimate, Words, bars, estimates
-from ltr.report.pages import template_text
-from ltr.report.planes import Point, columns, front
-from ltr.runs import run_and_save
-from ltr.train import TrainConfig
+from ltr.experiments.batch import planned, run_batch
+from ltr.experiments.runs import run_and_save
+from ltr.reporting.blocks import Table
+from ltr.reporting.charts import Estimate, Words, bars, estimates
+from ltr.reporting.pages import template_text
+from ltr.reporting.planes import Point, columns, front
+from ltr.reporting.report import report_of, write_report
+from ltr.training.config import TrainConfig
 from tests.made import Commands, tool_rows, written
 
 HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import RunError, UsageError
-from ltr.rerankers import Choice, Setting
 from ltr.rerankers.command import Program
+from ltr.rerankers.registry import Choice, Setting
 from tests.test_rerankers import documents_of
 
 DOCUMENTS = documents_of("tool", ("a", "bb", "ccc"))
@@ -180,7 +180,7 @@ def test_the_revision_follows_the_files_among_the_arguments(tmp_path):
 
 
 def test_scores_beyond_all_numbers_are_refused_by_the_contract(running):
-    from ltr.rerankers import scores
+    from ltr.rerankers.registry import scores
 
     opened = running(READ + """print('{"id": 1, "scores": [1, 1e999, 3]}', flush=True)""")
     with pytest.raises(RunError):

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.catalogues import ToolText
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.catalogue_query import offered_tools
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
+from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.runs import run_and_save
 from ltr.features.words import words
-from ltr.groups import Groups, read_groups
-from ltr.offers import offered_tools
-from ltr.pipeline import evaluate_router
-from ltr.rerankers import RERANKERS, Choice, Documents, Setting, collection, offers, reranker, scores, spelled, truth
-from ltr.rerankers.documents import texts_of
+from ltr.rerankers.documents import Documents, collection, offers, texts_of, truth
 from ltr.rerankers.lexical import Bm25
-from ltr.runs import run_and_save
+from ltr.rerankers.registry import RERANKERS, Choice, Setting, reranker, scores, spelled
 from tests.builders import graph_lines, tool_lines, write_lines
 
 ANSWERING = """
@@ -193,7 +193,7 @@ def documents_of(name, texts):
 
 
 def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
-    from ltr.artifacts import load_router
+    from ltr.storage.model_file import load_router
 
     opened = choose("model:RUN").opened(setting)
     ours = np.concatenate([opened(each.query, each.documents) for each in offers(groups)])
@@ -366,7 +366,7 @@ def test_a_cross_encoder_of_several_numbers_a_pair_is_refused(place, groups, set
 
 def test_listing_rerankers_loads_no_library():
     code = (
-        "import sys, ltr.rerankers as r; r.RERANKERS.names(); "
+        "import sys, ltr.rerankers.registry as r; r.RERANKERS.names(); "
         "print(sorted({'torch', 'sentence_transformers', 'transformers', 'scipy', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,18 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.batch import BatchOptions, planned, run_batch
-from ltr.config import DataConfig, RunConfig, render
+from ltr.config.run import DataConfig, RunConfig, render
 from ltr.errors import FileError, ResumeError, RunError, UsageError
-from ltr.runs import run_and_save
-from ltr.train import Progress, TrainConfig, fit
+from ltr.experiments.batch import BatchOptions, planned, run_batch
+from ltr.experiments.runs import run_and_save
+from ltr.training.config import Progress, TrainConfig
+from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, tool_rows, written
 
 KILLED_AT = """
 import itertools, os, signal, sys
-from ltr.runs import run_and_save
-from ltr.config import load_config
+from ltr.experiments.runs import run_and_save
+from ltr.config.run import load_config
 
 def on_epoch(epoch):
     if epoch.number == int(sys.argv[3]):

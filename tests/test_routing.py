@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr.config import DataConfig, RunConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
-from ltr.groups import read_groups
-from ltr.listwise import softmax
-from ltr.routing import answers, load
-from ltr.runs import run_and_save
+from ltr.experiments.runs import run_and_save
+from ltr.serving.router import answers, load
+from ltr.training.objective import softmax
 from tests.made import graph_rows, tool_rows, written
 
 

@@ -135,3 +135,51 @@ def test_a_part_takes_its_own_options(words, code, text):
     ran = command("bench", *words)
     assert ran.returncode == code
     assert text in ran.stdout + ran.stderr
+
+
+@pytest.fixture
+def frozen(tmp_path):
+    """A function that writes a frozen set of one file, a log and one metric, and gives its directory."""
+
+    def write(name, *, page="a page", mrr=0.5, seconds=1):
+        folder = tmp_path / name
+        for place, text in {"pages/run.html": page, "runs/tools/log.jsonl": f'{{"seconds":{seconds}}}'}.items():
+            path = folder / "made" / place
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+        (folder / "numbers.json").write_text(json.dumps({"evaluate/ctr/mrr": mrr}))
+        return folder
+
+    return write
+
+
+def compared(*folders):
+    words = [sys.executable, SCRIPTS / "golden", "compare", *folders]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_golden_reports_a_changed_byte_and_a_changed_number_apart(frozen):
+    done = compared(frozen("old"), frozen("new", page="a pagE", mrr=0.5 + 2**-53))
+    assert done.returncode == 1
+    assert done.stdout == (
+        "files: 1 of 2 differ\n"
+        "  made/pages: 1\n"
+        "    made/pages/run.html\n"
+        "metrics and weights: 1 of 1 differ\n"
+        "  evaluate/ctr/mrr: 0.5 -> 0.5000000000000001\n"
+    )
+
+
+def test_golden_leaves_out_what_differs_by_nature(frozen):
+    done = compared(frozen("old"), frozen("new", seconds=2))
+    assert done.returncode == 0
+    assert done.stdout == "files: 0 of 2 differ\nmetrics and weights: all 1 are equal to the last digit\n"
+
+
+def test_golden_says_which_set_lacks_a_file_or_a_number(frozen):
+    old, new = frozen("old"), frozen("new")
+    (old / "made/pages/run.html").unlink()
+    (new / "numbers.json").write_text("{}")
+    done = compared(old, new)
+    assert "made/pages/run.html (only in NEW)" in done.stdout
+    assert "evaluate/ctr/mrr: 0.5 -> missing in NEW" in done.stdout

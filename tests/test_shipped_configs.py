@@ -7,9 +7,10 @@ from typing import get_type_hints
 
 import pytest
 
-from ltr.bench.config import BenchConfig, Entry, load_bench
-from ltr.config import RunConfig, load_config
-from ltr.features import FEATURES, recommended
+from ltr.benchmark.config import BenchConfig, Entry, load_bench
+from ltr.config.run import RunConfig, load_config
+from ltr.features.recommended import recommended
+from ltr.features.registry import FEATURES
 
 FOLDER = Path(__file__).parent.parent / "configs"
 BENCH = FOLDER / "bench.yaml"

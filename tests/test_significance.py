@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ltr.errors import DataError
-from ltr.significance import (
+from ltr.evaluation.significance import (
     differences,
     effect_size,
     holm,

@@ -1,9 +1,9 @@
 import pytest
 
-from ltr.config import load_config
+from ltr.config.run import load_config
 from ltr.errors import UsageError
-from ltr.pipeline import run
-from ltr.starter import FILES, write_starter
+from ltr.experiments.pipeline import run
+from ltr.experiments.starter import FILES, write_starter
 
 
 def test_the_starter_is_a_config_and_data_that_run_as_they_are(tmp_path):
@@ -17,7 +17,7 @@ def test_the_starter_is_a_config_and_data_that_run_as_they_are(tmp_path):
 def test_the_starter_is_small():
     from importlib.resources import files
 
-    assert sum(len(files("ltr.starter").joinpath(*name.split("/")).read_bytes()) for name in FILES) < 60_000
+    assert sum(len(files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes()) for name in FILES) < 60_000
 
 
 def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import DataError, LtrError
-from ltr.statistics import bootstrap_difference, bootstrap_mean, bootstrap_means
+from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_means
 
 
 def rng():

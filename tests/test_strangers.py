@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ltr.encoders import ENCODERS
+from ltr.data.importers.registry import IMPORTERS
+from ltr.encoders.naming import ENCODERS
 from ltr.errors import UsageError
-from ltr.features import FEATURES
-from ltr.importers import IMPORTERS
-from ltr.metrics import MEASURES
+from ltr.evaluation.metrics.registry import MEASURES
+from ltr.features.registry import FEATURES
 from ltr.plugins import load_code
-from ltr.train import TRAINERS
+from ltr.training.fit import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -25,7 +25,8 @@ def column(candidates, state, context):
 """
 ENCODER = """
 import numpy as np
-from ltr.encoders import ENCODERS, Dense
+from ltr.encoders.dense import Dense
+from ltr.encoders.naming import ENCODERS
 class Stranger:
     name, revision, state = "stranger", "1", {{}}
     @classmethod
@@ -41,8 +42,8 @@ class Stranger:
 ENCODERS.add("stranger", Stranger)
 """
 METRIC = """
-from ltr.metrics import Drawn, Measure, Pooled, measure
-from ltr.metrics.registry import ByQuery
+from ltr.evaluation.metrics.registry import Drawn, Measure, Pooled, measure
+from ltr.evaluation.metrics.registry import ByQuery
 import numpy as np
 @measure("own", "own", kind={kind})
 def own({arguments}):
@@ -50,7 +51,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "judged, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.importers import Imported, importer
+from ltr.data.importers.registry import Imported, importer
 @importer("own")
 def own(files):
     return {value}
@@ -60,8 +61,8 @@ def lines(value):
 """
 TRAINER = """
 import numpy as np
-from ltr.model import Fitted
-from ltr.train import TRAINERS
+from ltr.training.model import Fitted
+from ltr.training.fit import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):
     print("noise")
@@ -145,8 +146,8 @@ def test_a_feature_may_give_any_numbers(own, value):
 @pytest.mark.parametrize(
     "change, code, told",
     [
-        ({"made": "1 / 0"}, 1, "own.py:11: the encoder stranger failed: ZeroDivisionError: division by zero"),
-        ({"rows": "1 / 0"}, 1, "own.py:15: the encoder stranger failed: ZeroDivisionError: division by zero"),
+        ({"made": "1 / 0"}, 1, "own.py:12: the encoder stranger failed: ZeroDivisionError: division by zero"),
+        ({"rows": "1 / 0"}, 1, "own.py:16: the encoder stranger failed: ZeroDivisionError: division by zero"),
         ({"rows": "None"}, 3, "the encoder stranger did not give a row of finite numbers for each of "),
         ({"rows": "np.ones((len(texts), 2))"}, 3, "the encoder stranger did not give a row of finite numbers for"),
         ({"rows": "Dense(np.ones((len(texts) + 1, 2)))"}, 3, "the encoder stranger did not give a row of finite"),

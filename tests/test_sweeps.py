@@ -2,10 +2,10 @@
 
 import pytest
 
-from ltr.config import DataConfig, RunConfig, load_config
+from ltr.config.run import DataConfig, RunConfig, load_config
+from ltr.config.sweeps import load_sweep, run_name
 from ltr.errors import ConfigError, UsageError
-from ltr.pipeline import run
-from ltr.sweeps import load_sweep, run_name
+from ltr.experiments.pipeline import run
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ltr.catalogues import ToolText, read_tools
+from ltr.data.catalogues.tools import ToolText, read_tools
 from ltr.errors import DataError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}

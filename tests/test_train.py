@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
-from ltr.model import Optimum, direction_text
-from ltr.train import TRAINERS, TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import TRAINERS, fit
+from ltr.training.model import Optimum, direction_text
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)

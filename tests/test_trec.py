@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.config import EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.importers.fields import LONGEST_TOKEN, as_tokens, as_words, hashed
+from ltr.data.importers.ranked import read_ranked
+from ltr.data.importers.trec import judged, read_qrels, read_run
 from ltr.errors import DataError, SampleError
-from ltr.importers.fields import LONGEST_TOKEN, as_tokens, as_words, hashed
-from ltr.importers.ranked import read_ranked
-from ltr.importers.trec import judged, read_qrels, read_run
-from ltr.measured import evaluate_run
-from ltr.records import lines, metrics
+from ltr.results.evaluated_ranking import evaluate_run
+from ltr.results.query_records import lines, metrics
 
 METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
 RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
@@ -242,7 +242,7 @@ def test_a_line_that_cannot_be_read_is_refused_with_its_place(tmp_path, run, pro
 
 @pytest.mark.parametrize("name", ["x.run", "x.run.gz", "x.run.zst"])
 def test_packed_files_are_read(tmp_path, name):
-    from ltr.files import write_lines
+    from ltr.files.writing import write_lines
 
     write_lines(tmp_path / name, RUN.encode().splitlines())
     assert read_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]

@@ -1,14 +1,14 @@
 import pytest
 
-from ltr.groups import read_groups
-from ltr.truth import truth_digest
+from ltr.data.fingerprint import fingerprint
+from ltr.data.groups import read_groups
 from tests.made import grouped, tool_rows, written
 
 ROWS = list(tool_rows(range(6)))
 
 
 def digest(directory, rows):
-    return truth_digest(read_groups(written(directory / "s.jsonl", rows)))
+    return fingerprint(read_groups(written(directory / "s.jsonl", rows)))
 
 
 def changed(**fields):

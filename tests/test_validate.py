@@ -6,13 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from ltr.artifacts import save_columns
-from ltr.features import FeatureConfig, fit_features
-from ltr.groups import read_groups
-from ltr.validate import quick_findings, validate_samples
-from ltr.validate.judged import Judged, tally
-from ltr.validate.leaks import words
-from ltr.validate.overlap import closest, grams
+from ltr.audit.audit import quick_findings, validate_samples
+from ltr.audit.chance_test import Judged, tally
+from ltr.audit.leaks import words
+from ltr.audit.overlap import closest, grams
+from ltr.data.groups import read_groups
+from ltr.features.crossfit import fit_features
+from ltr.features.registry import FeatureConfig
+from ltr.storage.feature_file import save_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 
 CLEAN = {"tool": list(tool_lines(traces=40)), "graph": list(graph_lines(traces=60))}
@@ -332,7 +333,7 @@ def test_the_surprise_bounds_the_exact_probability():
 
 def read_groups_of(labels):
     """Groups with these labels."""
-    from ltr.groups import Groups
+    from ltr.data.groups import Groups
 
     class Nothing:
         kind = "graph"

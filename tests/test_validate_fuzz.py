@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from ltr.audit.audit import validate_samples
+from ltr.data.groups import read_groups
 from ltr.errors import DataError
-from ltr.groups import read_groups
-from ltr.validate import validate_samples
 from tests.builders import graph_lines, tool_lines
 
 READY = [{**line, "features": [float(n % 3), 1.0]} for n, line in enumerate(tool_lines(traces=3))]

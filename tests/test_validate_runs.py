@@ -2,10 +2,10 @@
 
 import pytest
 
-from ltr.config import DataConfig, RunConfig
-from ltr.runs import run_and_save
-from ltr.train import TrainConfig
-from ltr.validate import validate_run
+from ltr.audit.audit import validate_run
+from ltr.config.run import DataConfig, RunConfig
+from ltr.experiments.runs import run_and_save
+from ltr.training.config import TrainConfig
 from tests.builders import tool_lines, write_lines
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import DataError, UsageError
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.targets import targets
-from ltr.train import TrainConfig, Validation, fit
-from ltr.train.config import Epoch
-from ltr.train.path import chosen_l2, exact_path
-from ltr.train.validation import Watcher
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.training.config import Epoch, TrainConfig
+from ltr.training.early_stopping import Validation, Watcher
+from ltr.training.fit import fit
+from ltr.training.l2_path import chosen_l2, exact_path
+from ltr.training.targets import targets
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)

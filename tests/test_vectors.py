@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.encoders import Dense, Sparse, stacked, vectors_from
+from ltr.encoders.dense import Dense
+from ltr.encoders.sparse import Sparse
+from ltr.encoders.vectors import stacked, vectors_from
 from ltr.errors import DataError
 
 NOTHING = np.empty(0, dtype=np.int64)

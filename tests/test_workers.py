@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from ltr.errors import RunError
-from ltr.workers import work
+from ltr.experiments.workers import work
 from tests.made import ENVIRONMENT
 
 
@@ -87,7 +87,7 @@ def test_a_bug_in_a_process_is_told_with_its_traceback():
 
 ORPHANS = """
 import os, sys, time
-from ltr.workers import work
+from ltr.experiments.workers import work
 
 def start():
     def call(shard):

@@ -141,7 +141,7 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from ltr.files import drop
+        from ltr.files.writing import drop
 
         drop(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:

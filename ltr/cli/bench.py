@@ -10,7 +10,8 @@ from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_t
 from ltr.errors import RunError
 
 if TYPE_CHECKING:
-    from ltr.bench import Bench, Event
+    from ltr.benchmark.running import Event
+    from ltr.benchmark.verdict import Bench
 
 AllowCommand = Annotated[
     bool, typer.Option("--allow-command", help="Let the reranker `command` run the program that the config names.")
@@ -32,8 +33,9 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
-    from ltr.bench import Allowed, Event, forecast, load_bench, run_bench
-    from ltr.files import inside
+    from ltr.benchmark.config import load_bench
+    from ltr.benchmark.running import Allowed, Event, forecast, run_bench
+    from ltr.files.naming import inside
 
     run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
@@ -84,7 +86,7 @@ def told(event: "Event", *, quiet: bool) -> None:
 
 def show(found: "Bench", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
-    from ltr.bench.writing import tables
+    from ltr.benchmark.writing import tables
     from ltr.cli.benchtables import bench_lines
 
     match shown:

@@ -7,8 +7,8 @@ from ltr.cli.result import between, signed
 from ltr.cli.terminal import count, emphasis, number, shortened, table, visible, wrapped
 
 if TYPE_CHECKING:
-    from ltr.bench import Bench
-    from ltr.bench.judging import Comparison, Quality, Row
+    from ltr.benchmark.judging import Comparison, Quality, Row
+    from ltr.benchmark.verdict import Bench
 
 LONGEST_NAME = 28
 
@@ -32,8 +32,8 @@ def bench_lines(bench: "Bench") -> list[str]:
 
 def quality_lines(bench: "Bench") -> list[str]:
     """Every metric, the best first by the deciding one, with its interval."""
-    from ltr.bench import DECIDING
-    from ltr.bench.judging import by_quality
+    from ltr.benchmark.config import DECIDING
+    from ltr.benchmark.judging import by_quality
 
     names = bench.config.metrics
     rows = [

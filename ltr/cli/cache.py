@@ -8,7 +8,7 @@ from ltr.cli.options import Shown
 from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
 
 if TYPE_CHECKING:
-    from ltr.cache import CacheInfo
+    from ltr.encoders.vector_cache import CacheInfo
 
 app = typer.Typer(help="The vectors kept on this machine between runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -16,8 +16,8 @@ app = typer.Typer(help="The vectors kept on this machine between runs.", no_args
 @app.command()
 def info(shown: Shown = None) -> None:
     """Where it is, how much it holds."""
-    from ltr.cache import VectorCache
-    from ltr.files import cache_directory
+    from ltr.encoders.vector_cache import VectorCache
+    from ltr.files.naming import cache_directory
 
     show(VectorCache(cache_directory()).info(), shown)
 
@@ -25,8 +25,8 @@ def info(shown: Shown = None) -> None:
 @app.command()
 def clear(shown: Shown = None) -> None:
     """Remove it; say what it held."""
-    from ltr.cache import VectorCache
-    from ltr.files import cache_directory
+    from ltr.encoders.vector_cache import VectorCache
+    from ltr.files.naming import cache_directory
 
     show(VectorCache(cache_directory()).clear(), shown)
 

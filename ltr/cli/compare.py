@@ -27,7 +27,7 @@ from ltr.cli.terminal import (
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.compare import Changed, Compared, Comparison, Difference
+    from ltr.results.comparison import Changed, Compared, Comparison, Difference
 
 
 def compare(
@@ -42,7 +42,7 @@ def compare(
     shown: Shown = None,
 ) -> None:
     """Compare RUNS query by query: differences, tests, what changed."""
-    from ltr.compare import compare_runs
+    from ltr.results.comparison import compare_runs
 
     limits = thresholds(fail_under or [])
     asked = metric_names(metrics)

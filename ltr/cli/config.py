@@ -28,7 +28,7 @@ def check(config: File, sets: Sets = None, code: Code = None) -> None:
 @app.command()
 def render(config: File, sets: Sets = None, code: Code = None) -> None:
     """Show it with every default; paths as seen from here."""
-    from ltr.config import render as rendered
+    from ltr.config.run import render as rendered
 
     run_code(code)
     show_yaml(rendered(configured(config, sets)))
@@ -37,6 +37,6 @@ def render(config: File, sets: Sets = None, code: Code = None) -> None:
 @app.command()
 def schema() -> None:
     """Show the JSON Schema, for editors."""
-    from ltr.config import schema as described
+    from ltr.config.run import schema as described
 
     show_json(described())

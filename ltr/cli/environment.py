@@ -6,7 +6,7 @@ from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, sho
 
 def env(shown: Shown = None) -> None:
     """Show versions and hardware, for a bug report."""
-    from ltr.artifacts import machine
+    from ltr.storage.run_directory import machine
 
     facts = machine()
     match chosen_format(shown):

@@ -32,10 +32,10 @@ from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_t
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.artifacts import Router
-    from ltr.config import RunConfig
-    from ltr.measured import Measured
-    from ltr.metrics import Measure
+    from ltr.config.run import RunConfig
+    from ltr.evaluation.metrics.registry import Measure
+    from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.storage.model_file import Router
 
 ROUNDING = 1e-12  # of a mean
 
@@ -79,8 +79,8 @@ def evaluate(
     verbose: Verbose = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.artifacts import EVALUATION, refuse_taken
-    from ltr.runs import keep_evaluation
+    from ltr.experiments.runs import keep_evaluation
+    from ltr.storage.run_directory import EVALUATION, refuse_taken
 
     run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
@@ -108,7 +108,7 @@ def evaluate(
 
 def load(model: Path | None, *, allow_download: bool) -> "Router | None":
     """The model, its encoder at hand; none where a run is measured."""
-    from ltr.artifacts import load_router
+    from ltr.storage.model_file import load_router
 
     if model is None:
         return None
@@ -117,7 +117,7 @@ def load(model: Path | None, *, allow_download: bool) -> "Router | None":
     return router
 
 
-def tell_unkept(measured: "Measured", *, explain: bool) -> None:
+def tell_unkept(measured: "EvaluatedRanking", *, explain: bool) -> None:
     """Say what was asked for and stays unseen without -o."""
     if explain:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
@@ -148,7 +148,7 @@ def thresholds(texts: list[str]) -> dict[str, float]:
 
 def measure_of(name: str) -> "Measure":
     """The metric of that name, which must be one number, and the greater the better."""
-    from ltr.metrics import named
+    from ltr.evaluation.metrics.registry import named
 
     found = named(name)
     if not found.is_number:
@@ -182,12 +182,12 @@ def refuse_for_run(options: dict[str, Any]) -> None:
 
 def measure(
     config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
-) -> "Measured":
+) -> "EvaluatedRanking":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
-    from ltr.doubts import doubts, learned_from, nothing_right, outdone
-    from ltr.measured import evaluate_run
-    from ltr.pipeline import evaluate_router
-    from ltr.routing import read_for
+    from ltr.experiments.doubts import doubts, learned_from, nothing_right, outdone
+    from ltr.experiments.pipeline import evaluate_router
+    from ltr.results.evaluated_ranking import evaluate_run
+    from ltr.serving.router import read_for
 
     path, router = model
     if path is None or router is None:
@@ -201,11 +201,11 @@ def measure(
     return measured
 
 
-def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
+def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
     """The metrics; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
-    from ltr.records import metrics
+    from ltr.results.query_records import metrics
 
     flat: dict[str, Any] = metrics(measured)
     match chosen_format(shown):

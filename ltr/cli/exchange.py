@@ -16,7 +16,7 @@ def import_files(
     overwrite: Overwrite = False,
 ) -> None:
     """Turn FILES of another format into samples."""
-    from ltr.importers import import_samples
+    from ltr.data.importers.importing import import_samples
 
     samples, notes = import_samples(format_name, files, out, overwrite=overwrite)
     for text in notes:
@@ -31,7 +31,7 @@ def export_files(
     overwrite: Overwrite = False,
 ) -> None:
     """Write a run, or samples, as TREC, LETOR or CSV."""
-    from ltr.exchange import export
+    from ltr.experiments.exchange import export
 
     for path in export(format_name, source, out, overwrite=overwrite):
         say(f"wrote {visible(path)}")

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from ltr.cli.terminal import SHORTEST_CELL, columns_of_terminal, count, emphasis, number, shortened, table, visible
 
 if TYPE_CHECKING:
-    from ltr.artifacts import Router
-    from ltr.explanations import Explanation
-    from ltr.measured import Measured
+    from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.explanations import Explanation
+    from ltr.storage.model_file import Router
 
 SHOWN = 3
 
 
-def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> list[str]:
+def wrong_lines(measured: "EvaluatedRanking", router: "Router", most: int = SHOWN) -> list[str]:
     """The queries that went wrong with the least trust in the right candidate."""
-    from ltr.explanations import wrong
+    from ltr.results.explanations import wrong
 
     found, explanations = wrong(measured, router, most)
     if not found:
@@ -24,9 +24,9 @@ def wrong_lines(measured: "Measured", router: "Router", most: int = SHOWN) -> li
     return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
 
 
-def rescued_lines(measured: "Measured", router: "Router", most: int = 1) -> list[str]:
+def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1) -> list[str]:
     """The surest queries that are right where the best single feature is wrong."""
-    from ltr.explanations import rescued
+    from ltr.results.explanations import rescued
 
     found, explanations = rescued(measured, router, most)
     if not found:

@@ -45,7 +45,7 @@ def featurize(
 
     The features are fitted on the samples (cross-fitted), or those of a model are applied (-m).
     """
-    from ltr.featurizing import featurize_and_save, fitted_features
+    from ltr.experiments.featurize import featurize_and_save, fitted_features
 
     run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)

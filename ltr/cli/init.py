@@ -15,7 +15,7 @@ def init(
     overwrite: Overwrite = False,
 ) -> None:
     """Write ltr.yaml and a small data set to start from."""
-    from ltr.starter import write_starter
+    from ltr.experiments.starter import write_starter
 
     for path in write_starter(directory, overwrite=overwrite):
         print(f"wrote {visible(path.as_posix())}")

@@ -6,9 +6,9 @@ from ltr.cli.result import SHORT, between, measured_lines, signed
 from ltr.cli.terminal import count, number, table, visible, wrapped
 
 if TYPE_CHECKING:
-    from ltr.measured import Measured
-    from ltr.pipeline import RunResult
-    from ltr.runs import Finished
+    from ltr.experiments.pipeline import RunResult
+    from ltr.experiments.runs import Finished
+    from ltr.results.evaluated_ranking import EvaluatedRanking
 
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
@@ -40,13 +40,13 @@ def weight_lines(result: "RunResult") -> list[str]:
 
     Worth is how far the optimum rises without the feature.
     """
-    if result.model.bends:
+    if result.model.knots:
         return curve_lines(result)
     said, errors = result.router.training["weights"], result.router.training["errors"]
     heads = {"weight": "weight"}
     if errors["form"]:
         heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
-    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    heads |= {"loss_without": "loss_without"} if all("loss_without" in each for each in said.values()) else {}
     rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
     return table(["feature", *heads.values()], rows, flexible=0, indent="")
 
@@ -54,19 +54,19 @@ def weight_lines(result: "RunResult") -> list[str]:
 def curve_lines(result: "RunResult") -> list[str]:
     """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
     said, curves = result.router.training["weights"], result.router.training["curves"]
-    heads = {"least_at": "adds least at", "most_at": "most at", "swing": "so much more"}
-    heads |= {"worth": "worth"} if all("worth" in each for each in said.values()) else {}
+    heads = {"lowest_at": "adds least at", "highest_at": "most at", "range": "so much more"}
+    heads |= {"loss_without": "loss_without"} if all("loss_without" in each for each in said.values()) else {}
     rows = [
         [name, str(len(curves[name]) - 2), *(_cell(key, each[key]) for key in heads)] for name, each in said.items()
     ]
-    return table(["feature", "bends", *heads.values()], rows, flexible=0, indent="")
+    return table(["feature", "knots", *heads.values()], rows, flexible=0, indent="")
 
 
 def _cell(key: str, value: float | None) -> str:
     if value is None:
         return "-"
     weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
-    told = {"z": ".1f", "worth": ".4f", "least_at": ".4g", "most_at": ".4g", "swing": ".3f"}
+    told = {"z": ".1f", "loss_without": ".4f", "lowest_at": ".4g", "highest_at": ".4g", "range": ".3f"}
     return f"{value:{told[key]}}" if key in told else weight
 
 
@@ -74,8 +74,8 @@ def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.router.trainer
     steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
-    bends = f"{count(len(result.model.bends), 'bend')}, " if result.model.bends else ""
-    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {bends}{steps}"
+    knots = f"{count(len(result.model.knots), 'knot')}, " if result.model.knots else ""
+    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {knots}{steps}"
     where = f"objective {objective_text(known['objective'])}{_gap(known)}"
     lines = [f"learned from {count(known['groups'], 'group')} by {how}: {where}", basis_text(known)]
     lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
@@ -102,7 +102,7 @@ def objective_text(value: float) -> str:
 
 def basis_text(known: dict[str, Any]) -> str:
     """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
-    from ltr.train.errors import effective_text
+    from ltr.training.standard_errors import effective_text
 
     errors = known["errors"]
     told = [
@@ -133,7 +133,7 @@ def _best(metric: str, value: float) -> str:
     return f"the best on validation data: {SHORT.get(metric, metric)} {value:.4f}"
 
 
-def fold_lines(measured: "Measured", split: str) -> list[str]:
+def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
     """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
     if measured.folds is None:
         return []

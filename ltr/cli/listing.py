@@ -67,31 +67,31 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
     """The registry of the kind, and the attributes that its plug-ins have besides."""
     match kind:
         case Plugins.FEATURES:
-            from ltr.features import FEATURES
+            from ltr.features.registry import FEATURES
 
             return FEATURES, ["family"]
         case Plugins.ENCODERS:
-            from ltr.encoders import ENCODERS
+            from ltr.encoders.naming import ENCODERS
 
             return ENCODERS, []
         case Plugins.METRICS:
-            from ltr.metrics import MEASURES
+            from ltr.evaluation.metrics.registry import MEASURES
 
             return MEASURES, ["range"]
         case Plugins.TRAINERS:
-            from ltr.train import TRAINERS
+            from ltr.training.fit import TRAINERS
 
             return TRAINERS, []
         case Plugins.RERANKERS:
-            from ltr.rerankers import RERANKERS
+            from ltr.rerankers.registry import RERANKERS
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.importers import IMPORTERS
+            from ltr.data.importers.registry import IMPORTERS
 
             return IMPORTERS, []
         case Plugins.EXPORTERS:
-            from ltr.exporters import EXPORTERS
+            from ltr.data.exporters.registry import EXPORTERS
 
             return EXPORTERS, []
 

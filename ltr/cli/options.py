@@ -9,13 +9,13 @@ from typer.core import TyperGroup
 
 from ltr.cli.terminal import Format, note, visible
 from ltr.errors import UsageError
-from ltr.telling import told_to
+from ltr.logs import told_to
 
 if TYPE_CHECKING:
-    from ltr.artifacts import Router
-    from ltr.config import RunConfig
+    from ltr.config.run import RunConfig
+    from ltr.config.sweeps import Point
     from ltr.configtext.document import Document
-    from ltr.sweeps import Point
+    from ltr.storage.model_file import Router
 
 Samples = Annotated[
     list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
@@ -122,21 +122,21 @@ def listen(ctx: typer.Context, *, on: bool) -> bool:
 
 def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
     """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
-    from ltr.config import checked
+    from ltr.config.run import checked
 
     return checked(written(config, sets, **flags), config)
 
 
 def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
     """The same for a config that may have a sweep: each of its runs."""
-    from ltr.sweeps import expanded
+    from ltr.config.sweeps import expanded
 
     return expanded(written(config, sets, **flags), config)
 
 
 def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Document":
     """The config with its changes, before it is checked."""
-    from ltr.config import read_document
+    from ltr.config.run import read_document
     from ltr.configtext.yamltext import apply_override
 
     document = read_document(config)
@@ -161,7 +161,7 @@ def under(section: str, **flags: Any) -> dict[str, Any]:
 def fetch_encoder(name: str, *, allowed: bool) -> None:
     """Download the model of an encoder that is not on this machine, when that is allowed; nothing else reaches out."""
     if allowed:
-        from ltr.encoders import AUTO, fetch
+        from ltr.encoders.naming import AUTO, fetch
 
         if name != AUTO:
             fetch(name)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from ltr.batch import Planned
-    from ltr.config import RunConfig
-    from ltr.train import Epoch
+    from ltr.config.run import RunConfig
+    from ltr.experiments.batch import Planned
+    from ltr.training.config import Epoch
 
 PATIENCE = 1.0  # seconds
 

@@ -25,7 +25,7 @@ from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.routing import Answer, Choice
+    from ltr.serving.router import Answer, Choice
 
 DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
@@ -54,7 +54,7 @@ def rank(
         raise UsageError("give a QUERY, or --samples FILE")
     run_code(code)
     if allow_download:
-        from ltr.artifacts import load_router
+        from ltr.storage.model_file import load_router
 
         fetch_own_encoder(load_router(model), allowed=True)
     found = (
@@ -67,9 +67,9 @@ def rank(
 
 def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answers to the groups of samples."""
-    from ltr.artifacts import load_router
-    from ltr.doubts import doubts
-    from ltr.routing import answers, read_for
+    from ltr.experiments.doubts import doubts
+    from ltr.serving.router import answers, read_for
+    from ltr.storage.model_file import load_router
 
     config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
     groups = read_for(model, samples, config.data, labels_required=False)
@@ -80,7 +80,7 @@ def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None,
 
 def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
     """The answer to the query, or to each line of stdin."""
-    from ltr.routing import Answer, load
+    from ltr.serving.router import Answer, load
 
     if not query.strip():
         raise UsageError("the QUERY is blank; a text is needed")
@@ -91,7 +91,7 @@ def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k
 
 def typed_queries() -> Iterator[str]:
     """The lines of stdin that are not blank."""
-    from ltr.files import read_lines
+    from ltr.files.reading import read_lines
 
     is_empty = True
     for line_number, line in read_lines("-"):

@@ -20,7 +20,7 @@ def report(
     overwrite: Overwrite = False,
 ) -> None:
     """Write one page on RUNS that needs nothing else."""
-    from ltr.report import write_report
+    from ltr.reporting.report import write_report
 
     if out.suffix.lower() not in ENDINGS:
         raise UsageError(f"{out}: name a page that ends in .html, or a card that ends in .md")

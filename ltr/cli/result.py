@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, table, width_of, wrapped
 
 if TYPE_CHECKING:
-    from ltr.measured import Measured
-    from ltr.metrics import Evaluation
-    from ltr.statistics import Interval
+    from ltr.evaluation.bootstrap import Interval
+    from ltr.evaluation.evaluate import Evaluation
+    from ltr.results.evaluated_ranking import EvaluatedRanking
 
 MOST_PARTS = 20
 BASELINES = {
@@ -20,7 +20,7 @@ BASELINES = {
 SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
 
 
-def measured_lines(measured: "Measured", best: dict[str, Any], trained: str = "trained") -> list[str]:
+def measured_lines(measured: "EvaluatedRanking", best: dict[str, Any], trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them."""
     means = measured.evaluation.means
     rows = [
@@ -69,9 +69,9 @@ def between(low: float | None, high: float | None, shown: Callable[[float], str]
     return "-" if low is None or high is None else f"[{shown(low)}, {shown(high)}]"
 
 
-def part_lines(measured: "Measured") -> list[str]:
+def part_lines(measured: "EvaluatedRanking") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
-    from ltr.records import parts
+    from ltr.results.query_records import parts
 
     found = sorted(parts(measured), key=lambda part: -part.num_queries)
     if not measured.parts:
@@ -85,13 +85,13 @@ def part_lines(measured: "Measured") -> list[str]:
     return ["", *lines, *more]
 
 
-def _title(measured: "Measured") -> str:
+def _title(measured: "EvaluatedRanking") -> str:
     queries = count(measured.evaluation.num_queries, "query", "queries")
     where = "training" if measured.split == "train" else measured.split
     return f"{queries}, {count(int(measured.evaluation.num_candidates.sum()), 'candidate')} ({where} data)"
 
 
-def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "Evaluation"]:
+def _named_baselines(measured: "EvaluatedRanking", best: dict[str, Any]) -> dict[str, "Evaluation"]:
     if not measured.baselines:
         return {}
     sign = "" if best["sign"] > 0 else "-"
@@ -99,7 +99,7 @@ def _named_baselines(measured: "Measured", best: dict[str, Any]) -> dict[str, "E
     return {labels[name]: each for name, each in measured.baselines.items()}
 
 
-def rule_lines(measured: "Measured") -> list[str]:
+def rule_lines(measured: "EvaluatedRanking") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     result, counts = measured.evaluation, measured.counts
     lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
@@ -117,10 +117,10 @@ def rule_lines(measured: "Measured") -> list[str]:
     return lines
 
 
-def reading_lines(measured: "Measured") -> list[str]:
+def reading_lines(measured: "EvaluatedRanking") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
-    from ltr.metrics.reading import notes
-    from ltr.records import ranges
+    from ltr.evaluation.metrics.interpretation import notes
+    from ltr.results.query_records import ranges
 
     spans = [f"{SHORT.get(name, name)} {number(low)}-{number(high)}" for name, (low, high) in ranges(measured).items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []

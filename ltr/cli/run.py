@@ -27,8 +27,8 @@ from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_t
 from ltr.errors import UsageError
 
 if TYPE_CHECKING:
-    from ltr.batch import BatchOptions, Ended, Planned
-    from ltr.leaderboard import Leaderboard
+    from ltr.experiments.batch import BatchOptions, Ended, Planned
+    from ltr.results.leaderboard.rows import Leaderboard
 
 HERE = "ltr.yaml"
 
@@ -52,7 +52,7 @@ def run(
     verbose: Verbose = False,
 ) -> None:
     """Run CONFIGS and their sweeps; end in a leaderboard."""
-    from ltr.batch import BatchOptions, planned, run_batch
+    from ltr.experiments.batch import BatchOptions, planned, run_batch
 
     run_code(code)
     plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
@@ -100,7 +100,7 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
 def show(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
     from ltr.cli.standings import standings
-    from ltr.leaderboard import cells, document
+    from ltr.results.leaderboard.text import cells, document
 
     match shown:
         case Format.JSON:
@@ -113,7 +113,7 @@ def show(board: "Leaderboard", shown: Format) -> None:
 
 def show_plan(plan: "tuple[Planned, ...]", options: "BatchOptions") -> None:
     """What a batch would do with each run."""
-    from ltr.batch import forecast
+    from ltr.experiments.batch import forecast
 
     for each, text in forecast(plan, options):
         say(f"{each.directory.as_posix()}/: {text}")

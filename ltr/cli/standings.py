@@ -7,7 +7,7 @@ from ltr.cli.result import BASELINES, SHORT, between, short
 from ltr.cli.terminal import number, shortened, table, visible, wrapped
 
 if TYPE_CHECKING:
-    from ltr.leaderboard import Leaderboard, Row
+    from ltr.results.leaderboard.rows import Leaderboard, Row
 
 LONGEST_NAME = 40
 
@@ -17,7 +17,7 @@ def standings(board: "Leaderboard") -> list[str]:
 
     Baselines stand once, below the first of the runs that share them.
     """
-    from ltr.leaderboard import verdict
+    from ltr.results.leaderboard.text import verdict
 
     names = [*SHORT, *([board.metric] if board.metric not in SHORT else [])]
     rows, seen = [], []

@@ -148,7 +148,7 @@ def say(*lines: str) -> None:
 
 def full(error: OSError) -> DiskError:
     """What to say of a stdout that takes no more."""
-    from ltr.files import reason
+    from ltr.files.reading import reason
 
     return DiskError("<stdout>", reason(error))
 

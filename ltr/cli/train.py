@@ -37,7 +37,7 @@ from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json,
 from ltr.errors import UsageError
 
 if TYPE_CHECKING:
-    from ltr.config import RunConfig
+    from ltr.config.run import RunConfig
 
 
 def train(
@@ -105,7 +105,7 @@ def train(
 
 def was_finished(config: "RunConfig", out: Path) -> bool:
     """Whether the same run is complete there."""
-    from ltr.resuming import Digests, is_finished
+    from ltr.experiments.resume import Digests, is_finished
 
     return is_finished(config, out, Digests())
 
@@ -113,7 +113,7 @@ def was_finished(config: "RunConfig", out: Path) -> bool:
 def show_kept(out: Path, shown: Format) -> None:
     """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
     from ltr.cli.standings import standings
-    from ltr.leaderboard import Entry, kept_metrics, leaderboard
+    from ltr.results.leaderboard.rows import Entry, kept_metrics, leaderboard
 
     match shown:
         case Format.JSON:
@@ -126,9 +126,9 @@ def show_kept(out: Path, shown: Format) -> None:
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: bool) -> None:
     """What a run would read and write."""
-    from ltr.artifacts import refuse_taken
-    from ltr.config import render
-    from ltr.loading import load
+    from ltr.config.run import render
+    from ltr.experiments.loading import load
+    from ltr.storage.run_directory import refuse_taken
 
     refuse_taken(out, overwrite=overwrite)
     if is_complete:
@@ -145,8 +145,8 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: b
 def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
     """Run, keep, show."""
     from ltr.cli.learned import run_lines
-    from ltr.records import metrics
-    from ltr.runs import run_and_save
+    from ltr.experiments.runs import run_and_save
+    from ltr.results.query_records import metrics
 
     with watched("training", planned_epochs(config), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)

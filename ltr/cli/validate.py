@@ -10,7 +10,7 @@ from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_j
 from ltr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.validate import Finding, Report
+    from ltr.audit.findings import Finding, Report
 
 COLUMNS = ("severity", "code", "count", "where", "message")
 
@@ -45,7 +45,7 @@ def validate(
 
 def examined(samples: list[str], against: list[str] | None, tools: str | None, graphs: str | None) -> "Report":
     """The report on the samples, or on the one run."""
-    from ltr.validate import validate_run, validate_samples
+    from ltr.audit.audit import validate_run, validate_samples
 
     runs = [name for name in samples if Path(name).is_dir()]
     if not runs:

@@ -6,7 +6,7 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from ltr.files import read_blocks
+from ltr.files.reading import read_blocks
 
 WAYS_OUT = {
     "static": 'pip install "ltr[static]" · --encoder hash (nothing to install, lower quality)',

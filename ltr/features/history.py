@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, distinct
-from ltr.groups import Groups
+from ltr.data.groups import Groups
 
 
 def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders import Sparse
+from ltr.encoders.sparse import Sparse
 
 
 def product(left: Sparse, right: Sparse) -> Sparse:

@@ -1,6 +1,6 @@
 """The columns that earned their place, fewer of them where there is little to learn from."""
 
-from ltr.schema import Kind
+from ltr.data.schema import Kind
 
 RECOMMENDED = "recommended"  # what a config says instead of names
 FEW = 10  # training traces; measured in docs/features.md

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.encoders import Encoder
+from ltr.data.groups import Candidates, Groups
+from ltr.data.schema import Kind
+from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError, suggestion
-from ltr.features.lending import lent
+from ltr.features.read_only import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.groups import Candidates, Groups
 from ltr.plugins import OURS, blamed, told_of
 from ltr.registry import Registry
-from ltr.schema import Kind
 
 Family = Literal["rel", "hist", "coop", "struct"]
 State = dict[str, Any] | None
@@ -101,7 +101,19 @@ class Feature:
         }
 
 
-FEATURES: Registry[Feature] = Registry("feature")
+FEATURES: Registry[Feature] = Registry(
+    "feature",
+    "ltr.features.tool_specification",
+    "ltr.features.graph_specification",
+    "ltr.features.tool_grams",
+    "ltr.features.tool_popularity",
+    "ltr.features.tool_prototypes",
+    "ltr.features.tool_talk",
+    "ltr.features.tool_wording",
+    "ltr.features.graph_neighbours",
+    "ltr.features.graph_order",
+    "ltr.features.graph_teams",
+)
 
 
 def feature(name: str, family: Family, *, fit: Fit | None = None) -> Callable[[Column], Column]:

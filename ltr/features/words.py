@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
-from ltr.encoders import Sparse
+from ltr.encoders.sparse import Sparse
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
 TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")

@@ -16,7 +16,7 @@ import msgspec
 
 from ltr.errors import RunError, UsageError
 from ltr.features.registry import Positive
-from ltr.files import digest
+from ltr.files.reading import digest
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 

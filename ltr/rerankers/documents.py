@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.features.tools import tool_text
-from ltr.graphs import graph_text
-from ltr.groups import Candidates, Groups, select
+from ltr.data.graphs import graph_text
+from ltr.data.groups import Candidates, Groups, select
+from ltr.features.tool_specification import tool_text
 
 Key = tuple[str, str, str]  # trace_id, node_id and name of a candidate
 

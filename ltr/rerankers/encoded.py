@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders import ENCODERS, Encoder, Remembering, Role, Vectors, encoder_kind, fetch
-from ltr.encoders.memory import own_cache, plain
+from ltr.encoders.cached import CachedEncoder, own_cache, plain
 from ltr.encoders.modelfolder import located
+from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
+from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE, PREFIX
+from ltr.encoders.vectors import Vectors
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
@@ -21,7 +23,7 @@ class Indexed:
     def __init__(self, encoder: Encoder) -> None:
         self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
         self._encoder = encoder
-        self._documents = Remembering(self.name, self.revision, self.state, lambda: _Unkept(encoder), own_cache())
+        self._documents = CachedEncoder(self.name, self.revision, self.state, lambda: _Unkept(encoder), own_cache())
 
     def identity(self, role: Role) -> None:
         """Not kept between runs: a vector that another run left would hide what it costs."""

@@ -61,7 +61,15 @@ class Recipe:
         return {each.name: each.annotation for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-RERANKERS: Registry[Recipe] = Registry("reranker")
+RERANKERS: Registry[Recipe] = Registry(
+    "reranker",
+    "ltr.rerankers.command",
+    "ltr.rerankers.encoded",
+    "ltr.rerankers.lexical",
+    "ltr.rerankers.pairs",
+    "ltr.rerankers.references",
+    "ltr.rerankers.trained",
+)
 
 
 def reranker(

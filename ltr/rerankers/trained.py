@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.artifacts import Router, load_router, router_digest
-from ltr.encoders import Remembering
+from ltr.encoders.cached import CachedEncoder
 from ltr.errors import DataError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import Indexed
 from ltr.rerankers.registry import Reranker, Setting, reranker
+from ltr.storage.model_file import Router, load_router, router_digest
 
 
 def absent(run: str, setting: Setting) -> str:
@@ -41,5 +41,5 @@ def _indexed(router: Router) -> Router:
     if router.features is None:
         return router
     encoder = router.features.encoder
-    opened = encoder.encoder() if isinstance(encoder, Remembering) else encoder
+    opened = encoder.encoder() if isinstance(encoder, CachedEncoder) else encoder
     return replace(router, features=replace(router.features, encoder=Indexed(opened)))

@@ -3,10 +3,11 @@
 import numpy as np
 
 from benchmarks.draws import draws, loss
-from ltr.listwise import log_softmax, slope, trainable
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.train import TrainConfig, fit
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from ltr.training.objective import log_softmax, slope, trainable
 from subcommands import at_least
 from tests import oracles
 from tests.test_metrics import CUT, tied_groups

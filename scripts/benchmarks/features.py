@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import cpu_seconds, peak_mb
-from ltr.artifacts import save_columns, write_featurized
-from ltr.encoders import Dense, encoder_kind
-from ltr.features import SPECIFICATION, FeatureConfig, fit_features
-from ltr.features.fitting import FittedFeatures
-from ltr.features.registry import Context, column, fit_state
-from ltr.groups import read_groups
+from ltr.data.groups import read_groups
+from ltr.encoders.dense import Dense
+from ltr.encoders.naming import encoder_kind
+from ltr.features.crossfit import SPECIFICATION, FittedFeatures, fit_features
+from ltr.features.registry import Context, FeatureConfig, column, fit_state
+from ltr.storage.feature_file import save_columns, write_featurized
 from subcommands import at_least
 
 TOOLS, DIMENSIONS, CANDIDATES = 2_000, 64, 10

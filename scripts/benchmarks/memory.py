@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import in_own_process
-from ltr.train import TrainConfig, fit
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from subcommands import at_least
 
 EPOCHS = 10

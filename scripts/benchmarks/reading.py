@@ -67,7 +67,7 @@ def measure(case: str, path: Path) -> tuple[float, float, float]:
 def read_case(path: Path) -> tuple[float, float, float]:
     """Samples into groups."""
     bare = peak_mb()
-    from ltr.groups import read_groups
+    from ltr.data.groups import read_groups
 
     imported = peak_mb()
     start = time.process_time()
@@ -90,7 +90,7 @@ def json_case(path: Path) -> tuple[float, float, float]:
 
 def write_case(case: str, path: Path) -> tuple[float, float, float]:
     """200,000 records of a query into lines."""
-    from ltr.files import encode_lines, write_lines
+    from ltr.files.writing import encode_lines, write_lines
 
     rows = [record(n) for n in range(200_000)]
     row_type = msgspec.defstruct("Row", [(name, type(value)) for name, value in rows[0].items()])

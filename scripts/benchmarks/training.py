@@ -19,13 +19,14 @@ import numpy as np
 
 from benchmarks.draws import draws, loss
 from benchmarks.resources import cpu_seconds
-from ltr import compiled
-from ltr.basis import Basis
-from ltr.compiled import for_passes
-from ltr.config import load_config
-from ltr.groups import select
-from ltr.train import TrainConfig, fit
-from ltr.train.path import exact_path
+from ltr.config.run import load_config
+from ltr.data.groups import select
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.training import kernels
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from ltr.training.kernels import for_passes
+from ltr.training.l2_path import exact_path
 from peers import installed, learners, missing
 from subcommands import ROOT, at_least
 
@@ -164,11 +165,11 @@ class without_numba:  # noqa: N801 - reads as a statement
     """Inside it numpy does all the work."""
 
     def __enter__(self):
-        self.before = compiled.STEPS, compiled.NUMBERS
-        compiled.STEPS = compiled.NUMBERS = float("inf")
+        self.before = kernels.STEPS, kernels.NUMBERS
+        kernels.STEPS = kernels.NUMBERS = float("inf")
 
     def __exit__(self, *_):
-        compiled.STEPS, compiled.NUMBERS = self.before
+        kernels.STEPS, kernels.NUMBERS = self.before
 
 
 def specification_epoch(queries, w):
@@ -273,7 +274,7 @@ def own_tools():
 
     Queries with one right tool alone: the peers of the same likelihood know no other.
     """
-    prepared = Basis(load_config(CONFIG)).prepared
+    prepared = SharedInputs(load_config(CONFIG)).prepared
     right = np.add.reduceat(prepared.groups.labels, prepared.groups.offsets[:-1])
     rows = np.repeat(right == 1, np.diff(prepared.groups.offsets))
     groups, phi = select(prepared.groups, np.flatnonzero(right == 1)), prepared.phi[rows]

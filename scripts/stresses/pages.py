@@ -12,10 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ltr.batch import planned, run_batch
-from ltr.bench import Allowed, load_bench, run_bench
-from ltr.config import load_config
-from ltr.report import pages, report_of
+from ltr.benchmark.config import load_bench
+from ltr.benchmark.running import Allowed, run_bench
+from ltr.config.run import load_config
+from ltr.experiments.batch import planned, run_batch
+from ltr.reporting import pages
+from ltr.reporting.report import report_of
 from stresses.browser import Browser
 from stresses.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
 from subcommands import ROOT, at_least

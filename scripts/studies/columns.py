@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.features import SPECIFICATION, Context, FeatureConfig, fit_features
-from ltr.features.registry import column
-from ltr.groups import read_groups
+from ltr.data.groups import read_groups
+from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.registry import Context, FeatureConfig, column
 
 
 def options(parser):

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from ltr.basis import prepare
-from ltr.config import load_config
-from ltr.loading import load
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.train import fit
+from ltr.config.run import load_config
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.loading import load
+from ltr.experiments.shared_inputs import prepare
+from ltr.training.fit import fit
 from peers import Peer, installed, missing
 from peers.learners import LIGHTGBM, LOGISTIC
 from studies import intervals

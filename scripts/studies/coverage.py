@@ -10,9 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from ltr.significance import permutation_p, unit_sums
-from ltr.statistics import bootstrap_mean
-from ltr.train import TrainConfig, diagnose, fit
+from ltr.evaluation.bootstrap import bootstrap_mean
+from ltr.evaluation.significance import permutation_p, unit_sums
+from ltr.training.config import TrainConfig
+from ltr.training.diagnosing import diagnose
+from ltr.training.fit import fit
 from subcommands import at_least
 
 SEED = 20_260_101

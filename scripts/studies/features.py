@@ -10,14 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.baselines import best_feature
-from ltr.catalogues import read_tools
-from ltr.features import SPECIFICATION, FeatureConfig, fit_features, recommended
-from ltr.groups import read_groups, select
-from ltr.listwise import scores
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.train import TrainConfig, fit
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups, select
+from ltr.evaluation.baselines import best_feature
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank, scores
+from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.recommended import recommended
+from ltr.features.registry import FeatureConfig
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from studies import intervals
 
 METRICS = ("top1_accuracy", "top3_accuracy", "mrr")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.statistics import bootstrap_difference, bootstrap_mean
+from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean
 
 
 def mean(groups, values, rng):

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ltr.files import make_directory, write_lines, write_text
+from ltr.files.writing import make_directory, write_lines, write_text
 from studies.data_source import team_set, tool_set
 from subcommands import ROOT
 
@@ -30,7 +30,7 @@ def options(parser):
 def main(*, folder):
     """Write samples and catalogues of each kind, and the small set inside the package."""
     tools, graphs = make_directory(folder / "data" / "tools"), make_directory(folder / "data" / "graphs")
-    starter = make_directory(folder / "ltr" / "starter" / "data")
+    starter = make_directory(folder / "ltr" / "experiments" / "starter" / "data")
     for directory in (tools, starter):
         write_catalogue(directory / "tools.json", tool_set.catalogue())
     write_catalogue(graphs / "agents.json", team_set.catalogue())

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.basis import prepare
-from ltr.catalogues import read_tools
-from ltr.config import DataConfig, RunConfig
-from ltr.groups import read_groups
-from ltr.loading import load
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.train import TrainConfig, fit
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.loading import load
+from ltr.experiments.shared_inputs import prepare
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from studies import intervals
 from studies.data_source.tells import fitted, tells
 from subcommands import ROOT
@@ -29,7 +30,7 @@ MODELS = {
 ON_SCALED = {
     "newton, l2 0.001, columns of deviation 1": TrainConfig(trainer="newton"),
     "descent, l2 0.001, columns of deviation 1": TrainConfig(),
-    "newton, l2 0.001, columns of deviation 1, 7 bends each": TrainConfig(trainer="newton", bends=7),
+    "newton, l2 0.001, columns of deviation 1, 7 knots each": TrainConfig(trainer="newton", knots=7),
 }
 
 CARD = {"tools": "a tool, by name", "graphs": "a team: agents and who hands work to whom"}

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.catalogues import read_tools
-from ltr.config import feature_configs, load_config
-from ltr.features import fit_features
-from ltr.groups import read_groups, select
-from ltr.metrics import evaluate
-from ltr.ranking import rank
-from ltr.significance import differences, holm, permutation_p, unit_sums
-from ltr.splits import dealt
-from ltr.train import TrainConfig, diagnose, fit
+from ltr.config.run import feature_configs, load_config
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups, select
+from ltr.data.splits import dealt
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
+from ltr.features.crossfit import fit_features
+from ltr.training.config import TrainConfig
+from ltr.training.diagnosing import diagnose
+from ltr.training.fit import fit
 from peers import installed, learners, missing
 from studies import intervals
 from subcommands import ROOT
@@ -30,7 +32,7 @@ OURS = "ltr, as the shipped config"
 TRAINERS = {
     "newton, l2 .001": TrainConfig(trainer="newton"),
     "newton, l2 .001, standardised": TrainConfig(trainer="newton", standardize=True),
-    "newton, the same, 7 bends": TrainConfig(trainer="newton", standardize=True, bends=7),
+    "newton, the same, 7 knots": TrainConfig(trainer="newton", standardize=True, knots=7),
     "newton, l2 0": TrainConfig(trainer="newton", l2=0.0),
     "descent, 100 epochs": TrainConfig(),
     "descent, 100 epochs, standardised": TrainConfig(standardize=True),

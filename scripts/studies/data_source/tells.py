@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.groups import Candidates, Groups
-from ltr.train import TrainConfig, fit
+from ltr.data.groups import Candidates, Groups
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 
 Parts = frozenset[object]
 Spans = list[tuple[int, int]]

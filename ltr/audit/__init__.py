@@ -1,0 +1,1 @@
+"""What can be wrong with samples, and with a run directory."""

@@ -1,0 +1,1 @@
+"""Rerankers side by side: quality, latency, cost."""

@@ -1,0 +1,216 @@
+"""What a run is asked to do: every key, its default, and what it means."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ltr.configtext import rendering, strict, yamltext
+from ltr.configtext.document import Document, Value, path_text
+from ltr.configtext.document import Path as Address
+from ltr.data.schema import Kind
+from ltr.data.sources import DataConfig, moved, resolved
+from ltr.encoders.naming import AUTO, encoder_kind
+from ltr.errors import ConfigError, LtrError, Problem, UsageError
+from ltr.evaluation.metrics.presets import PresetName
+from ltr.evaluation.metrics.registry import named
+from ltr.features.crossfit import SPECIFICATION
+from ltr.features.recommended import RECOMMENDED, recommended
+from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
+from ltr.training.config import LOSS, TrainConfig
+from ltr.training.early_stopping import watchable
+from ltr.training.fit import TRAINERS
+
+LARGEST_CONFIG = 1 << 20
+MOST_EPOCHS = 10_000_000
+FOR_A_BENCH = "a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    """What is measured, and by which rules."""
+
+    metrics: tuple[str, ...] = ()
+    """More metrics, after top1_accuracy, top3_accuracy and mrr."""
+    preset: PresetName = "ltr"
+    """Metrics that belong together, instead of metrics; ltr adds none."""
+    ties: Literal["expected", "file", "worst", "best", "trec"] = "expected"
+    """How equal scores are placed."""
+    no_relevant: Literal["skip", "zero", "error"] = "skip"
+    """What a query without a right candidate counts."""
+    rel_threshold: float = 1.0
+    """The label from which a candidate counts as right."""
+    threshold: float = 0.5
+    """The probability from which accuracy, precision, recall, f1 and confusion choose a candidate."""
+    max_grade: float | None = None
+    """The greatest label there can be, for err; without it the greatest there is, at least 1."""
+    baselines: bool = True
+    """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+    group_by: str | None = None
+    """A field of the samples: metrics for each of its values as well."""
+
+    def __post_init__(self) -> None:
+        if not self.rel_threshold > 0:
+            raise ValueError(f"rel_threshold {self.rel_threshold} is not above 0")
+        if not 0 < self.threshold <= 1:
+            raise ValueError(f"threshold {self.threshold} is not a probability above 0")
+        if self.max_grade is not None and not self.max_grade > 0:
+            raise ValueError(f"max_grade {self.max_grade} is not above 0")
+        if self.metrics and self.preset != "ltr":
+            raise ValueError(f"preset {self.preset} and metrics exclude each other; leave one out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One run: data, features, trainer, evaluation."""
+
+    name: str = "run"
+    """Names the directory of the run."""
+    seed: int = 0
+    """Every random choice follows from it."""
+    kind: Kind | None = None
+    """tool or graph; without it, that of the samples."""
+    data: DataConfig = field(default_factory=DataConfig)
+    features: tuple[str | dict[str, Any], ...] = ()
+    """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
+    encoder: str = "auto"
+    """What makes vectors of texts; auto is the best that is installed."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    sweep: dict[str, Any] = field(default_factory=dict)
+    """Values to try: {path: [values]}; ltr run makes a run of each combination."""
+    sweep_count: int | None = None
+    """So many of the combinations only, drawn by the seed."""
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.seed < 0:
+            wrong.append(f"seed is {self.seed}; it must be 0 or more")
+        if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
+            wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+        if wrong:
+            raise ValueError(*wrong)
+
+
+def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a file (`-` is stdin), or the defaults, with what `--set PATH=VALUE` asks for.
+
+    Every mistake is told at once. Paths are resolved: those of the file against its directory.
+    """
+    document = read_document(path)
+    for override in overrides:
+        document = yamltext.apply_override(document, override)
+    return checked(document, path)
+
+
+def read_document(path: AnyPath | None) -> Document:
+    """The config as it is written; an empty one without a path."""
+    if path is None:
+        return Document("defaults", {}, {})
+    return yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+
+
+def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
+    """The document as a config, or a ConfigError that names every mistake in it."""
+    if "rerankers" in document.value:
+        raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
+    problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
+    try:
+        config = strict.read(document, RunConfig)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(strict.in_order(document, problems))
+    base = Path() if path is None or str(path) == STDIN else Path(path).parent
+    return replace(config, data=resolved(config.data, document, base))
+
+
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+    """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
+    train, evaluate = value.get("train"), value.get("evaluate")
+    lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
+        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
+        (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
+    ]
+    watched = train.get("metric") if isinstance(train, dict) else None
+    lookups.append((("train", "metric"), watched, lambda name: name == LOSS or watchable(name)))
+    metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
+    lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
+    features = _listed(value.get("features"))
+    if features != [RECOMMENDED]:
+        lookups += [(("features", place), entry, feature_config) for place, entry in enumerate(features)]
+    for address, name, look_up in lookups:
+        try:
+            if isinstance(name, str | dict):
+                look_up(name)
+        except LtrError as error:
+            yield address, str(error)
+    yield from _repeated(features)
+    yield from _of_other_kind(value.get("kind"), features)
+
+
+def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
+    """Features that are named again: a column, its weight and its state are known by the name."""
+    seen: set[str] = set()
+    for place, entry in enumerate(features):
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        if isinstance(name, str) and name in seen:
+            yield ("features", place), f"{name} stands twice"
+        if isinstance(name, str):
+            seen.add(name)
+
+
+def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[Address, str]]:
+    """Features of another kind than the config names, or than the first of them is of."""
+    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
+    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
+    wanted = kind if kind in SPECIFICATION else next(filter(None, kinds), None)
+    for place, found in enumerate(kinds):
+        if found and found != wanted:
+            yield ("features", place), f"{names[place]} is a feature of {found}s; one of {wanted}s is needed"
+
+
+def _listed(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []
+
+
+def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
+    """A feature as a config names it: NAME, or {name: NAME, option: value}.
+
+    >>> feature_config({"name": "tool.hist", "strength": 5})
+    FeatureConfig(name='tool.hist', options={'strength': 5})
+    """
+    if isinstance(entry, str):
+        return FeatureConfig(entry)
+    options = dict(entry)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError("a feature is a name, or a mapping with the key name")
+    return FeatureConfig(name, options)
+
+
+def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+    """The features of a run, and what is to be said about them.
+
+    They are those it names, the recommended for so many training traces, or the specification's of the kind.
+    """
+    named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
+    if config.features == (RECOMMENDED,):
+        named, warnings = recommended(kind, traces)
+    return tuple(feature_config(entry) for entry in named), warnings
+
+
+def relocated(config: RunConfig, directory: Path) -> RunConfig:
+    """The config as it stands in a file of another directory: it names the same data from there."""
+    return replace(config, data=moved(config.data, directory))
+
+
+def render(config: RunConfig) -> str:
+    """The config as YAML, every default written out."""
+    return rendering.render(config)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a config, for editors."""
+    return rendering.schema(RunConfig)

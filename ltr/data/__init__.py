@@ -1,0 +1,1 @@
+"""Samples, groups, graphs, catalogues, splits; other formats in and out."""

@@ -1,0 +1,1 @@
+"""Catalogues give the texts of candidates once, instead of on every line."""

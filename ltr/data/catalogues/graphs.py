@@ -1,0 +1,115 @@
+"""The catalogue of graphs: JSONL, a graph a line."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.columns import Codes, place
+from ltr.data.graphs import Graph, decode_graph
+from ltr.data.jsonlines import excerpt, records
+from ltr.data.samples import Samples
+from ltr.data.schema import NO_TREE, Id
+from ltr.errors import FieldError, FileError, LtrError, SampleError
+from ltr.files.reading import STDIN, AnyPath, read_lines, shown
+
+NEEDED = {
+    "": "one JSON object a line is needed",
+    "trace_id": "a text or an integer is needed",
+    "node_id": "a text or an integer is needed",
+    "candidate_id": "a text or an integer is needed",
+    "candidate_type": "a text is needed",
+    "tree": 'an object {"nodes": [...], "edges": [...]} is needed',
+}
+
+
+class GraphEntry(NamedTuple):
+    """What a graph catalogue says of one candidate."""
+
+    graph: Graph
+    candidate_type: str | None = None
+
+
+GraphKey = tuple[str, str, str]  # trace_id, node_id, candidate_id
+GraphCatalogue = Mapping[GraphKey, GraphEntry]
+
+
+class _GraphLine(msgspec.Struct):
+    trace_id: Id
+    node_id: Id
+    candidate_id: Id
+    tree: msgspec.Raw = msgspec.Raw()
+    candidate_type: str | None = None
+
+
+def read_graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
+    """The graphs of JSONL by (trace_id, node_id, candidate_id); a key that comes twice is an error."""
+    try:
+        return _graphs(path)
+    except SampleError as error:
+        if str(path) != STDIN and _holds_tools(path):
+            raise FileError(shown(path), "a catalogue of tools, which --tools takes; graphs are needed here") from error
+        raise
+
+
+def _holds_tools(path: AnyPath) -> bool:
+    try:
+        return bool(read_tools(path))
+    except LtrError:
+        return False
+
+
+def _graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
+    graphs: dict[GraphKey, GraphEntry] = {}
+    for number, line in records(path, read_lines(path), _GraphLine, NEEDED):
+        key = str(line.trace_id), str(line.node_id), str(line.candidate_id)
+        try:
+            if key in graphs:
+                raise FieldError("candidate_id", f"found {excerpt(key[2])} again; one entry a candidate is needed")
+            if bytes(line.tree) in NO_TREE:
+                raise FieldError("tree", f"missing; {NEEDED['tree']}")
+            graphs[key] = GraphEntry(decode_graph(bytes(line.tree)), line.candidate_type)
+        except FieldError as cause:
+            raise SampleError(shown(path), number, *cause.args) from cause
+    if not graphs:
+        raise FileError(shown(path), "no graphs; at least one is needed")
+    return graphs
+
+
+def graph_columns(
+    samples: Samples, catalogue: GraphCatalogue
+) -> tuple[IntArray, tuple[str, ...], IntArray, tuple[Graph, ...]]:
+    """Each row's type and graph and the distinct ones: the catalogue's by key, else the row's own."""
+    types, graphs, decoded = Codes(), Codes(), Codes()
+    type_codes, graph_codes = np.empty_like(samples.types), np.empty_like(samples.trees)
+    for row, (tree, own_type) in enumerate(zip(samples.trees.tolist(), samples.types.tolist(), strict=True)):
+        entry = catalogue.get(key_of(samples, row)) if catalogue else None
+        if entry is None and tree not in decoded:
+            decoded[tree] = graphs[own_graph(samples, row)]
+        given_type = entry.candidate_type if entry else None
+        type_codes[row] = types[samples.type_texts[own_type] if given_type is None else given_type]
+        graph_codes[row] = graphs[entry.graph] if entry else decoded[tree]
+    return type_codes, tuple(types), graph_codes, tuple(graphs)
+
+
+def key_of(samples: Samples, row: int) -> GraphKey:
+    """What a graph catalogue knows the row by."""
+    group = samples.groups[row]
+    trace_id, node_id = samples.trace_ids[samples.traces[group]], samples.node_ids[samples.nodes[group]]
+    return trace_id, node_id, samples.name_texts[samples.names[row]]
+
+
+def own_graph(samples: Samples, row: int) -> Graph:
+    """The graph on the row's own line; with ready features it may be missing, and is empty then."""
+    tree = samples.tree_texts[samples.trees[row]]
+    try:
+        if tree not in NO_TREE:
+            return decode_graph(tree)
+        if samples.features is None:
+            raise FieldError("tree", "missing, here and in the graph catalogue; " + NEEDED["tree"])
+    except FieldError as cause:
+        raise SampleError(*place(samples.files, int(samples.lines[row])), *cause.args) from cause
+    return Graph()

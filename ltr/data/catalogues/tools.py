@@ -1,0 +1,112 @@
+"""The catalogue of tools: what each says of itself, from any file that lists tools."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.catalogues.toollists import NEEDED, listed
+from ltr.data.columns import Codes, recoded
+from ltr.data.jsonlines import FAILURES, excerpt, explained, records
+from ltr.data.samples import Samples
+from ltr.errors import FieldError, FileError
+from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
+
+LARGEST_CATALOGUE = 256 << 20
+A_LINE = {"": "one JSON object a line is needed"}
+
+
+class ToolText(NamedTuple):
+    """What a tool says of itself."""
+
+    description: str = ""
+    inputs: str = ""
+
+
+ToolCatalogue = Mapping[str, ToolText]
+
+
+def read_tools(path: AnyPath) -> dict[str, ToolText]:
+    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `toollists` knows.
+
+    A name that comes twice is an error, and so is a catalogue without tools.
+    """
+    tools: dict[str, ToolText] = {}
+    for where, document in _documents(path):
+        try:
+            for tool in listed(document):
+                if tool.name in tools:
+                    raise FieldError(tool.path, f"found {excerpt(tool.name)} again; one entry a tool is needed")
+                tools[tool.name] = ToolText(tool.description, tool.inputs)
+        except FieldError as cause:
+            raise FileError(where, str(cause)) from cause
+    if not tools:
+        raise FileError(shown(path), "no tools; at least one is needed")
+    return tools
+
+
+def _documents(path: AnyPath) -> Iterator[tuple[str, Any]]:
+    """The one document that the content is, or that of each line; and the place to name in an error."""
+    content = read_bytes(path, limit=LARGEST_CATALOGUE).removeprefix(BYTE_ORDER_MARK)
+    try:
+        yield shown(path), _decoded(content)
+        return
+    except FieldError as cause:
+        raise FileError(shown(path), str(cause)) from cause
+    except FAILURES as failure:
+        if not _is_json(content.lstrip().split(b"\n", 1)[0]):
+            raise FileError(shown(path), str(explained(content, failure, NEEDED))) from failure
+    lines = enumerate(content.split(b"\n"), start=1)
+    for number, document in records(path, lines, object, A_LINE):
+        yield f"{shown(path)}:{number}", document
+
+
+def _decoded(content: bytes) -> Any:
+    """The document; a FieldError where a tool's own key stands twice, of which a decoder keeps the last in silence."""
+    document = msgspec.json.decode(content)
+    if isinstance(document, dict) and isinstance(document.get("tools"), dict):
+        json.loads(content, object_pairs_hook=_once)
+    return document
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FieldError(excerpt(twice), "stands twice in one object; once is right")
+    return found
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except FAILURES:
+        return False
+    return True
+
+
+def tool_columns(samples: Samples, catalogue: ToolCatalogue) -> tuple[IntArray, tuple[ToolText, ...]]:
+    """Each row's text and the distinct ones: the catalogue's by name, else the row's own."""
+    own = tuple(ToolText(description) for description in samples.description_texts)
+    if samples.kind != "tool" or not catalogue:
+        return samples.descriptions, own
+    return retold((samples.names, samples.name_texts), (samples.descriptions, own), catalogue.get)
+
+
+def retold(
+    names: tuple[IntArray, tuple[str, ...]],
+    texts: tuple[IntArray, tuple[ToolText, ...]],
+    text_of: Callable[[str, ToolText], ToolText],
+) -> tuple[IntArray, tuple[ToolText, ...]]:
+    """Each row's text and the distinct ones, as they follow from its name and the text it has; codes and tables."""
+    pairs, distinct = recoded(names[0] * len(texts[1]) + texts[0])
+    codes = Codes()
+    of_pair = [
+        codes[text_of(names[1][name], texts[1][text])]
+        for name, text in zip(*(part.tolist() for part in np.divmod(distinct, len(texts[1]))), strict=True)
+    ]
+    return np.array(of_pair)[pairs], tuple(codes)

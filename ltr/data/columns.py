@@ -1,0 +1,209 @@
+"""The columns of samples while they grow, line after line; what contradicts an earlier line is refused.
+
+Errors are FieldErrors: the loop that reads knows the line.
+"""
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import IntArray, distinct
+from ltr.data.jsonlines import excerpt
+from ltr.data.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
+from ltr.errors import FieldError
+
+NO_FEATURES = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was read, and how many lines the files before it have."""
+
+    path: str
+    before: int
+    line_count: int = 0
+    sha256: str = ""
+    byte_count: int = 0
+
+
+def place(files: Sequence[SourceFile], line: int) -> tuple[str, int]:
+    """File and line number there of a line counted through all files.
+
+    >>> place([SourceFile("a.jsonl", 0), SourceFile("b.jsonl", 10)], 12)
+    ('b.jsonl', 2)
+    """
+    source = files[bisect_left(files, line, key=lambda source: source.before) - 1]
+    return source.path, line - source.before
+
+
+class Codes(dict[Any, int]):
+    """A code for each distinct key, in order of first appearance: the first is 0.
+
+    >>> codes = Codes()
+    >>> codes["b"], codes["a"], codes["b"]
+    (0, 1, 0)
+    """
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = code = len(self)
+        return code
+
+
+class NameCodes(Codes):
+    """Codes of candidate names; what has no name cannot be a candidate."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self.field = field
+
+    def __missing__(self, key: str) -> int:
+        if not key.strip():
+            raise FieldError(self.field, f"found {excerpt(key)}; a name is needed")
+        return super().__missing__(key)
+
+
+def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """The codes numbered again in order of first appearance, and what each new code was.
+
+    >>> recoded(np.array([7, 3, 7]))
+    (array([0, 1, 0]), array([7, 3]))
+    """
+    first, which = distinct(codes)
+    order = np.argsort(first)
+    renumbered = np.empty_like(order)
+    renumbered[order] = np.arange(len(order))
+    return renumbered[which], codes[first[order]]
+
+
+class GroupColumns:
+    """One entry a group: key, query, weight, time. No two lines of a group may say different things."""
+
+    def __init__(self, files: Sequence[SourceFile]) -> None:
+        self.files = files
+        self.key: tuple[Id, Id, str] | None = None  # of the line before: most lines repeat it
+        self.group = -1
+        self.codes, self.trace_codes, self.node_codes, self.query_codes = (Codes() for _ in range(4))
+        self.traces, self.nodes, self.queries, self.first_lines = (array("q") for _ in range(4))
+        self.weights: dict[int, tuple[float, int]] = {}  # of a group: the value and the line that gave it
+        self.times: dict[int, tuple[float, int]] = {}
+
+    def enter(self, sample: Sample, line: int) -> int:
+        """The code of the line's group, which becomes the current one."""
+        key = self.key
+        if key is None or sample.node_id != key[1] or sample.trace_id != key[0] or sample.query != key[2]:
+            self._change(sample, line)
+        if sample.weight is not None:
+            self._give("weight", self.weights, sample.weight, line)
+        if sample.time is not None:
+            self._give("time", self.times, seconds(sample.time), line)
+        return self.group
+
+    def _change(self, sample: Sample, line: int) -> None:
+        trace, node = self.trace_codes[str(sample.trace_id)], self.node_codes[str(sample.node_id)]
+        self.group = self.codes[trace << 32 | node]  # one integer takes half the memory of a pair
+        query = self.query_codes[sample.query]
+        if self.group == len(self.traces):
+            self.traces.append(trace)
+            self.nodes.append(node)
+            self.queries.append(query)
+            self.first_lines.append(line)
+        elif self.queries[self.group] != query:
+            said = list(self.query_codes)[self.queries[self.group]]
+            raise self._differs("query", sample.query, said, self.first_lines[self.group])
+        self.key = sample.trace_id, sample.node_id, sample.query
+
+    def _give(self, field: str, values: dict[int, tuple[float, int]], value: float, line: int) -> None:
+        said, where = values.setdefault(self.group, (value, line))
+        if said != value:
+            raise self._differs(field, value, said, where)
+
+    def _differs(self, field: str, found: object, said: object, line: int) -> FieldError:
+        path, number = place(self.files, line)
+        return FieldError(field, f"found {excerpt(found)}; {path}:{number} has {excerpt(said)} for the same group")
+
+
+class RowColumns:
+    """One entry a candidate. All are of one kind and have the same number of features."""
+
+    def __init__(self, labels_required: bool) -> None:
+        self.labels_required = labels_required
+        self.kind: Kind | None = None
+        self.width: int | None = None
+        self.tool_codes, self.id_codes = NameCodes("tool"), NameCodes("candidate_id")
+        self.description_codes, self.type_codes, self.tree_codes = (Codes() for _ in range(3))
+        self.lines, self.groups, self.names = (array("q") for _ in range(3))
+        self.descriptions, self.types, self.trees = (array("q") for _ in range(3))
+        self.labels, self.features = array("d"), array("d")
+
+    def add_all(self, sample: Sample, group: int, line: int) -> None:
+        """The rows of a line that holds several candidates."""
+        if not sample.candidates:
+            raise FieldError("candidates", "found []; at least one candidate is needed")
+        for field in ("tool", "candidate_id", "label", "features"):
+            if getattr(sample, field) is not None:
+                raise FieldError(field, "stands beside candidates; its place is inside one of them")
+        for index, candidate in enumerate(sample.candidates):
+            try:
+                self.add(candidate, group, line)
+            except FieldError as cause:
+                field, problem = cause.args
+                raise FieldError(f"candidates[{index}].{field}", problem) from cause
+
+    def add(self, candidate: Candidate, group: int, line: int) -> None:
+        """One more row."""
+        tool, label, features = candidate.tool, candidate.label, candidate.features
+        if tool is None or candidate.candidate_id is not None or self.kind != "tool":
+            self._require_kind(candidate)
+        if (NO_FEATURES if features is None else len(features)) != self.width:
+            self._require_width(features)
+        if label is None:
+            label = self._missing_label()
+        if tool is None:
+            self._add_graph(candidate)
+        else:
+            self.names.append(self.tool_codes[tool])
+            self.descriptions.append(self.description_codes[candidate.tool_description or ""])
+        if features is not None:
+            self.features.fromlist(features)
+        self.labels.append(label)
+        self.groups.append(group)
+        self.lines.append(line)
+
+    def _add_graph(self, candidate: Candidate) -> None:
+        self.names.append(self.id_codes[str(candidate.candidate_id)])
+        self.types.append(self.type_codes[candidate.candidate_type or ""])
+        self.trees.append(self.tree_codes[bytes(candidate.tree)])
+
+    def _require_kind(self, candidate: Candidate) -> None:
+        if candidate.tool is None and candidate.candidate_id is None:
+            raise FieldError("tool", "missing; tool, candidate_id or candidates is needed")
+        if candidate.tool is not None and candidate.candidate_id is not None:
+            raise FieldError("candidate_id", "stands beside tool; a candidate is a tool or a graph")
+        kind: Kind = "graph" if candidate.tool is None else "tool"
+        if self.kind is None:
+            self.kind = kind
+        if self.kind != kind:
+            field = "candidate_id" if candidate.tool is None else "tool"
+            raise FieldError(
+                field, f"found a {kind}; the candidates before it are {self.kind}s, and one kind is needed"
+            )
+
+    def _require_width(self, features: list[float] | None) -> None:
+        width = NO_FEATURES if features is None else len(features)
+        if width == 0:
+            raise FieldError("features", f"found []; {NEEDED['features']}")
+        if self.width is None:
+            self.width = width
+        elif width != self.width:
+            found, before = ("none" if n == NO_FEATURES else f"{n} numbers" for n in (width, self.width))
+            raise FieldError("features", f"found {found}; the candidates before have {before}")
+
+    def _missing_label(self) -> float:
+        if self.labels_required:
+            raise FieldError("label", f"missing; {NEEDED['label']}")
+        return math.nan

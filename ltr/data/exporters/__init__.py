@@ -1,0 +1,1 @@
+"""Samples and rankings in other people's formats."""

@@ -1,0 +1,124 @@
+"""A candidate graph: its nodes, their texts, its edges, and the one text that stands for all of it."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ltr.data.jsonlines import FAILURES, excerpt, explained
+from ltr.errors import FieldError
+
+NodeId = int | str
+
+CHILDREN = 5  # nodes that graph_text names after the root
+NEEDED = {
+    "": 'an object {"nodes": [...], "edges": [...]} is needed',
+    "nodes": "a list of nodes is needed",
+    "edges": "a list of edges is needed",
+    "id": "a text or an integer is needed",
+    "name": "a text is needed",
+    "task": "a text is needed",
+    "description": "a text is needed",
+    "source": "the id of a node is needed",
+    "target": "the id of a node is needed",
+}
+
+
+class Node(msgspec.Struct):
+    """A node as a file gives it; other keys are left alone."""
+
+    id: NodeId
+    name: str | None = None
+    task: str | None = None
+    description: str | None = None
+
+
+class Edge(msgspec.Struct):
+    """An edge as a file gives it, unless it is a pair of ids."""
+
+    source: NodeId
+    target: NodeId
+
+
+class Tree(msgspec.Struct):
+    """A graph as a file gives it."""
+
+    nodes: list[Node] = []
+    edges: list[Edge | tuple[NodeId, NodeId]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in the order of the file, without their ids, and edges as pairs of node indices.
+
+    The text of a node is its name, else its task, else its description, else empty.
+    """
+
+    names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
+    edges: tuple[tuple[int, int], ...] = field(default=())
+
+
+def decode_graph(tree: bytes) -> Graph:
+    """The graph that a tree's JSON describes.
+
+    >>> tree = b'{"nodes": [{"id": "a", "name": "search"}, {"id": 2, "task": "sum up"}], "edges": [["a", 2]]}'
+    >>> decode_graph(tree)
+    Graph(names=('search', ''), texts=('search', 'sum up'), descriptions=('', ''), edges=((0, 1),))
+    """
+    try:
+        decoded = msgspec.json.decode(tree, type=Tree)
+    except FAILURES as failure:
+        path, problem = explained(tree, failure, NEEDED).args
+        raise FieldError(f"tree.{path}".rstrip("."), problem) from failure
+    return _graph(decoded)
+
+
+def _graph(tree: Tree) -> Graph:
+    nodes = tree.nodes
+    places = _places(nodes)
+    return Graph(
+        names=tuple(node.name or "" for node in nodes),
+        texts=tuple(node.name or node.task or node.description or "" for node in nodes),
+        descriptions=tuple(node.description or "" for node in nodes),
+        edges=tuple(_edge(places, index, edge) for index, edge in enumerate(tree.edges)),
+    )
+
+
+def _places(nodes: list[Node]) -> dict[str, int]:
+    """The index of each node id; an integer id is its decimal text."""
+    places: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        first = places.setdefault(str(node.id), index)
+        if first != index:
+            problem = f"found {excerpt(node.id)}; nodes[{first}] has it already, and each node needs its own"
+            raise FieldError(f"tree.nodes[{index}].id", problem)
+    return places
+
+
+def _edge(places: dict[str, int], index: int, edge: Edge | tuple[NodeId, NodeId]) -> tuple[int, int]:
+    source, target = edge if isinstance(edge, tuple) else (edge.source, edge.target)
+    for end in (source, target):
+        if str(end) not in places:
+            raise FieldError(f"tree.edges[{index}]", f"found {excerpt(end)}; the id of a node is needed")
+    return places[str(source)], places[str(target)]
+
+
+def graph_text(graph: Graph) -> str:
+    """`Root: T0. Children: T1 -> ... -> T5. Structure: n nodes, m edges`; T are the texts of the first nodes.
+
+    >>> graph_text(Graph(texts=("plan", "search", "write"), edges=((0, 1), (0, 2))))
+    'Root: plan. Children: search -> write. Structure: 3 nodes, 2 edges'
+
+    A lone node has no children to name, and a graph without nodes has nothing to say.
+
+    >>> graph_text(Graph(texts=("plan",)))
+    'Root: plan. Structure: 1 nodes, 0 edges'
+    >>> graph_text(Graph())
+    ''
+    """
+    if not graph.texts:
+        return ""
+    root, children = graph.texts[0], graph.texts[1 : 1 + CHILDREN]
+    named = f" Children: {' -> '.join(children)}." if children else ""
+    return f"Root: {root}.{named} Structure: {len(graph.texts)} nodes, {len(graph.edges)} edges"

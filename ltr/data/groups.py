@@ -1,0 +1,243 @@
+"""Groups: what there is to rank, query by query, as columns with offsets."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, retold, tool_columns
+from ltr.data.columns import SourceFile, place, recoded
+from ltr.data.graphs import Graph
+from ltr.data.jsonlines import excerpt
+from ltr.data.samples import Samples, read_samples
+from ltr.data.schema import Kind
+from ltr.errors import SampleError
+from ltr.files.reading import AnyPath, expand
+from ltr.logs import tell, timed
+
+Value = TypeVar("Value")
+Rows = IntArray | slice
+
+LISTED_NODES = 6  # of a graph, where it is told to a person
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Candidates:
+    """What is known at ranking time, one row a candidate; no labels.
+
+    A code is an index into the table named beside it. A table holds each value once, and only what is used.
+    """
+
+    kind: Kind
+    offsets: IntArray  # (groups + 1,): group g owns rows offsets[g]:offsets[g + 1], at least one
+    traces: IntArray  # (groups,) codes into trace_ids
+    trace_ids: tuple[str, ...]
+    node_ids: tuple[str, ...]  # one a group
+    queries: IntArray  # (groups,) codes into query_texts
+    query_texts: tuple[str, ...]
+    names: IntArray  # (rows,) codes into name_texts: tool names or candidate ids
+    name_texts: tuple[str, ...]
+    texts: IntArray  # (rows,) codes into tool_texts; empty for graphs
+    tool_texts: tuple[ToolText, ...]
+    types: IntArray  # (rows,) codes into type_texts; empty for tools; a graph without a type has ""
+    type_texts: tuple[str, ...]
+    graphs: IntArray  # (rows,) codes into distinct_graphs; empty for tools
+    distinct_graphs: tuple[Graph, ...]
+    features: FloatArray | None  # (rows, n) ready numbers
+    feature_names: tuple[str, ...]
+    lines: IntArray  # (rows,) line numbers counted through all files, for `place`
+    files: tuple[SourceFile, ...]
+    fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
+    are_applied: bool = False  # ready numbers of features fitted before, on whatever samples, and not cross-fitted
+    catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
+
+    def place(self, row: int) -> tuple[str, int]:
+        """File and line that the row comes from."""
+        return place(self.files, int(self.lines[row]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Candidates and what was right about them."""
+
+    candidates: Candidates
+    labels: FloatArray  # (rows,) at least 0; NaN where a line has none, if that was allowed
+    offsets: IntArray  # those of the candidates
+    weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None: none has one
+    times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; as above
+
+
+@timed("reading")
+def read_groups(
+    paths: AnyPath | Iterable[AnyPath],
+    *,
+    tools: ToolCatalogue | None = None,
+    graphs: GraphCatalogue | None = None,
+    labels_required: bool = True,
+) -> Groups:
+    """The groups of samples files and globs, in order of first appearance, rows inside a group in file order.
+
+    A candidate has the text, or the tree and type, that its catalogue gives, else its own.
+    """
+    samples = read_samples(expand(paths), labels_required=labels_required)
+    refuse_duplicates(samples)
+    for file in samples.files:
+        tell(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+    found = group_samples(samples, tools=tools or {}, graphs=graphs or {})
+    tell(
+        f"found {len(found.labels):,} candidates, {len(found.offsets) - 1:,} groups, {len(samples.trace_ids):,} traces"
+    )
+    return found
+
+
+def refuse_duplicates(samples: Samples) -> None:
+    """Raise for the first row whose name its group has already, naming both lines."""
+    again, before = repeats(samples)
+    if again.size:
+        first = int(np.argmin(again))
+        raise repeated(samples, int(again[first]), int(before[first]))
+
+
+def repeats(samples: Samples) -> tuple[IntArray, IntArray]:
+    """The rows whose name their group has already, and for each the row that had it last."""
+    keys = samples.groups * len(samples.name_texts) + samples.names
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
+    return order[again], order[again - 1]
+
+
+def repeated(samples: Samples, row: int, before: int) -> SampleError:
+    """What is wrong with a row whose name its group has before it."""
+    path, line = place(samples.files, int(samples.lines[row]))
+    first_path, first_line = place(samples.files, int(samples.lines[before]))
+    name = excerpt(samples.name_texts[samples.names[row]])
+    field = "tool" if samples.kind == "tool" else "candidate_id"
+    problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
+    return SampleError(path, line, field, problem)
+
+
+def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:
+    """The rows of the samples, each group's together, and the texts they stand for."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(samples.groups))])
+    is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
+    rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
+    features = None if samples.features is None else samples.features[rows]
+    candidates = Candidates(
+        kind=samples.kind,
+        offsets=offsets,
+        traces=samples.traces,
+        trace_ids=samples.trace_ids,
+        node_ids=tuple(samples.node_ids[node] for node in samples.nodes.tolist()),
+        queries=samples.queries,
+        query_texts=samples.query_texts,
+        names=samples.names[rows],
+        name_texts=samples.name_texts,
+        **_described(samples, rows, tools=tools, graphs=graphs),
+        features=features,
+        feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
+        lines=samples.lines[rows],
+        files=samples.files,
+    )
+    return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
+
+
+def _described(samples: Samples, rows: Rows, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> dict[str, Any]:
+    """What the rows' names stand for: texts of tools, types and trees of graphs."""
+    texts, tool_texts = tool_columns(samples, tools)
+    types, type_texts, trees, distinct_graphs = graph_columns(samples, graphs)
+    columns = {"texts": texts, "types": types, "graphs": trees}
+    tables = {"tool_texts": tool_texts, "type_texts": type_texts, "distinct_graphs": distinct_graphs}
+    return {name: _taken(codes, rows) for name, codes in columns.items()} | tables
+
+
+def _taken(codes: IntArray, rows: Rows) -> IntArray:
+    return codes[rows] if codes.size else codes
+
+
+def select(groups: Groups, indices: IntArray) -> Groups:
+    """The groups at the indices, in that order, with the tables cut to what they use.
+
+    A text of a group that is left out, of the test set for one, is not there to be learned from.
+    """
+    sizes = np.diff(groups.offsets)[indices]
+    owner, within = ragged(sizes)
+    rows = groups.offsets[indices][owner] + within
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Groups(
+        _select(groups.candidates, indices, rows, offsets),
+        groups.labels[rows],
+        offsets,
+        None if groups.weights is None else groups.weights[indices],
+        None if groups.times is None else groups.times[indices],
+    )
+
+
+def _select(candidates: Candidates, indices: IntArray, rows: IntArray, offsets: IntArray) -> Candidates:
+    traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
+    queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
+    names, name_texts = _cut(candidates.names[rows], candidates.name_texts)
+    texts, tool_texts = _cut(_taken(candidates.texts, rows), candidates.tool_texts)
+    types, type_texts = _cut(_taken(candidates.types, rows), candidates.type_texts)
+    graphs, distinct_graphs = _cut(_taken(candidates.graphs, rows), candidates.distinct_graphs)
+    return replace(
+        candidates,
+        offsets=offsets,
+        traces=traces,
+        trace_ids=trace_ids,
+        node_ids=tuple(candidates.node_ids[group] for group in indices.tolist()),
+        queries=queries,
+        query_texts=query_texts,
+        names=names,
+        name_texts=name_texts,
+        texts=texts,
+        tool_texts=tool_texts,
+        types=types,
+        type_texts=type_texts,
+        graphs=graphs,
+        distinct_graphs=distinct_graphs,
+        features=None if candidates.features is None else candidates.features[rows],
+        lines=candidates.lines[rows],
+    )
+
+
+def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
+    """The codes and the table without what no code names, in order of first appearance.
+
+    >>> _cut(np.array([2, 0, 2]), ("a", "b", "c"))
+    (array([0, 1, 0]), ('c', 'a'))
+    """
+    renumbered, distinct = recoded(codes)
+    return renumbered, tuple(table[code] for code in distinct.tolist())
+
+
+def described(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
+    """The candidates; tools that bear no text of their own have the catalogue's."""
+    if candidates.kind != "tool" or candidates.features is not None:
+        return candidates
+    names, own = (candidates.names, candidates.name_texts), (candidates.texts, candidates.tool_texts)
+    texts, tool_texts = retold(names, own, lambda name, text: text if any(text) else tools.get(name, text))
+    return replace(candidates, texts=texts, tool_texts=tool_texts)
+
+
+def key_order(candidates: Candidates) -> IntArray:
+    """For each row the rank of its name among all names, in byte order: what breaks a tie by id."""
+    texts = candidates.name_texts  # UTF-8 keeps the order of code points, and so does Python's comparison
+    ranks = np.empty(len(texts), dtype=np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[candidates.names]
+
+
+def candidate_text(candidates: Candidates, row: int) -> str:
+    """The name of a tool; the id of a graph with its first nodes, because an id says nothing."""
+    name = candidates.name_texts[candidates.names[row]]
+    if not candidates.graphs.size:
+        return name
+    texts = candidates.distinct_graphs[candidates.graphs[row]].texts
+    more = ", ..." if len(texts) > LISTED_NODES else ""
+    return f"{name} ({', '.join(texts[:LISTED_NODES])}{more})"

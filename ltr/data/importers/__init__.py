@@ -1,0 +1,1 @@
+"""Files of other formats become samples."""

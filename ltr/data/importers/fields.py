@@ -1,0 +1,181 @@
+"""Files of columns between white space, such as those of TREC, a block of lines at a time, never a token at a time.
+
+Tokens become Words: the bytes of each, filled up with zeros, eight to an integer; numpy compares and hashes those
+without making an object of any.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
+from ltr.data.jsonlines import excerpt
+from ltr.errors import SampleError
+from ltr.files.reading import AnyPath, Fingerprint, read_line_blocks, shown
+
+Words = npt.NDArray[np.uint64]  # (tokens, words)
+
+LONGEST_TOKEN = 256
+WORD = np.dtype("<u8")
+KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)  # the first 0 .. 8 bytes of a word
+TAB, NEWLINE, RETURN, SPACE = np.frombuffer(b"\t\n\r ", dtype=np.uint8)  # the white characters: tab to return, space
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A format: how many columns a line has, the fewest it may have, what they are called, which are wanted."""
+
+    width: int
+    least: int
+    form: str
+    wanted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """The wanted columns of some lines."""
+
+    lines: IntArray  # numbers
+    columns: list[Words]
+
+
+def read_fields(path: AnyPath, layout: Layout, fingerprint: Fingerprint) -> Iterator[Fields]:
+    """The wanted columns. Lines that are blank or begin with # are skipped; columns beyond the last are let be."""
+    for first, block in read_line_blocks(path, fingerprint=fingerprint):
+        edges = regular_edges(block, layout.width)
+        yield _line_by_line(path, first, block, layout) if edges is None else _at_edges(first, block, edges, layout)
+
+
+def regular_edges(block: bytes, width: int) -> IntArray | None:
+    r"""Start and end of each token, a line a row, where each line has so many columns and nothing else is odd.
+
+    >>> regular_edges(b"a b\nc  d\r\n", 2).tolist()
+    [[0, 1, 2, 3], [4, 5, 7, 8]]
+    >>> regular_edges(b"a\nb c d\n", 2) is regular_edges(b"# d\n", 2) is None
+    True
+    """
+    if not block.isascii() or b"#" in block:
+        return None
+    characters = np.frombuffer(block, dtype=np.uint8)
+    is_white = characters <= SPACE
+    edges = np.flatnonzero(is_white[1:] != is_white[:-1]) + 1
+    if not is_white[0]:
+        edges = np.concatenate([[0], edges])
+    ends = np.flatnonzero(characters == NEWLINE)
+    is_odd = is_white & (characters != SPACE) & (characters - TAB > RETURN - TAB)  # wraps round below the tab
+    if len(edges) != 2 * width * len(ends) or is_odd.any():
+        return None
+    rows = edges.reshape(-1, 2 * width)
+    fits = (rows[:, -1] <= ends).all() and (rows[1:, 0] > ends[:-1]).all()
+    return rows if fits and _longest(rows) <= LONGEST_TOKEN else None
+
+
+def _longest(edges: IntArray) -> int:
+    return int((edges[:, 1::2] - edges[:, ::2]).max(initial=0))
+
+
+def _at_edges(first: int, block: bytes, edges: IntArray, layout: Layout) -> Fields:
+    padded = block + bytes(LONGEST_TOKEN)
+    windows: Words = np.ndarray(len(padded) - 7, dtype=WORD, buffer=padded, strides=(1,))  # a word from every byte on
+    columns = []
+    for column in layout.wanted:
+        starts, ends = edges[:, 2 * column], edges[:, 2 * column + 1]
+        lengths = ends - starts
+        words = range(0, int(lengths.max()), 8)
+        columns.append(np.column_stack([windows[starts + at] & KEPT[np.clip(lengths - at, 0, 8)] for at in words]))
+    return Fields(np.arange(first, first + len(edges)), columns)
+
+
+def _line_by_line(path: AnyPath, first: int, block: bytes, layout: Layout) -> Fields:
+    lines: list[int] = []
+    columns: list[list[bytes]] = [[] for _ in layout.wanted]
+    for number, line in enumerate(block.split(b"\n"), start=first):
+        tokens = line.split()
+        if not tokens or tokens[0].startswith(b"#"):
+            continue
+        problem = _problem(line, tokens, layout)
+        if problem:
+            raise SampleError(shown(path), number, "", problem)
+        lines.append(number)
+        for column, place in zip(columns, layout.wanted, strict=True):
+            column.append(tokens[place])
+    return Fields(np.array(lines, dtype=np.int64), list(map(as_words, columns)))
+
+
+def _problem(line: bytes, tokens: list[bytes], layout: Layout) -> str:
+    if len(tokens) < layout.least:
+        return f"found {len(tokens)} columns; {layout.form} is needed"
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start + 1} is not UTF-8"
+    if b"\0" in line:
+        return "found a zero byte; text is needed"
+    longest = max(len(tokens[place]) for place in layout.wanted)
+    return f"found {longest} bytes in one column; at most {LONGEST_TOKEN} are read" if longest > LONGEST_TOKEN else ""
+
+
+def as_words(tokens: Sequence[bytes]) -> Words:
+    """The tokens as words.
+
+    >>> as_words([b"a", b"b"]).tolist()
+    [[97], [98]]
+    """
+    width = max(max(map(len, tokens), default=0) + 7 >> 3, 1)
+    return np.array(tokens, dtype=f"S{8 * width}").view(WORD).reshape(-1, width)
+
+
+def as_tokens(words: Words) -> list[bytes]:
+    """The tokens that the words stand for."""
+    return np.ascontiguousarray(words).view(f"S{8 * words.shape[1]}").ravel().tolist()
+
+
+def stacked(parts: Sequence[Words]) -> Words:
+    """The words of all parts, as wide as the widest."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([widened(part, width) for part in parts])
+
+
+def widened(words: Words, width: int) -> Words:
+    """The words, filled up to the width."""
+    missing = width - words.shape[1]
+    return np.pad(words, ((0, 0), (0, missing))) if missing > 0 else words
+
+
+def hashed(words: Words, seed: IntArray | int = 0) -> Words:
+    """A 64-bit hash of each token and its seed; equal tokens have equal hashes, whatever the width of the words."""
+    mixed = np.full(len(words), seed, dtype=np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for column in words.T:
+        spread = (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93)
+        mixed = np.where(column, spread ^ (spread >> np.uint64(32)), mixed)  # what only fills up changes nothing
+    return mixed
+
+
+def same(words: Words, others: Words) -> BoolArray:
+    """Whether the tokens are the same, row by row."""
+    width = max(words.shape[1], others.shape[1])
+    equal: BoolArray = (widened(words, width) == widened(others, width)).all(axis=1)
+    return equal
+
+
+def as_numbers(path: AnyPath, lines: IntArray, words: Words, field: str) -> FloatArray:
+    """The tokens as finite numbers whose differences are finite too; the first that is none is refused."""
+    tokens = as_tokens(words)
+    try:
+        values = np.array(list(map(float, tokens)), dtype=np.float64)
+        if (np.abs(values) <= LARGEST).all() and b"_" not in b" ".join(tokens):  # float takes 1_000 for a number
+            return values
+    except ValueError:
+        pass
+    bad = next(place for place, token in enumerate(tokens) if not _is_number(token))
+    problem = f"found {excerpt(tokens[bad].decode())}; a finite number is needed, from {-LARGEST:g} to {LARGEST:g}"
+    raise SampleError(shown(path), int(lines[bad]), field, problem)
+
+
+def _is_number(token: bytes) -> bool:
+    try:
+        return abs(float(token)) <= LARGEST and b"_" not in token
+    except ValueError:
+        return False

@@ -1,0 +1,101 @@
+"""A TREC run against its qrels, as groups with scores: what `evaluate --run` measures."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.columns import SourceFile
+from ltr.data.groups import Candidates, Groups
+from ltr.data.importers.fields import Words, as_tokens, hashed, same, stacked
+from ltr.data.importers.trec import Entries, Topics, judged, read_qrels, read_run
+from ltr.files.reading import AnyPath
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedGroups:
+    """Each topic of the qrels a group: the documents retrieved for it, and those judged and not retrieved."""
+
+    groups: Groups
+    scores: FloatArray  # (rows,) 0 where not retrieved
+    listed: BoolArray  # (rows,): retrieved
+    num_missing: int  # topics of the qrels that the run does not have: they count 0
+    num_ignored: int  # topics of the run without qrels
+
+
+def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
+    """The groups in the order of the qrels; rows in that of the run, then what was not retrieved.
+
+    A negative grade is no judgement: no gain, and not relevant.
+    """
+    topics: Topics = {}
+    truth = read_qrels(qrels, topics)
+    names = list(topics)
+    every = read_run(run, topics)
+    retrieved = _taken(every, np.flatnonzero(every.topics < len(names)))
+    judgement = judged(retrieved, truth)
+    missed = _taken(truth, np.flatnonzero(~judgement.is_retrieved))
+    owner = np.concatenate([retrieved.topics, missed.topics])
+    rows = np.argsort(owner, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(names)))])
+    lines = np.concatenate([retrieved.lines + truth.source.line_count, missed.lines])[rows]
+    files = (truth.source, replace(every.source, before=truth.source.line_count))
+    candidates = _candidates(names, stacked([retrieved.docs, missed.docs])[rows], offsets, lines=lines, files=files)
+    labels = np.maximum(np.concatenate([judgement.grades, missed.values]), 0.0)[rows]
+    return RankedGroups(
+        Groups(candidates, labels, offsets),
+        np.concatenate([retrieved.values, np.zeros(len(missed.lines))])[rows],
+        rows < len(retrieved.lines),
+        num_missing=len(names) - len(np.unique(retrieved.topics)),
+        num_ignored=len(topics) - len(names),
+    )
+
+
+def _taken(entries: Entries, rows: IntArray) -> Entries:
+    return replace(
+        entries,
+        topics=entries.topics[rows],
+        docs=entries.docs[rows],
+        values=entries.values[rows],
+        lines=entries.lines[rows],
+        hashes=entries.hashes[rows],
+    )
+
+
+def _candidates(
+    topics: list[bytes], docs: Words, offsets: IntArray, *, lines: IntArray, files: tuple[SourceFile, ...]
+) -> Candidates:
+    """Documents as tools without a text; the text of a query is its topic, for a run knows no other."""
+    codes, texts = _names(docs)
+    topic_texts = tuple(topic.decode() for topic in topics)
+    every, nothing = np.arange(len(topics)), np.empty(0, dtype=np.int64)
+    return Candidates(
+        kind="tool",
+        offsets=offsets,
+        traces=every,
+        trace_ids=topic_texts,
+        node_ids=("",) * len(topics),
+        queries=every,
+        query_texts=topic_texts,
+        names=codes,
+        name_texts=texts,
+        texts=np.zeros(len(docs), dtype=np.int64),
+        tool_texts=(ToolText(""),),
+        types=nothing,
+        type_texts=(),
+        graphs=nothing,
+        distinct_graphs=(),
+        features=None,
+        feature_names=(),
+        lines=lines,
+        files=files,
+    )
+
+
+def _names(docs: Words) -> tuple[IntArray, tuple[str, ...]]:
+    """A code for each document, and what the codes stand for."""
+    _, first, codes = np.unique(hashed(docs), return_index=True, return_inverse=True)
+    if not same(docs, docs[first][codes]).all():  # two documents with one hash
+        _, first, codes = np.unique(np.array(as_tokens(docs)), return_index=True, return_inverse=True)
+    return codes, tuple(token.decode() for token in as_tokens(docs[first]))

@@ -1,0 +1,74 @@
+"""What a line of a samples file may say, and for each field what is right."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from ltr.arrays import LARGEST
+from ltr.data.jsonlines import excerpt
+from ltr.errors import FieldError
+
+Kind = Literal["tool", "graph"]
+Id = int | str
+Label = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+Weight = Annotated[float, msgspec.Meta(gt=0)]
+
+NO_TREE = (b"", b"null")
+TEXT_NEEDED, ID_NEEDED = "a text is needed", "a text or an integer is needed"
+NEEDED: Mapping[str, str] = {
+    "": "one JSON object a line is needed",
+    "trace_id": ID_NEEDED,
+    "node_id": ID_NEEDED,
+    "query": TEXT_NEEDED,
+    "tool": "the name of a tool is needed",
+    "tool_description": TEXT_NEEDED,
+    "candidate_id": "the id of a graph is needed",
+    "candidate_type": TEXT_NEEDED,
+    "label": "a number from 0 to 1e300 is needed",
+    "features": "a list of numbers from -1e300 to 1e300 is needed",
+    "weight": "a finite number above 0 is needed",
+    "time": "seconds since 1970 or an ISO 8601 text is needed",
+    "candidates": "a list of objects with a tool or a candidate_id is needed",
+    "tree": 'an object {"nodes": [...], "edges": [...]} is needed',
+}
+
+
+class Candidate(msgspec.Struct):
+    """What a line says of one candidate. null is the same as absent; other keys are left alone."""
+
+    tool: str | None = None
+    tool_description: str | None = None
+    candidate_id: Id | None = None
+    candidate_type: str | None = None
+    tree: msgspec.Raw = msgspec.Raw()  # decoded once for all its repetitions, by `graphs`
+    label: Label | None = None
+    features: list[Number] | None = None
+
+
+class Sample(Candidate, kw_only=True):
+    """One line: a group's key and query, and one candidate or, in `candidates`, several."""
+
+    trace_id: Id
+    node_id: Id
+    query: str
+    weight: Weight | None = None
+    time: float | str | None = None
+    candidates: list[Candidate] | None = None
+
+
+def seconds(time: float | str) -> float:
+    """Seconds since 1970: of a number that is them, or of an ISO 8601 text (UTC when it names no zone).
+
+    >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00"), seconds(2.5)
+    (86400.0, 0.0, 2.5)
+    """
+    if not isinstance(time, str):
+        return time
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise FieldError("time", f"found {excerpt(time)}; {NEEDED['time']}") from None

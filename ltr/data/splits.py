@@ -1,0 +1,109 @@
+"""Groups taken apart by trace, so that no trace stands on both sides: drawn by the seed, or by time."""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.groups import Groups, select
+from ltr.errors import DataError, UsageError
+
+TRACE, TIME = "trace", "time"
+
+
+def taken_out(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
+    """The groups that stay, and those of a share of `of` traces: drawn by the seed, or the latest.
+
+    By time traces stand in the order of their latest time, and the border moves to the nearest change of it: no trace
+    that is taken out ends before, or with, one that stays. It may have begun before: see `earlier`.
+    """
+    order, times = _in_order(groups, seed, by)
+    count = round(share * of)
+    if not 0 < count < len(order):
+        raise UsageError(f"{name} {share}: a share of {of} traces leaves one side empty")
+    borders = _borders(times[order], [count if by == TRACE else len(order) - count])
+    if not borders:
+        raise UsageError(f"{name} {share}: all {len(order)} traces end at the same time; drop data.split: time")
+    parts = np.split(order, borders)
+    is_out = np.zeros(len(order), dtype=bool)
+    is_out[parts[0] if by == TRACE else parts[1]] = True
+    out = is_out[groups.candidates.traces]
+    return select(groups, np.flatnonzero(~out)), select(groups, np.flatnonzero(out))
+
+
+def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[IntArray, IntArray]]:
+    """Of each fold the groups to learn from and the groups to measure on.
+
+    By trace: each fold is measured on once, and learned from in all the others. By time: of folds + 1 blocks, each
+    but the first is measured on, and what was learned comes from the earlier ones; no two blocks end a trace together.
+    """
+    order, times = _in_order(groups, seed, by)
+    blocks = folds if by == TRACE else folds + 1
+    if len(order) < blocks:
+        raise UsageError(f"folds is {folds}; {_traces(len(order))} too few for them")
+    borders = _borders(times[order], [-(-block * len(order) // blocks) for block in range(1, blocks)])
+    if len(borders) < blocks - 1:
+        raise UsageError(f"folds is {folds}; {_traces(len(order))} at too few different times for them")
+    block_of_trace = np.empty(len(order), dtype=np.int64)
+    block_of_trace[order] = np.searchsorted(borders, np.arange(len(order)), side="right")
+    block = block_of_trace[groups.candidates.traces]
+    for fold in range(folds):
+        if by == TRACE:
+            yield np.flatnonzero(block != fold), np.flatnonzero(block == fold)
+        else:
+            yield np.flatnonzero(block <= fold), np.flatnonzero(block == fold + 1)
+
+
+def earlier(learned: Groups, held: Groups) -> int:
+    """How many held-out groups are no later than the newest that is learned from: their traces began before."""
+    if learned.times is None or held.times is None:
+        return 0
+    return int((held.times <= learned.times.max()).sum())
+
+
+def told_earlier(name: str, count: int, of: int) -> Iterator[str]:
+    """That a split by time is none for so many of the held-out groups.
+
+    >>> list(told_earlier("test", 2, 10))
+    ['test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
+    """
+    if count:
+        are = f"{count:,} of {of:,} queries {'is' if count == 1 else 'are'} no later than the newest training query"
+        yield f"{name}: {are}: traces stay whole, and theirs began before"
+
+
+def _traces(count: int) -> str:
+    return "1 trace is" if count == 1 else f"{count} traces are"
+
+
+def _borders(times: FloatArray, wanted: list[int]) -> list[int]:
+    """The wanted borders, each moved to the nearest change of time, the earlier of two; what falls together is one.
+
+    >>> _borders(np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0]), [3])
+    [2]
+    """
+    if np.isnan(times).any():  # not by time
+        return wanted
+    changes = np.flatnonzero(np.diff(times)) + 1
+    return sorted({int(changes[np.argmin(np.abs(changes - border))]) for border in wanted}) if len(changes) else []
+
+
+def _in_order(groups: Groups, seed: int, by: str) -> tuple[IntArray, FloatArray]:
+    """The traces as they are dealt, by a hash of their id with the seed or by their latest time; NaN: not by time."""
+    trace_ids = groups.candidates.trace_ids
+    marks = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
+    times = _latest(groups) if by == TIME else np.full(len(marks), np.nan)
+    keys = times.tolist() if by == TIME else [0.0] * len(marks)
+    return np.array(sorted(range(len(marks)), key=lambda trace: (keys[trace], marks[trace])), dtype=np.int64), times
+
+
+def _latest(groups: Groups) -> FloatArray:
+    """The latest time of each trace."""
+    if groups.times is None or np.isnan(groups.times).any():
+        missing = 0 if groups.times is None else int(np.argmax(np.isnan(groups.times)))
+        path, line = groups.candidates.place(int(groups.offsets[missing]))
+        raise DataError(f"{path}:{line}: time: missing; data.split is time, and every group needs one")
+    latest = np.full(len(groups.candidates.trace_ids), -np.inf)
+    np.maximum.at(latest, groups.candidates.traces, groups.times)
+    return latest

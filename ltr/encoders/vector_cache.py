@@ -1,0 +1,199 @@
+"""Vectors kept on this machine between runs: one SQLite file that any number of processes share.
+
+A vector lies under a digest of all that decides it, with a checksum of its own. Nothing depends on the cache but
+time: whatever is wrong with it, vectors are computed anew, and one warning says so.
+"""
+
+import hashlib
+import os
+import sqlite3
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.errors import DiskError, LtrWarning
+from ltr.files.writing import make_directory, remove
+
+Vector = npt.NDArray[np.float32]
+Found = TypeVar("Found")
+
+FILE = "vectors-1.sqlite"  # the number is that of the schema
+BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
+KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
+DIGEST = 16
+VALUE = 4  # bytes of a number, of which the digest is a multiple
+PATIENCE = 20.0  # seconds to wait for another process that writes
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What the cache holds."""
+
+    path: Path
+    vectors: int
+    size: int  # bytes on disk
+
+
+def key_of(identity: Iterable[str], text: str) -> bytes:
+    """Digest of what decides a vector: who encodes, at which revision, in which way, and the text.
+
+    >>> key_of(["minilm", "r1"], "a") == key_of(["minilm", "r1"], "a"), key_of(["minilm"], "r1a") == key_of(["r1"], "a")
+    (True, False)
+    """
+    spoken = [part.encode("utf-8", "surrogatepass") for part in (*identity, text)]
+    framed = b"".join(len(part).to_bytes(8, "little") + part for part in spoken)
+    return hashlib.blake2b(framed, digest_size=DIGEST).digest()
+
+
+class VectorCache:
+    """The vectors of a directory. Any process may read, write or remove them at any time."""
+
+    def __init__(self, directory: Path, *, patience: float = PATIENCE) -> None:
+        self.path = directory / FILE
+        self._patience = patience
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._is_usable = True
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors that lie under the keys, those that are whole."""
+        found: dict[bytes, Vector] = {}
+        for first in range(0, len(keys), KEYS_AT_ONCE):
+            part = list(keys[first : first + KEYS_AT_ONCE])
+            rows: list[tuple[bytes, object]] = self._tried(partial(_rows, part), [])
+            found |= {key: vector for key, value in rows if (vector := _unsealed(key, value)) is not None}
+        return found
+
+    def put(self, vectors: Mapping[bytes, Vector]) -> None:
+        """Keep the vectors, all or none; what lies under their keys gives way."""
+        rows = [(key, _sealed(key, vector)) for key, vector in vectors.items()]
+
+        def write(held: sqlite3.Connection) -> None:
+            with held:
+                held.execute("BEGIN IMMEDIATE")
+                held.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+        self._tried(write, None)
+
+    def info(self) -> CacheInfo:
+        """Where the cache lies, how many vectors it holds, how much of the disk it takes."""
+        if not self.path.exists():
+            return CacheInfo(self.path, 0, 0)
+        count = self._tried(lambda held: held.execute("SELECT count(*) FROM vectors").fetchone()[0], 0)
+        files = [self.path, *self._beside()]
+        return CacheInfo(self.path, count, sum(file.stat().st_size for file in files if file.exists()))
+
+    def clear(self) -> CacheInfo:
+        """Take the file away; what it held."""
+        held = self.info()
+        self._close()
+        for file in (self.path, *self._beside()):
+            remove(file)
+        return held
+
+    def _beside(self) -> list[Path]:
+        return [self.path.with_name(self.path.name + suffix) for suffix in BESIDE]
+
+    def _tried(self, work: Callable[[sqlite3.Connection], Found], otherwise: Found) -> Found:
+        """What the work comes to; `otherwise` once the cache cannot be used.
+
+        The second try is for a file that was damaged, or that somebody took away under our hands.
+        """
+        problem: Exception | None = None
+        with self._lock:
+            for _ in range(2):
+                if not self._is_usable:
+                    return otherwise
+                try:
+                    return work(self._opened())
+                except (sqlite3.OperationalError, DiskError, OSError) as error:
+                    problem = error
+                    self._close()
+                except sqlite3.DatabaseError as error:
+                    problem = error
+                    self._set_aside(error)
+            self._is_usable = False
+            warn(f"{self.path}: {problem}; going on without the cache of vectors")
+        return otherwise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None and self._process != os.getpid():  # forked: a connection is its parent's own
+            self._connection = None
+        if self._connection is None:
+            make_directory(self.path.parent)
+            self._connection, self._process = _connected(self.path, self._patience), os.getpid()
+        return self._connection
+
+    def _set_aside(self, error: Exception) -> None:
+        self._close()
+        aside = self.path.with_name(f"{self.path.name}.damaged-{os.urandom(4).hex()}")
+        if self.path.exists():
+            self.path.replace(aside)
+            for file in self._beside():
+                remove(file)
+        warn(f"{self.path}: {error}; set aside as {aside.name}, and vectors are computed anew")
+
+    def _close(self) -> None:
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def __del__(self) -> None:
+        self._close()
+
+
+def _connected(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection to the file, made if it is not there. SQLite does not wait for whoever else makes it: we do."""
+    deadline = time.monotonic() + patience
+    while True:
+        connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=normal")
+            connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+        except sqlite3.Error as error:
+            connection.close()
+            is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return connection
+
+
+def _rows(keys: list[bytes], held: sqlite3.Connection) -> list[tuple[bytes, object]]:
+    marks = ",".join("?" * len(keys))
+    return held.execute(f"SELECT key, value FROM vectors WHERE key IN ({marks})", keys).fetchall()
+
+
+def _sealed(key: bytes, vector: Vector) -> bytes:
+    numbers = np.ascontiguousarray(vector, dtype="<f4").tobytes()
+    return _checksum(key, numbers) + numbers
+
+
+def _unsealed(key: bytes, value: object) -> Vector | None:
+    """The vector, or None when what lies there is not what was put there."""
+    if not isinstance(value, bytes) or value[:DIGEST] != _checksum(key, value[DIGEST:]):
+        return None
+    if len(value) % VALUE:
+        return None
+    vector = np.frombuffer(value, dtype="<f4", offset=DIGEST).astype(np.float32, copy=False)
+    return vector if np.isfinite(vector).all() else None
+
+
+def _checksum(key: bytes, numbers: bytes) -> bytes:
+    return hashlib.blake2b(key + numbers, digest_size=DIGEST).digest()
+
+
+def warn(message: str) -> None:
+    """Tell whoever runs this, once."""
+    warnings.warn(message, LtrWarning, stacklevel=2)

@@ -1,0 +1,1 @@
+"""How good a ranking is: ranking, ties, metrics, bootstrap, significance, baselines."""

@@ -1,0 +1,87 @@
+"""The candidates as a classifier sees them: each with the softmax of its group as its probability."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray, group_sums
+from ltr.evaluation.ranking import Ranking, Ties, order
+
+
+@dataclass(frozen=True, slots=True)
+class Probable:
+    """The listed candidates of the queries that count; which are right is not shared out: it is 0 or 1."""
+
+    ranking: Ranking  # of these candidates; without any of a query whose list is empty
+    right: BoolArray  # (rows,)
+    probability: FloatArray  # (rows,): p = exp(s) / sum exp(s) of the group
+    log_right: FloatArray  # (rows,): log p
+    log_wrong: FloatArray  # (rows,): log(1 - p)
+    threshold: float
+
+    @property
+    def queries(self) -> int:
+        """How many queries the candidates belong to."""
+        return len(self.ranking.offsets) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The probabilities that occur, from the least: nothing here follows from the order of the input."""
+
+    probability: FloatArray
+    count: IntArray
+    right: IntArray
+
+
+def probable(ranking: Ranking, right: BoolArray, counted: BoolArray, threshold: float) -> Probable:
+    """The listed candidates of the counted queries with their probabilities, exact also where p is near 0 or 1."""
+    rows = np.repeat(counted, np.diff(ranking.offsets)) & ranking.is_listed
+    kept = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
+    probability, log_right, log_wrong = _softmax(kept)
+    return Probable(kept, right[rows], probability, log_right, log_wrong, threshold)
+
+
+def levels(candidates: Probable) -> Levels:
+    """The candidates by probability; compared as logarithms, which differ longer."""
+    _, where, level = np.unique(candidates.log_right, return_index=True, return_inverse=True)
+    count = np.bincount(level, minlength=len(where))
+    right = np.bincount(level[candidates.right], minlength=len(where))
+    return Levels(candidates.probability[where], count, right)
+
+
+def _softmax(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """p, log p and log(1 - p) of each row; sums run from the best score down, so that the order of rows is no matter.
+
+    >>> from ltr.evaluation.ranking import rank
+    >>> p, log_p, log_rest = _softmax(rank([0.0, 100.0], [0, 2]))
+    >>> log_p[1] == -np.exp(-100), log_rest[1]
+    (np.True_, np.float64(-100.0))
+    """
+    offsets = np.unique(ranking.offsets)  # without the groups of nothing
+    sizes = np.diff(offsets)
+    if not len(sizes):
+        return np.empty(0), np.empty(0), np.empty(0)
+    listed, starts = order(ranking, Ties.FILE), offsets[:-1]
+    scores = ranking.scores[listed]
+    first = scores[starts]
+    second = np.where(sizes > 1, scores[np.minimum(starts + 1, len(scores) - 1)], first)
+    others = np.exp(scores - np.repeat(second, sizes), where=~_at(starts, len(scores)), out=np.zeros(len(scores)))
+    with np.errstate(divide="ignore"):  # a lone candidate leaves nothing to the others
+        log_others = second - first + np.log(group_sums(others, offsets))
+    others_sum = np.exp(log_others)
+    shifted = scores - np.repeat(first, sizes)
+    log_p = shifted - np.repeat(np.log1p(others_sum), sizes)
+    p = np.exp(shifted) / np.repeat(1 + others_sum, sizes)
+    best = shifted == 0
+    log_rest = np.log1p(-p, where=~best, out=np.zeros(len(p)))
+    log_rest[best] = np.repeat(log_others - np.log1p(others_sum), sizes)[best]
+    back = np.empty_like(listed)
+    back[listed] = np.arange(len(listed))
+    return p[back], log_p[back], log_rest[back]
+
+
+def _at(places: IntArray, length: int) -> BoolArray:
+    flags = np.zeros(length, dtype=bool)
+    flags[places] = True
+    return flags

@@ -1,0 +1,198 @@
+"""The measures by name: the name is the Python argument, the JSON key, the flag and the config value."""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import FloatArray
+from ltr.errors import RunError, UsageError, suggestion
+from ltr.evaluation.metrics.probabilities import Probable
+from ltr.evaluation.metrics.tie_blocks import Judged, judge
+from ltr.evaluation.ranking import Ties, rank
+from ltr.plugins import blamed, source_of, unfit
+from ltr.registry import Registry
+
+Curve = dict[str, list[float]]
+CUTOFF = re.compile(r"(.+)@([0-9]+)")
+BETA = re.compile(r"f([0-9]{1,4}(?:\.[0-9]{1,4})?)((?:@k)?)")
+TOP_ACCURACY = re.compile(r"top([0-9]+)_accuracy")
+LARGEST_K = 10**9
+NUMBERS = "fiub"  # kinds of arrays
+SHARE = "0 to 1"
+ALIASES = {  # the names of ir_measures and of the specification's documents, in lower case
+    "rr": "mrr",
+    "rr@k": "mrr@k",
+    "ap": "map",
+    "ap@k": "map@k",
+    "p@k": "precision@k",
+    "r@k": "recall@k",
+    "success@k": "hit@k",
+    "hr@k": "hit@k",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure: of a ranking, one value a query; at one cutoff where it has one."""
+
+    name: str
+    rule: str  # what the mean says, in words
+    function: Callable[..., Any]
+    k: int | None = None
+    range: str = SHARE
+    is_number: bool = True  # one number, not a curve or several counts
+    less_is_better: bool = False
+
+    def __call__(self, judged: Judged) -> FloatArray:
+        """One finite value a query, whatever the function of a plug-in returned."""
+        with self._blamed():
+            values = np.asarray(self.function(judged, self.k or judged.longest))
+        if values.shape != judged.sizes.shape or values.dtype.kind not in NUMBERS or not np.isfinite(values).all():
+            raise self._unfit(f"one finite number a query is needed {judged.sizes.shape}", values)
+        return values.astype(np.float64, copy=False)
+
+    def _blamed(self) -> AbstractContextManager[None]:
+        return blamed(f"metric {self.name!r}", self._own, source_of(self._own))
+
+    def _unfit(self, needed: str, found: object) -> RunError:
+        told = f"shape {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else f"{found!r:.40}"
+        return unfit(self._own, f"metric {self.name!r}: {needed}, found {told}")
+
+    @property
+    def _own(self) -> Callable[..., Any]:
+        return self.function.func if isinstance(self.function, partial) else self.function
+
+    @property
+    def formula(self) -> str:
+        """How one value is made: the first line of the function's docstring."""
+        return (inspect.getdoc(self._own) or "").partition("\n")[0]
+
+
+class ByQuery(Measure):
+    """A measure of probabilities with one value a query; NaN where it is not defined, which leaves the query out."""
+
+    def of(self, probable: Probable) -> FloatArray:
+        """One value a query."""
+        with self._blamed():
+            values = np.asarray(self.function(probable))
+        if values.shape != (probable.queries,) or values.dtype.kind not in NUMBERS or np.isinf(values).any():
+            raise self._unfit(f"a number, or NaN, of each query that counts is needed {(probable.queries,)}", values)
+        return values.astype(np.float64, copy=False)
+
+
+class Pooled(Measure):
+    """A measure of probabilities over all candidates at once: named numbers, None where one is not defined."""
+
+    def of(self, probable: Probable) -> dict[str, float | None]:
+        """NAME and its number, or NAME.PART and each of its numbers."""
+        with self._blamed():
+            found = self.function(probable)
+            parts = found.items() if isinstance(found, dict) else [("", found)]
+            return {f"{self.name}.{part}" if part else self.name: self._number(each) for part, each in parts}
+
+    def _number(self, value: Any) -> float | None:
+        plain: float | None = value.item() if isinstance(value, np.generic) else value
+        if plain is None or (type(plain) in (int, float) and math.isfinite(plain)):
+            return plain
+        raise self._unfit("a finite number, None, or a dict of them is needed", plain)
+
+
+class Drawn(Measure):
+    """A curve over all candidates: named columns of equal length."""
+
+    def of(self, probable: Probable) -> Curve:
+        """The columns."""
+        with self._blamed():
+            found = self.function(probable)
+            columns = [np.asarray(each) for each in found.values()] if isinstance(found, dict) else []
+        lengths = {len(each) if each.ndim == 1 and each.dtype.kind in NUMBERS else -1 for each in columns}
+        if len(lengths) != 1 or -1 in lengths or not all(np.isfinite(each).all() for each in columns):
+            raise self._unfit("a dict of columns of finite numbers, all of one length, is needed", found)
+        return {name: column.tolist() for name, column in zip(found, columns, strict=True)}
+
+
+MEASURES: Registry[Measure] = Registry(
+    "metric", "ltr.evaluation.metrics.ranked", "ltr.evaluation.metrics.classified", "ltr.evaluation.metrics.cascade"
+)
+
+
+def measure(
+    name: str, rule: str, *, k: int | None = None, kind: type[Measure] = Measure, **known: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function of (judged, k) under NAME@k, or under NAME for one k; None stands for the whole list.
+
+    `fB` in a name stands for any number B, which the function takes as beta. Functions of probabilities say their kind.
+    What else is known of a measure: range, is_number, less_is_better.
+    """
+
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        MEASURES.add(name, kind(name, rule, function, k, **known), made_of=function)
+        return function
+
+    return keep
+
+
+def named(name: str) -> Measure:
+    """The measure called so: a registered name or an alias in any case, NAME@k with the number k, fB with a number B.
+
+    >>> named("hit@5").k, named("RR@10").name, named("nDCG@10").name, named("F0.5@3").name
+    (5, 'mrr@10', 'ndcg@10', 'f0.5@3')
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"metric {name!r} is not a name; known: {', '.join(MEASURES.names())}")
+    plain = name if name in MEASURES and not name.startswith("fB") else name.lower()
+    top = TOP_ACCURACY.fullmatch(plain)
+    if top and plain not in MEASURES:
+        plain = f"hit@{top[1]}"
+    cut = CUTOFF.fullmatch(plain)
+    found = None if plain.endswith("@k") else _pattern(f"{cut[1]}@k" if cut else plain)
+    if found is None:
+        hint = suggestion(plain, [known.replace("@k", "@5").replace("fB", "f2") for known in MEASURES.names()])
+        raise UsageError(f"unknown metric {name!r}{hint}; known, with any number for k: {', '.join(MEASURES.names())}")
+    return _cut(found, name, cut[2]) if cut else found
+
+
+def _pattern(name: str) -> Measure | None:
+    """The measure of that name, its k still open; its beta filled in."""
+    known = ALIASES.get(name, name)
+    beta = BETA.fullmatch(name)
+    if beta and float(beta[1]) > 0:
+        found, number = MEASURES[f"fB{beta[2]}"], float(beta[1])
+        return replace(found, name=f"f{number:g}{beta[2]}", function=partial(found.function, beta=number))
+    if known not in MEASURES:
+        return None
+    return MEASURES[known]
+
+
+def _cut(pattern: Measure, name: str, digits: str) -> Measure:
+    """The measure at the cutoff."""
+    digits = digits.lstrip("0") or "0"
+    if digits == "0" or len(digits) > len(str(LARGEST_K)) or int(digits) > LARGEST_K:
+        raise UsageError(f"metric {name[:40]!r}: k must be from 1 to {LARGEST_K:,}")
+    return replace(pattern, name=pattern.name.replace("@k", f"@{digits}"), k=int(digits))
+
+
+def all_named(names: Iterable[str]) -> list[Measure]:
+    """The measures called so, each once, in the order given.
+
+    >>> [each.name for each in all_named(["mrr", "hit@5", "RR"])]
+    ['mrr', 'hit@5']
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise UsageError(f"metrics is {names!r}; a list of names is needed, as in ['ndcg@5']")
+    return list({each.name: each for each in map(named, names)}.values())
+
+
+def example(name: str, scores: list[float], labels: list[float], max_grade: float = 1.0) -> float:
+    """The measure of one query, for the examples in the docstrings."""
+    judged = judge(
+        rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0, max_grade=max_grade
+    )
+    return round(float(named(name)(judged)[0]), 4)

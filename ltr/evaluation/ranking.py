@@ -1,0 +1,164 @@
+"""The one place that orders scores: checked scores in groups, and the order in which they list their rows."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_column,
+    as_floats,
+    as_offsets,
+    owners,
+)
+from ltr.errors import ArrayError, UsageError
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Ties(StrEnum):
+    """How candidates of one group with equal scores are placed."""
+
+    EXPECTED = "expected"  # the exact expectation over random order
+    FILE = "file"  # in the order of the input
+    WORST = "worst"  # the higher label last
+    BEST = "best"  # the higher label first
+    TREC = "trec"  # the greater id first
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Checked scores in groups; places are counted from them when asked for."""
+
+    scores: FloatArray  # (rows,); -inf: not in the list
+    offsets: IntArray  # (groups + 1,)
+    keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
+
+    @property
+    def is_listed(self) -> BoolArray:
+        """Whether each row is in the list of its group."""
+        return ~np.isneginf(self.scores)
+
+    @property
+    def num_listed(self) -> IntArray:
+        """How many rows of each group are in its list."""
+        listed, sizes = self.is_listed, np.diff(self.offsets)
+        if listed.all():
+            return sizes
+        return np.bincount(owners(np.flatnonzero(listed), self.offsets), minlength=len(sizes))
+
+
+def rank(
+    scores: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    keys: npt.ArrayLike | None = None,
+    listed: BoolArray | None = None,
+) -> Ranking:
+    """The ranking of each group by score, highest first. Scores are compared as float64, exactly.
+
+    `keys` holds the place of each row's id in the order of the ids; rules that go by id need it. A row that is not
+    `listed` was never ranked, such as a right candidate that a search did not return: it has no place, whatever its
+    score, and only what is divided by all right candidates, or by the ideal, knows of it.
+    The ranking keeps copies: what happens to the arguments later does not reach it.
+
+    >>> ranking = rank([0.2, 0.9, 0.5, 0.7, 0.7], [0, 3, 5])
+    >>> order(ranking, Ties.FILE)
+    array([1, 2, 0, 3, 4])
+    """
+    given = as_floats("scores", scores)
+    if given.ndim != 1:
+        raise ArrayError("scores", "", f"one number a row is needed, found shape {given.shape}")
+    checked = as_offsets(offsets, len(given))
+    kept = as_column("scores", given, checked).copy()
+    if listed is not None:
+        if listed.shape != kept.shape or listed.dtype != np.bool_:
+            raise ArrayError("listed", "", f"one truth value a row is needed {kept.shape}, found {listed.shape}")
+        kept[~listed] = -np.inf
+    return Ranking(kept, checked, None if keys is None else as_keys(keys, checked))
+
+
+def as_keys(keys: npt.ArrayLike, offsets: IntArray) -> IntArray:
+    """One integer a row, no two alike in a group."""
+    given = as_array("keys", keys)
+    if given.dtype.kind not in "iu" or given.shape != (offsets[-1],):
+        found = f"found shape {given.shape} of {given.dtype}"
+        raise ArrayError("keys", "", f"one integer a row is needed ({offsets[-1]},), {found}")
+    if given.size and given.max() > np.iinfo(np.int64).max:
+        raise ArrayError("keys", f"[{np.argmax(given)}]", f"{given.max()} does not fit 64 bits with a sign")
+    checked = given.astype(np.int64)
+    _refuse_equal(checked, offsets)
+    return checked
+
+
+def _refuse_equal(keys: IntArray, offsets: IntArray) -> None:
+    """Raise for two equal keys of one group: they would share a place."""
+    groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
+    if (high - low + 1) * len(offsets) > np.iinfo(np.int64).max:
+        keys, low, high = np.unique(keys, return_inverse=True)[1], 0, len(keys)
+    codes = groups * (high - low + 1) + (keys - low)
+    listed = np.sort(codes)
+    equal = np.flatnonzero(listed[1:] == listed[:-1])
+    if equal.size:
+        first, second = np.flatnonzero(codes == listed[equal[0]])[:2]
+        start = offsets[groups[first]]
+        problem = f"rows {first - start} and {second - start} of group {groups[first]} share a key; ids differ"
+        raise ArrayError("keys", f"[{second}]", problem)
+
+
+def order(ranking: Ranking, ties: str) -> IntArray:
+    """Rows of each group, best first. Equal scores: `trec` by id from the last, `file` as given, others by id.
+
+    Without keys the others too list equal scores as given.
+
+    >>> order(rank([0.7, 0.7], [0, 2], keys=[1, 0]), Ties.EXPECTED)
+    array([1, 0])
+    """
+    rule = tie_rule(ranking, ties)
+    groups = np.repeat(np.arange(len(ranking.offsets) - 1), np.diff(ranking.offsets))
+    if rule is Ties.FILE or ranking.keys is None:
+        return best_first(ranking.scores, groups)
+    return best_first(ranking.scores, groups, ~ranking.keys if rule is Ties.TREC else ranking.keys)
+
+
+def best_first(scores: FloatArray, groups: IntArray, second: FloatArray | IntArray | None = None) -> IntArray:
+    """Where each row stands by its group, then by its score from the greatest, then by what is least in `second`.
+
+    >>> best_first(np.array([0.2, 0.9, 0.9]), np.array([0, 0, 0]), np.array([0, 2, 1]))
+    array([2, 1, 0])
+    """
+    return np.lexsort((-scores, groups) if second is None else (second, -scores, groups))
+
+
+def tie_rule(ranking: Ranking, ties: str) -> Ties:
+    """The rule of that name, which the ranking must be able to follow."""
+    rule = chosen(Ties, "ties", ties)
+    if rule is Ties.TREC and ranking.keys is None:
+        raise UsageError("ties 'trec' goes by id, and the ranking has no keys")
+    return rule
+
+
+def chosen(choices: type[Choice], argument: str, name: str) -> Choice:
+    """The member of that name, or an error that lists them all."""
+    if not isinstance(name, str) or name not in set(choices):
+        raise UsageError(f"{argument} {name!r} is not one of {', '.join(choices)}")
+    return choices(name)
+
+
+def scores(phi: FloatArray, w: FloatArray) -> FloatArray:
+    """Score of each candidate: s_i = sum_j w_j * phi_ij.
+
+    Not phi @ w: a BLAS kernel may round a row by its place in the matrix, and equal rows must tie.
+
+    >>> scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """
+    summed: FloatArray = np.einsum("ij,j->i", phi, w)
+    return summed

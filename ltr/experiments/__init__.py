@@ -1,0 +1,1 @@
+"""Configs in, run directories out."""

@@ -1,0 +1,242 @@
+"""Configs in, run directories and a leaderboard out: runs that fail leave the others alone."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ltr.config.run import RunConfig
+from ltr.config.sweeps import Point
+from ltr.data.groups import Candidates
+from ltr.data.sources import source_names
+from ltr.encoders.cached import remembered
+from ltr.errors import LtrError, LtrWarning, RunError, UsageError
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.registry import named
+from ltr.experiments.resume import Digests, is_finished, task_of
+from ltr.experiments.runs import run_and_save
+from ltr.experiments.shared_inputs import SharedInputs, basis_key, encoder_name
+from ltr.experiments.workers import work
+from ltr.files.locked import held
+from ltr.files.naming import inside
+from ltr.files.reading import STDIN, AnyPath
+from ltr.files.writing import write_text
+from ltr.plugins import load_code
+from ltr.reporting.report import batch_page
+from ltr.results.leaderboard.rows import Entry, Leaderboard, leaderboard
+from ltr.results.leaderboard.text import BOARDS, refuse_foreign, write_leaderboard
+from ltr.storage.checkpoints import read_task, refuse_other_task, sweep
+from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
+from ltr.training.config import OnEpoch, ignore
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A run of a batch, and where it is kept."""
+
+    config: RunConfig
+    sweep: dict[str, Any]
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a run."""
+
+    planned: Planned
+    error: LtrError | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    is_untouched: bool = False  # it was complete before
+
+
+OnEnd = Callable[[Ended], object]
+BOARD = (*BOARDS, REPORT)  # what lies beside the runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """How the runs of a batch are made; nothing of it changes a byte of them."""
+
+    overwrite: bool = False
+    resume: bool = False
+    jobs: int = 1
+    code: tuple[str, ...] = ()  # files of plug-ins, for the processes of the jobs
+
+
+def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned, ...]:
+    """Where each run is kept: a directory of root named after it."""
+    each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
+    homes = [inside(root, point.config.name) for point in each]
+    refuse_homes(homes)
+    if len(each) > 1:
+        refuse_stdin([point.config for point in each])
+    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+
+
+def refuse_homes(homes: Sequence[Path]) -> None:
+    """Raise for a directory that two runs would have, or a run and the leaderboard."""
+    alike = [str(home).casefold() for home in homes]  # some disks know no capitals
+    if len(set(alike)) < len(alike):
+        twice = next(home for home, name in zip(homes, alike, strict=True) if alike.count(name) > 1)
+        raise UsageError(f"two runs would be kept in {twice}: give each config a name of its own")
+    for home in homes:
+        if home.name.casefold() in BOARD:
+            raise UsageError(f"{home}: the leaderboard is kept there; give the config another name")
+
+
+def refuse_stdin(configs: Sequence[RunConfig]) -> None:
+    """Raise for data that only one of several runs could read, and no process of the jobs."""
+    for config in configs:
+        if any(STDIN in ((names,) if isinstance(names, str) else names) for names in source_names(config.data)):
+            raise UsageError(f"{config.name}: reads stdin, which several runs cannot; name a file")
+
+
+def run_batch(
+    plan: Sequence[Planned],
+    root: AnyPath,
+    options: BatchOptions = BatchOptions(),  # frozen
+    *,
+    metric: str = MRR,
+    on_epoch: OnEpoch = ignore,
+    on_end: OnEnd = bool,
+) -> tuple[tuple[Ended, ...], Leaderboard]:
+    """What became of each run, in the order of the plan, and the leaderboard that now lies in root.
+
+    What cannot be begun at all, such as a run that is there already, is refused before the first; and so is a batch
+    while another one writes there.
+    """
+    refuse_unmeasured(plan, metric)
+    ended: dict[int, Ended] = {}
+    with held(root):
+        refuse_foreign(root)
+        for each in plan:
+            refuse_taken_run(each, options)
+        sweep(Path(root))
+        for index, one in run_all(plan, options, on_epoch=on_epoch):
+            ended[index] = one
+            on_end(one)
+        all_ended = tuple(ended[index] for index in range(len(plan)))
+        board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
+        if any(Path(root).iterdir()):  # no run came as far as that otherwise
+            write_leaderboard(root, board)
+            write_text(Path(root, REPORT), batch_page(root))
+    return all_ended, board
+
+
+def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
+    """Raise for a metric that no run will have; what a preset adds depends on the data."""
+    name, rules = named(metric).name, [each.config.evaluate for each in plan]
+    asked = {named(other).name for each in rules for other in (TOP1, TOP3, MRR, *each.metrics)}
+    if name not in asked and all(each.preset == "ltr" for each in rules):
+        raise UsageError(f"no run measures {name}; add it to evaluate.metrics, or sort by another metric")
+
+
+def refuse_taken_run(each: Planned, options: BatchOptions) -> None:
+    """Raise for a directory that holds something else, or a run that is not to be touched, which names --resume."""
+    if options.overwrite or options.resume or not (each.directory / RUN).exists():
+        refuse_taken(each.directory, overwrite=options.overwrite or options.resume)
+        return
+    raise UsageError(f"{each.directory}: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere")
+
+
+def entry(ended: Ended) -> Entry:
+    """What the leaderboard is told of the run."""
+    told = None if ended.error is None else " ".join(str(ended.error).split("\n"))
+    return Entry(ended.planned.config.name, ended.planned.directory, ended.planned.sweep, told)
+
+
+def run_all(
+    plan: Sequence[Planned], options: BatchOptions, *, on_epoch: OnEpoch = ignore
+) -> Iterator[tuple[int, Ended]]:
+    """Each run as it ends, with its place in the plan; runs of one shared one after the other."""
+    keys = [repr(basis_key(each.config)) for each in plan]
+    if options.jobs > 1 and len(plan) > 1:
+        start = partial(started, options)
+        for index, found in work(start, plan, keys, workers=options.jobs):
+            yield index, found if isinstance(found, Ended) else Ended(plan[index], found)
+        return
+    runner = Runner(options, on_epoch)
+    for key in dict.fromkeys(keys):
+        yield from ((index, runner(plan[index])) for index, other in enumerate(keys) if other == key)
+
+
+class Runner:
+    """Makes one run after the other; what was read and featurised for the last one serves the next."""
+
+    def __init__(self, options: BatchOptions, on_epoch: OnEpoch = ignore) -> None:
+        self._options, self._on_epoch = options, on_epoch
+        self._digests = Digests()
+        self._basis: SharedInputs | None = None
+
+    def __call__(self, each: Planned) -> Ended:
+        """The run made, or left as it is, or what was wrong with it."""
+        start = time.perf_counter()
+        try:
+            return replace(self._made(each), seconds=time.perf_counter() - start)
+        except LtrError as error:
+            return Ended(each, error)
+        except MemoryError:
+            self._basis = None
+            return Ended(each, RunError("there is not enough memory"))
+
+    def _made(self, each: Planned) -> Ended:
+        if self._options.resume and is_finished(each.config, each.directory, self._digests):
+            return Ended(each, is_untouched=True)
+        self._basis = SharedInputs(each.config) if self._basis is None else self._basis.for_run(each.config)
+        made = run_and_save(
+            each.config,
+            each.directory,
+            overwrite=self._options.overwrite,
+            resume=self._options.resume,
+            on_epoch=self._on_epoch,
+            shared=self._basis,
+        )
+        return Ended(each, warnings=made.result.warnings)
+
+
+def started(options: BatchOptions) -> Callable[[Planned], Ended]:
+    """A runner in a process of its own, with the plug-ins; what libraries of ours warn of goes with the run."""
+    for file in options.code:
+        load_code(file)
+    runner = Runner(options)
+
+    def call(each: Planned) -> Ended:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LtrWarning)
+            ended = runner(each)
+        told = tuple(str(one.message) for one in caught if issubclass(one.category, LtrWarning))
+        return replace(ended, warnings=(*ended.warnings, *told))
+
+    return call
+
+
+def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[Planned, str]]:
+    """What would become of each run: left as it is, gone on with, made; data and what is refused are looked at."""
+    digests, shared = Digests(), None
+    for each in plan:
+        refuse_taken_run(each, options)
+        if options.resume and is_finished(each.config, each.directory, digests):
+            yield each, "complete, stays as it is"
+            continue
+        shared = SharedInputs(each.config) if shared is None else shared.for_run(each.config)
+        train, test = shared.loaded.train[0], shared.loaded.test
+        before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
+        if before is not None:
+            refuse_other_task(each.directory, before, task_of(each.config, shared.loaded, each.directory))
+        tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
+        how = "goes on" if before else "is to be made"
+        told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        yield each, told + vectors_told(each.config, train.candidates)
+
+
+def vectors_told(config: RunConfig, candidates: Candidates) -> str:
+    """How many queries need no encoder, where vectors are kept between runs."""
+    if candidates.features is not None:
+        return ""
+    queries = list(dict.fromkeys(candidates.query_texts))
+    found = remembered(encoder_name(config), queries, "query")
+    return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"

@@ -1,0 +1,152 @@
+"""Cross-validation by trace: everything that learns is fitted again in each fold, and l2 chosen on what is left out."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups, key_order, select
+from ltr.data.splits import TIME, dealt, earlier
+from ltr.errors import DataError, DivergedError, UsageError
+from ltr.evaluation.baselines import Rules, Truth, measure
+from ltr.evaluation.evaluate import Evaluation
+from ltr.logs import timed
+from ltr.results.evaluated_ranking import CrossValidation
+from ltr.training.config import LOSS, TrainConfig
+from ltr.training.curves import Knots
+from ltr.training.early_stopping import Validation, sign
+from ltr.training.fit import fit
+from ltr.training.l2_path import chosen_l2, exact_path, penalties, with_l2
+
+Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The groups left out, and what was learned without them says of them, for each l2."""
+
+    outside: IntArray  # the groups
+    earlier: int  # of them, by time: no later than the newest that is learned from
+    held: Groups  # they
+    values: list[float]  # the metric, greater is better
+    scores: list[FloatArray]  # of each row
+
+
+@timed("cross-validation")
+def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
+    """Each fold's groups ranked by what was learned without them, and measured by the rules."""
+    if config.train.folds is None:
+        raise UsageError("folds is not set")
+    dealing = dealt(groups, config.train.folds, seed=config.seed, by=config.data.split)
+    folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
+    l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
+    l2 = chosen_l2(l2s, table, config.train.l2_rule)
+    columns = [fold.scores[l2s.index(l2)] for fold in folds]
+    measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
+    every = select(groups, np.concatenate([fold.outside for fold in folds]))
+    pooled = _measured(every, np.concatenate(columns), rules)  # no score is compared with one of another fold
+    return CrossValidation(l2s, table, l2, tuple(measured), pooled, sum(fold.earlier for fold in folds))
+
+
+def _fold(
+    config: RunConfig, groups: Groups, sides: tuple[IntArray, IntArray], featurise: Featurise, number: int
+) -> Fold:
+    learned, held = (select(groups, side) for side in sides)
+    try:
+        phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
+        ws, knots = path_weights(config.train, phi, learned), Knots.of(phi, config.train.knots)
+    except DataError as error:
+        raise DataError(f"the groups that fold {number} learns from: {error}") from error
+    except DivergedError as error:
+        raise DivergedError(f"fold {number}: {error}") from error
+    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").with_curves(
+        knots
+    )
+    values = [watched.value(w, config.train) for w in ws]
+    early = earlier(learned, held) if config.data.split == TIME else 0
+    return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
+
+
+def path_weights(
+    config: TrainConfig, phi: FloatArray, groups: Groups, *, held: Validation | None = None
+) -> list[FloatArray]:
+    """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
+    given = (phi, groups.labels, groups.offsets)
+    if config.trainer == "newton":
+        return exact_path(*given, config, weights=groups.weights)
+    found = []
+    for l2 in penalties(config):
+        try:
+            found.append(fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w)
+        except DivergedError as error:
+            raise DivergedError(f"l2 {l2:g}: {error}") from error
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The settings of the one fit that is kept, and what is to be told of how they were chosen, in plain JSON."""
+
+    train: TrainConfig
+    told: dict[str, Any]
+
+    def path(self) -> dict[float, float]:
+        """What each l2 was worth on held-out data, where one was chosen by that."""
+        said = self.told.get("folds") or self.told.get("validated") or {"path": []}
+        return {each["l2"]: each["mean" if "mean" in each else "value"] for each in said["path"]}
+
+
+def settled(
+    config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None
+) -> Settled:
+    """Of several l2 the one that folds chose, or else validation data."""
+    train, l2s = config.train, penalties(config.train)
+    told = {} if folds is None else {"folds": folds_document(folds, train.metric)}
+    if len(l2s) == 1 or folds is not None:
+        return Settled(with_l2(train, l2s[0] if folds is None else folds.l2), told)
+    if held is None:
+        raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
+    if train.l2_rule == "one_se":
+        raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
+    watched = held.with_curves(Knots.of(phi, train.knots))
+    values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
+    l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
+    said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
+    return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
+
+
+def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:
+    """What the folds said, in plain JSON: of each l2 the mean of the metric over the folds and its standard error."""
+    means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.folds))
+    path = zip(folds.l2s, (sign(metric) * means).tolist(), errors.tolist(), strict=True)
+    said = [{"l2": l2, "mean": mean, "standard_error": error} for l2, mean, error in path]
+    return {"folds": len(folds.folds), "metric": metric, "l2": folds.l2, "path": said}
+
+
+def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:
+    """The groups as a training watches them, by the rules of the config."""
+    asked = config.evaluate
+    return Validation(
+        phi,
+        groups.labels,
+        groups.offsets,
+        key_order(groups.candidates),
+        groups.weights,
+        rel_threshold=asked.rel_threshold,
+        ties=asked.ties,
+        threshold=asked.threshold,
+        max_grade=asked.max_grade,
+    )
+
+
+def judged_by(config: TrainConfig) -> tuple[str, ...]:
+    """The metric that folds choose by, to be told beside the others; none of the loss."""
+    return () if config.metric == LOSS else (config.metric,)
+
+
+def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
+    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]

@@ -1,0 +1,55 @@
+"""Runs and samples in other people's formats."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ltr.config.run import load_config
+from ltr.data.exporters.registry import EXPORTERS, Exported
+from ltr.data.fingerprint import fingerprint
+from ltr.data.groups import key_order
+from ltr.data.sources import DataConfig
+from ltr.errors import DataError, UsageError
+from ltr.evaluation.ranking import Ties, order, rank
+from ltr.experiments.loading import load
+from ltr.experiments.shared_inputs import prepare
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.results.stored_evaluation import LARGEST_METRICS
+from ltr.storage.model_file import load_router
+from ltr.storage.read_samples import read
+from ltr.storage.run_directory import CONFIG, METRICS
+
+
+def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool = False) -> list[str]:
+    """The files that now hold the source, a run directory or samples, in the named format."""
+    write = EXPORTERS[format_name]
+    taken = [path for path in (str(out), f"{out}.qrels") if Path(path).exists()]
+    if taken and not overwrite:
+        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
+    return write(exported_run(Path(source)) if Path(source).is_dir() else exported_samples(source), out)
+
+
+def exported_samples(source: AnyPath) -> Exported:
+    """Samples as they are; their one ready number, if it is one, is their score."""
+    groups, _ = read((str(source),), DataConfig(), labels_required=False)
+    phi = groups.candidates.features
+    if phi is None or phi.shape[1] != 1:
+        return Exported(groups, phi, groups.candidates.feature_names)
+    ranking = rank(phi[:, 0], groups.offsets, keys=key_order(groups.candidates))
+    return Exported(groups, phi, groups.candidates.feature_names, ranking.scores, order(ranking, Ties.EXPECTED))
+
+
+def exported_run(directory: Path) -> Exported:
+    """What the run was measured on, as its model ranks it; refused when that is no longer the same data."""
+    router, config = load_router(directory), load_config(directory / CONFIG)
+    loaded = load(config)
+    train, test = loaded.train, loaded.test
+    groups = train[0] if test is None else test
+    phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)
+    metrics: dict[str, Any] = msgspec.json.decode(read_bytes(directory / METRICS, limit=LARGEST_METRICS))
+    if metrics.get("truth", fingerprint(groups)) != fingerprint(groups):
+        raise DataError(f"{directory}: its data is not what it was measured on; export the samples themselves")
+    ranking = rank(router.scores(np.asarray(phi)), groups.offsets, keys=key_order(groups.candidates))
+    return Exported(groups, phi, router.names, ranking.scores, order(ranking, Ties.EXPECTED))

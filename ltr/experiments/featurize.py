@@ -1,0 +1,68 @@
+"""Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups
+from ltr.errors import UsageError
+from ltr.experiments.shared_inputs import prepare
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.reading import AnyPath
+from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.model_file import load_router
+from ltr.storage.read_samples import read
+from ltr.storage.run_directory import refuse_unwritable
+
+
+@dataclass(frozen=True, slots=True)
+class Featurized:
+    """Groups whose columns were written, the names of the columns, and what is to be said about them."""
+
+    groups: Groups
+    names: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def featurize_and_save(
+    config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
+) -> Featurized:
+    """What now lies in `out`, with the state that made it beside it."""
+    refuse_output(Path(out), overwrite=overwrite)
+    groups, _ = read(config.data.train, config.data, labels_required=model is None)
+    warnings: tuple[str, ...] = ()
+    if model is None:
+        prepared = prepare(config, groups, None)
+        features, phi, warnings = prepared.features, prepared.phi, prepared.warnings
+    else:
+        features = fitted_features(model)
+        phi = features(groups.candidates)
+    if features is None:
+        raise UsageError("the samples bear ready features already")
+    write = save_columns if str(out).endswith(".npz") else write_featurized
+    write(out, groups, phi, features, is_applied=model is not None)
+    return Featurized(groups, features.names, warnings)
+
+
+def refuse_output(out: Path, *, overwrite: bool) -> None:
+    """Raise unless featurised samples can be written there."""
+    if not out.name.endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
+        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
+    state = [] if out.suffix == ".npz" else [sidecar(out), sidecar(out).with_suffix(".npz")]
+    taken = [each for each in (out, *state) if os.path.lexists(each)]
+    if taken and not overwrite:
+        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
+    refuse_unwritable(out.parent)
+
+
+def fitted_features(path: AnyPath) -> FittedFeatures:
+    """The features of a model, of a run, or of featurised data."""
+    if str(path).endswith(".npz"):
+        return load_columns(path)[1]
+    if ".jsonl" in Path(path).suffixes:
+        return load_features(sidecar(path)).features
+    features = load_router(path).features
+    if features is None:
+        raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
+    return features

@@ -1,0 +1,93 @@
+"""What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ltr.arrays import vanishing
+from ltr.audit.audit import quick_findings
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups
+from ltr.data.sources import DataConfig
+from ltr.data.splits import TIME, earlier, taken_out, told_earlier
+from ltr.errors import DataError, SampleError, UsageError
+from ltr.features.crossfit import FittedFeatures
+from ltr.storage.read_samples import read
+
+APPLIED = (
+    "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
+    "samples, the weights trust them too much"
+)
+STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run reads."""
+
+    train: tuple[Groups, FittedFeatures | None]  # with the state they bear
+    valid: Groups | None
+    test: Groups | None
+    warnings: tuple[str, ...]  # what is odd about them
+
+
+def load(config: RunConfig) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces."""
+    data = config.data
+    if config.sweep:
+        raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
+    if not data.train:
+        raise UsageError("no training samples: name files, or set data.train in the config")
+    train, state = read(data.train, data)
+    if config.kind and config.kind != train.candidates.kind:
+        raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
+    held: dict[str, Groups] = {}
+    options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if isinstance(asked, float):
+            refuse_fitted(state, f"{name} is a share")
+            train, held[name] = taken_out(train, asked, name, **options)
+        elif asked is not None:
+            held[name] = read(asked, data)[0]
+    refuse_vanishing(train)
+    warnings = _warnings(train, held, data)
+    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+
+
+def refuse_vanishing(train: Groups) -> None:
+    """Raise for a group whose weight is lost beside the largest, naming where the group begins."""
+    if train.weights is not None:
+        group, problem = vanishing(train.weights)
+        if problem:
+            raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
+
+
+def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
+    """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
+    found = [
+        f"{each.code}: {each.message}"
+        for each in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
+    ]
+    shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
+    found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
+    found += _began_before(train, held, data)
+    if train.candidates.features is not None and not train.candidates.fit:
+        found.append(STATELESS)
+    return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
+
+
+def _began_before(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> Iterator[str]:
+    """That shares by time hold groups as old as the training groups: traces that last stay whole."""
+    for name, asked in (("test", data.test), ("valid", data.valid)):
+        if data.split == TIME and isinstance(asked, float):
+            count, of = earlier(train, held[name]), len(held[name].offsets) - 1
+            yield from told_earlier(f"data.{name}", count, of)
+
+
+def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
+    """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
+    if state is not None:
+        raise UsageError(
+            f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
+            "name a file of samples instead"
+        )

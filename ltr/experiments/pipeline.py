@@ -1,0 +1,124 @@
+"""The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
+
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
+
+from ltr.arrays import FloatArray
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups
+from ltr.evaluation.baselines import BestFeature, baselines, best_feature
+from ltr.evaluation.metrics.registry import all_named
+from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
+from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
+from ltr.experiments.loading import Loaded
+from ltr.experiments.shared_inputs import Prepared, SharedInputs
+from ltr.experiments.warnings import choices
+from ltr.logs import stage, timed
+from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules, truth_of
+from ltr.storage.model_file import Router
+from ltr.storage.training_record import training_document
+from ltr.training.config import OnEpoch, Progress, ignore
+from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import Diagnosis
+from ltr.training.early_stopping import Validation
+from ltr.training.fit import fit
+from ltr.training.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to."""
+
+    config: RunConfig  # with everything decided: kind, features, encoder
+    router: Router
+    model: Model
+    train: Groups
+    measured: EvaluatedRanking
+    warnings: tuple[str, ...]
+
+
+Begin = Callable[[Loaded], Progress | None]
+
+
+def run(
+    config: RunConfig,
+    *,
+    on_epoch: OnEpoch = ignore,
+    begin: Begin = lambda loaded: None,
+    shared: SharedInputs | None = None,
+) -> RunResult:
+    """Learn from the training samples, rank the test samples, measure.
+
+    `begin` tells where to go on from; `shared` is what other runs of the same data and features have made.
+    """
+    shared = SharedInputs(config) if shared is None else shared.for_run(config)
+    loaded = shared.loaded
+    progress, prepared, groups = begin(loaded), shared.prepared, shared.prepared.groups
+    folds = _cross_validated(config, shared)
+    held = _validation(config, shared)
+    settings = settled(config, prepared.phi, groups, folds, held)
+    given, traces = (prepared.phi, groups.labels, groups.offsets, settings.train), groups.candidates.traces
+    with stage("training"):
+        model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
+    with stage("diagnosis"):
+        diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
+    router = new_router(settings, prepared, model, diagnosis)
+    measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router))
+    measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
+    doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
+    known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
+    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation), *outdone(measured))))
+    return RunResult(decided(config, prepared), router, model, groups, measured, told)
+
+
+def _cross_validated(config: RunConfig, shared: SharedInputs) -> CrossValidation | None:
+    """What the folds say, where they are asked for; measured as the test data are."""
+    if config.train.folds is None:
+        return None
+    groups = shared.foldable()
+    return cross_validate(config, groups, shared.featurise, rules(config, groups, also=judged_by(config.train)))
+
+
+def _validation(config: RunConfig, shared: SharedInputs) -> Validation | None:
+    """The validation groups as the training watches them, if there are any."""
+    valid, phi = shared.loaded.valid, shared.valid_phi
+    return None if valid is None or phi is None else validation(config, valid, phi)
+
+
+def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
+    """What is kept of a training: weights, features, and what is known about them."""
+    names, groups = prepared.names, prepared.groups
+    best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
+    training = training_document(model, diagnosis, names, best)
+    training |= {"traces": marks(groups.candidates)[:MOST_MARKS], **settings.told}
+    learned = asdict(settings.train)
+    return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.knots)
+
+
+@timed("measuring")
+def evaluate_router(
+    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
+) -> EvaluatedRanking:
+    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
+    phi = router.phi(groups.candidates) if phi is None else phi
+    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=also)
+    if not config.evaluate.baselines:
+        return measured
+    best = BestFeature(**router.training["best_feature"])
+    asked = rules(config, groups, also=also)
+    beside = baselines(phi, truth_of(groups), asked, best=best, names=router.names)
+    measured = replace(measured, baselines=beside, best=best)
+    return replace(measured, gain=gain(measured, config.seed))
+
+
+def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
+    """The config with what the data and the machine decided, so that it says all that was done."""
+    kind = prepared.groups.candidates.kind
+    metrics = tuple(each.name for each in all_named(config.evaluate.metrics))
+    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics))
+    if prepared.features is None:
+        return config
+    features = tuple(
+        {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
+    )
+    return replace(config, features=features, encoder=prepared.features.encoder.name)

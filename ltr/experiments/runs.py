@@ -1,0 +1,140 @@
+"""One config in, one run directory out."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ltr.config.run import RunConfig, relocated, render
+from ltr.data.groups import Candidates
+from ltr.experiments.pipeline import RunResult, run
+from ltr.experiments.resume import Keeper
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.files.locked import held
+from ltr.files.reading import AnyPath
+from ltr.files.writing import encode_lines, write_lines, write_text
+from ltr.reporting.report import run_page
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.examples import examples
+from ltr.results.query_records import curves, lines, metrics, reliability
+from ltr.storage.model_file import Router, save_router
+from ltr.storage.run_directory import (
+    CONFIG,
+    EVALUATION,
+    EXAMPLES,
+    REPORT,
+    TOOLS,
+    claim,
+    inputs,
+    refuse_taken,
+    write_history,
+    write_log,
+    write_metrics,
+    write_record,
+)
+from ltr.training.config import OnEpoch, ignore
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run and where it is kept."""
+
+    directory: Path
+    result: RunResult
+    seconds: float
+
+
+def run_and_save(
+    config: RunConfig,
+    directory: AnyPath,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    on_epoch: OnEpoch = ignore,
+    clock: Clock = time.perf_counter,
+    shared: SharedInputs | None = None,
+) -> Finished:
+    """Run the config and keep all of it in the directory; run.json is written last.
+
+    `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
+    write it again. While another process writes there, this one is refused. `shared`: what runs of the same data and
+    features have made.
+    """
+    start = clock()
+    refuse_taken(directory, overwrite=overwrite or resume)
+    keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
+    with held(directory):
+        result = run(config, on_epoch=keeper, begin=keeper.begin, shared=shared)
+        known = record(result, Path(directory))  # before anything of an older run is removed
+        home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
+        computed = clock() - start
+        save(result, home)
+        write_text(home / REPORT, run_page(home, {**known, "task": keeper.task}))
+        timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
+        write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
+        write_record(home, {**known, "timings": timings, "task": keeper.task})
+        keeper.finish()
+    return Finished(home, result, clock() - start)
+
+
+def save(result: RunResult, home: Path) -> None:
+    """Everything of a run but its log and record."""
+    save_router(home, result.router)
+    write_text(home / CONFIG, render(relocated(result.config, home)))
+    watched = result.model.training.watched
+    values = [] if watched is None else watched.values.tolist()
+    write_history(home, result.model.training.history.tolist(), values)
+    drawn = {**curves(result.measured), **reliability(result.measured)}
+    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), drawn)
+    write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
+    if result.router.features and result.router.kind == "tool":
+        write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+
+
+def keep_evaluation(
+    measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
+) -> None:
+    """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
+    home = claim(out, overwrite=overwrite, ours=EVALUATION)
+    write_metrics(home, metrics(measured), lines(measured, router, explain=explain), curves(measured))
+
+
+def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
+    """The tools that stand in the training samples, each with the first text it has there."""
+    seen: set[int] = set()
+    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
+        if name not in seen:
+            seen.add(name)
+            yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
+
+
+def record(result: RunResult, home: Path) -> dict[str, Any]:
+    """What run.json says of the run, all but its times."""
+    read_by = [result.train.candidates, result.measured.groups.candidates]
+    files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
+    known = inputs(files, home)
+    told = dict(
+        zip(dict.fromkeys(repr(file.path) for file in files), (repr(each["path"]) for each in known), strict=True)
+    )
+    return {
+        "name": result.config.name,
+        "seed": result.config.seed,
+        "inputs": known,
+        "warnings": [renamed(warning, told) for warning in result.warnings],
+    }
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with files named as the run finds them, from wherever the command was called.
+
+    >>> renamed("'a' and 'b' share a trace", {"'a'": "'../a'"})
+    "'../a' and 'b' share a trace"
+    """
+    for old, new in names.items():
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,22 @@
+"""A config and a small data set to start from, shipped inside the package."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from ltr.errors import UsageError
+from ltr.files.reading import AnyPath
+from ltr.files.writing import make_directory, write_bytes
+
+FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
+
+
+def write_starter(directory: AnyPath, *, overwrite: bool = False) -> list[Path]:
+    """The files of the starter, written under the directory; none replaces another unless asked to."""
+    targets = [Path(directory, name) for name in FILES]
+    there = [target for target in targets if target.exists()]
+    if there and not overwrite:
+        raise UsageError(f"{there[0]}: exists; add --overwrite, or name another directory")
+    for name, target in zip(FILES, targets, strict=True):
+        make_directory(target.parent)
+        write_bytes(target, files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes())
+    return targets

@@ -1,0 +1,65 @@
+"""What is to be said of how a training was set: by validation data, or by folds."""
+
+from collections.abc import Iterator
+
+from ltr.config.run import RunConfig
+from ltr.data.splits import told_earlier
+from ltr.experiments.cross_validation import Settled
+from ltr.results.evaluated_ranking import CrossValidation
+from ltr.training.l2_path import penalties
+from ltr.training.model import Watched
+
+
+def choices(
+    config: RunConfig, settings: Settled, folds: CrossValidation | None, watched: Watched | None
+) -> Iterator[str]:
+    """What makes the choice mean less than it seems to."""
+    yield from _idle(config)
+    if (path := settings.path()) and config.train.l2_rule == "best":
+        yield from _outermost(path, settings.train.penalty)
+    if watched is not None:
+        yield from _last_kept(config, watched)
+    if folds is not None and watched is not None:
+        yield from _stopped(config, watched)
+    if folds is not None:
+        yield from told_earlier("folds", folds.earlier, len(folds.pooled.rank))
+
+
+def _idle(config: RunConfig) -> Iterator[str]:
+    """That validation data decide nothing."""
+    is_chosen = len(penalties(config.train)) > 1 and config.train.folds is None
+    if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
+        return
+    instead = "folds choose l2" if config.train.folds else "l2 has one value"
+    yield f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out"
+
+
+def _stopped(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That folds, which are not stopped, go on where the kept w does not."""
+    kept, every = watched.best_epoch, config.train.epochs
+    if kept < every:
+        yield (
+            f"folds measure another training: they run all {every:,} epochs, validation data keep epoch {kept:,}; "
+            f"leave data.valid out, and set train.epochs to {kept:,}"
+        )
+
+
+def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
+    """That a training ended while it grew better."""
+    if watched.best_epoch == config.train.epochs > 1:
+        yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"
+
+
+def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
+    """That of three l2 or more one at an end was chosen, and was better than the next; 0 is no end.
+
+    >>> list(_outermost({0.1: 0.9, 1.0: 0.8, 10.0: 0.7}, 0.1))
+    ['the l2 that was chosen, 0.1, is the least of 3: a lesser one may do better']
+    >>> list(_outermost({0.1: 0.9, 1.0: 0.9, 10.0: 0.9}, 10.0))
+    []
+    """
+    l2s = sorted(path)
+    if len(l2s) > 2 and chosen == l2s[-1] and path[l2s[-2]] != path[chosen]:
+        yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
+    if len(l2s) > 2 and chosen == l2s[0] > 0 and path[l2s[1]] != path[chosen]:
+        yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"

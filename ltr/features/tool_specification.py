@@ -1,0 +1,93 @@
+"""The specification's features of tools."""
+
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import FloatArray, code_sums, distinct
+from ltr.data.groups import Candidates, Groups
+from ltr.features.history import fit_success, success_rates
+from ltr.features.registry import Context, Positive, Rate, State, feature
+
+
+@feature("tool.rel", "rel")
+def relevance(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """(cos(e(query), e(tool text)) + 1) / 2; 0.5 where either says nothing."""
+    return context.once("tool.rel", candidates, lambda: _relevance(candidates, context))
+
+
+def _relevance(candidates: Candidates, context: Context) -> FloatArray:
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], len(candidates.tool_texts))
+    spoken = tuple(
+        tool_text(candidates.name_texts[name], *candidates.tool_texts[text])
+        for name, text in zip(names.tolist(), texts.tolist(), strict=True)
+    )
+    return (context.cosines(candidates, spoken, codes) + 1) / 2
+
+
+def tool_text(name: str, description: str = "", inputs: str = "") -> str:
+    """What an encoder reads of a tool; parts it does not have are left out.
+
+    >>> tool_text("get_weather", "Weather of a city", "city")
+    'Tool: get_weather. Description: Weather of a city Inputs: city'
+    >>> tool_text("get_weather")
+    'Tool: get_weather.'
+    """
+    said = (("Description", description), ("Inputs", inputs))
+    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in said if text)])
+
+
+def fit_tool_success(groups: Groups, context: Context) -> dict[str, Any]:
+    """Of each tool: in how many groups it was right, and how many offered it."""
+    return fit_success(groups, groups.candidates.names, groups.candidates.name_texts)
+
+
+@feature("tool.hist", "hist", fit=fit_tool_success)
+def history(
+    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
+) -> FloatArray:
+    """(wins + prior * strength) / (seen + strength) of the tool, in the groups it was fitted on; never seen: prior."""
+    return success_rates(state, candidates.name_texts, prior, strength)[candidates.names]
+
+
+def fit_shares(groups: Groups, context: Context) -> dict[str, Any]:
+    """How often each tool was right, among all right answers."""
+    names = groups.candidates.name_texts
+    wins = code_sums(groups.candidates.names, (groups.labels > 0).astype(float), len(names))
+    return {"wins": {name: int(count) for name, count in zip(names, wins.tolist(), strict=True) if count}}
+
+
+@feature("tool.hist_share", "hist", fit=fit_shares)
+def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """Share of the tool among the right answers it was fitted on, times 0.5, plus 0.5; never seen: 0.5."""
+    wins = (state or {}).get("wins", {})
+    total = max(sum(wins.values()), 1)
+    shares = np.array([wins.get(name, 0) / total for name in candidates.name_texts])
+    return shares[candidates.names] * 0.5 + 0.5
+
+
+@feature("tool.coop", "coop")
+def name_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """1.0 when the lower-cased query contains the tool's name, 0.7 when it contains a part split at _, else 0.3."""
+    queries = [text.lower() for text in candidates.query_texts]
+    names = [text.lower() for text in candidates.name_texts]
+    parts = [[part for part in name.split("_") if part] for name in names]
+    rows = np.repeat(candidates.queries, np.diff(candidates.offsets)).tolist()
+    return np.array(
+        [
+            1.0
+            if names[name] in queries[query]
+            else 0.7
+            if any(part in queries[query] for part in parts[name])
+            else 0.3
+            for query, name in zip(rows, candidates.names.tolist(), strict=True)
+        ]
+    )
+
+
+@feature("tool.struct", "struct")
+def usefulness(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
+    return np.sqrt(relevance(candidates, state, context) + 0.1)

@@ -1,0 +1,1 @@
+"""Results as pages, tables and cards."""

@@ -1,0 +1,1 @@
+"""What data and numbers say together: an evaluated ranking, query by query."""

@@ -1,0 +1,145 @@
+"""A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups, key_order
+from ltr.data.importers.ranked import read_ranked
+from ltr.data.jsonlines import excerpt
+from ltr.errors import DataError, UsageError
+from ltr.evaluation.baselines import BestFeature, Rules, Truth, evaluate_as, measure
+from ltr.evaluation.bootstrap import Interval, bootstrap_difference
+from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.intervals import intervals, resampled_units
+from ltr.evaluation.metrics.presets import PresetName, preset_metrics
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.ranking import Ranking, Ties
+from ltr.files.reading import AnyPath
+from ltr.results.breakdown import Parts, parts_by
+
+UNBOUNDED = 10**9  # no cutoff finds what is not in the list
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """What folds say of a config."""
+
+    l2s: tuple[float, ...]
+    values: FloatArray  # (l2s, folds): the metric, greater is better
+    l2: float  # the chosen one: all else is of it
+    folds: tuple[Evaluation, ...]
+    pooled: Evaluation  # of every group that was left out once
+    earlier: int  # of them, by time: those no later than the newest group their fold learns from
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedRanking:
+    """A ranking of labelled groups, its metrics, and those of what it is compared with."""
+
+    split: str  # of a run test, or train where there is no test data; else given
+    groups: Groups
+    phi: FloatArray
+    ranking: Ranking
+    evaluation: Evaluation
+    baselines: dict[str, Evaluation]
+    intervals: dict[str, Interval]  # of each mean
+    unit: str  # what was resampled for them: query, or trace where one holds several
+    preset: PresetName = "ltr"
+    extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
+    best: BestFeature | None = None  # the column that the baseline of that name ranks by
+    gain: Interval | None = None  # how much greater Top-1 is than by that column
+    parts: Parts | None = None
+    folds: CrossValidation | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
+
+
+def evaluate_groups(
+    groups: Groups,
+    phi: FloatArray,
+    scores: FloatArray,
+    config: RunConfig,
+    *,
+    listed: BoolArray | None = None,
+    also: Collection[str] = (),
+) -> EvaluatedRanking:
+    """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
+    if config.evaluate.no_relevant == "error":
+        refuse_nothing_right(groups, config.evaluate.rel_threshold)
+    asked = rules(config, groups, listed=listed, also=also)
+    ranking, evaluation = measure(scores, truth_of(groups), asked, listed=listed)
+    clusters = resampled_units(groups.candidates.traces)
+    return EvaluatedRanking(
+        split="given",
+        groups=groups,
+        phi=phi,
+        ranking=ranking,
+        evaluation=evaluation,
+        baselines={},
+        intervals=intervals(evaluation, clusters, seed=config.seed),
+        unit="query" if clusters is None else "trace",
+        preset=config.evaluate.preset,
+        extremes=_extremes(ranking, groups, asked, evaluation),
+        parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
+    )
+
+
+def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:
+    """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
+    best = measured.baselines.get("best_feature")
+    if best is None:
+        return None
+    ours, theirs = measured.evaluation.values[TOP1], best.values[TOP1]
+    counted = ~np.isnan(ours)
+    if not counted.any():
+        return None
+    traces = measured.groups.candidates.traces[counted]
+    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
+
+
+def truth_of(groups: Groups) -> Truth:
+    """What a ranking of the groups is measured against."""
+    return Truth(groups.labels, groups.offsets, key_order(groups.candidates))
+
+
+def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
+    """Raise for the first query without a right candidate, saying where it stands."""
+    is_right = np.logical_or.reduceat(groups.labels >= rel_threshold, groups.offsets[:-1])
+    if is_right.all():
+        return
+    group, candidates = int(np.argmin(is_right)), groups.candidates
+    trace, node = candidates.trace_ids[candidates.traces[group]], candidates.node_ids[group]
+    where = "{}:{}: ".format(*candidates.place(int(groups.offsets[group]))) if candidates.files else ""
+    named = f"the query of trace {excerpt(trace)}, node {excerpt(node)},"
+    raise DataError(f"{where}{named} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
+
+
+def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Collection[str] = ()) -> Rules:
+    """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
+    asked = config.evaluate
+    is_whole = listed is None or bool(listed.all())
+    longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
+    names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
+    return Rules(names, asked.ties, asked.rel_threshold, asked.no_relevant, asked.threshold, asked.max_grade)
+
+
+def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
+    """What ties would give at worst and at best, where the result is an expectation over them."""
+    if evaluation.ties is not Ties.EXPECTED or not evaluation.num_tied:
+        return {}
+    by_query = replace(asked, metrics=tuple(evaluation.values))
+    each = (Ties.WORST, Ties.BEST)
+    return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
+
+
+def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:
+    """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
+    if config.evaluate.group_by:
+        raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
+    found = read_ranked(run, qrels)
+    phi = found.scores[:, None]
+    measured = evaluate_groups(found.groups, phi, found.scores, config, listed=found.listed, also=also)
+    return replace(measured, counts={"num_missing": found.num_missing, "num_ignored": found.num_ignored})

@@ -1,0 +1,111 @@
+"""The queries that teach most about a model, each with its candidates and what every feature adds to them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.data.groups import candidate_text
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.ranking import order
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.explanations import chosen_by_best
+from ltr.results.query_records import best_relevant
+from ltr.storage.model_file import Router
+from ltr.training.objective import softmax
+
+WRONG, RESCUED = "wrong", "rescued"
+MOST_EACH = 10  # queries of each kind
+MOST_CANDIDATES = 20  # of a query: the first, the right one, and the one that the best feature chooses
+MOST_FEATURES = 24  # of a query: those that tell its candidates apart most; the others are summed
+LONGEST_QUERY, LONGEST_NAME = 2000, 200
+
+
+def examples(measured: EvaluatedRanking, router: Router) -> Iterator[dict[str, Any]]:
+    """Where the model is wrong and sure of it; then where it is right, and sure, and the best feature alone wrong.
+
+    Bounded in number and length, so that a run stays small whatever its data.
+    """
+    listed = order(measured.ranking, measured.evaluation.ties)
+    firsts, by_best = listed[measured.groups.offsets[:-1]], chosen_by_best(measured, router)
+    probability = softmax(measured.ranking.scores, measured.groups.offsets)
+    is_first = measured.evaluation.rank == 1
+    kinds = {WRONG: (measured.evaluation.rank > 1) & ~_is_right(measured, firsts)}
+    if by_best is not None:
+        kinds[RESCUED] = is_first & (measured.baselines["best_feature"].values[TOP1] == 0)
+    right = best_relevant(measured, listed)
+    for kind, chosen in kinds.items():
+        for group in surest(chosen, probability[firsts])[:MOST_EACH]:
+            marked = [int(right[group]), *([] if by_best is None else [int(by_best[group])])]
+            yield {"kind": kind, **_example(measured, router, group, marked, listed=listed, probability=probability)}
+
+
+def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
+    """The chosen queries, the greatest probability of what came first before the others.
+
+    >>> surest(np.array([True, False, True]), np.array([0.5, 0.9, 0.8]))
+    [2, 0]
+    """
+    return sorted(np.flatnonzero(chosen).tolist(), key=lambda group: -float(probability[group]))
+
+
+def _is_right(measured: EvaluatedRanking, rows: IntArray) -> BoolArray:
+    is_right: BoolArray = measured.groups.labels[rows] >= measured.evaluation.rel_threshold
+    return is_right
+
+
+def _example(
+    measured: EvaluatedRanking,
+    router: Router,
+    group: int,
+    marked: Sequence[int],
+    *,
+    listed: IntArray,
+    probability: FloatArray,
+) -> dict[str, Any]:
+    """One query: what it asks, where the right candidate stands, its candidates from the first."""
+    candidates, offsets = measured.groups.candidates, measured.groups.offsets
+    rows = listed[offsets[group] : offsets[group + 1]]
+    place_of = {row: place for place, row in enumerate(rows.tolist(), start=1)}
+    kept = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
+    parts = router.parts(measured.phi[rows])
+    told = told_apart(parts)
+    return {
+        "trace_id": candidates.trace_ids[candidates.traces[group]][:LONGEST_NAME],
+        "node_id": candidates.node_ids[group][:LONGEST_NAME],
+        "query": candidates.query_texts[candidates.queries[group]][:LONGEST_QUERY],
+        "rank": int(measured.evaluation.rank[group]),
+        "num_candidates": len(rows),
+        "features": [router.names[place] for place in told],
+        "candidates": [
+            {
+                **_candidate(measured, row, probability),
+                "place": place_of[row],
+                "is_chosen_by_best_feature": len(marked) > 1 and row == marked[1],
+                "contributions": parts[place_of[row] - 1][told].tolist(),
+            }
+            for row in kept
+        ],
+    }
+
+
+def _candidate(measured: EvaluatedRanking, row: int, probability: FloatArray) -> dict[str, Any]:
+    """What is known of a candidate on its own."""
+    return {
+        "candidate": candidate_text(measured.groups.candidates, row)[:LONGEST_NAME],
+        "label": float(measured.groups.labels[row]),
+        "is_right": bool(_is_right(measured, np.array([row]))[0]),
+        "probability": float(probability[row]),
+        "score": float(measured.ranking.scores[row]),
+    }
+
+
+def told_apart(parts: FloatArray) -> list[int]:
+    """Of the parts of the score those that tell the rows apart most, in their order.
+
+    >>> told_apart(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    [0, 1]
+    """
+    spread = (parts.max(axis=0) - parts.min(axis=0)).tolist()
+    return sorted(sorted(range(len(spread)), key=lambda place: -spread[place])[:MOST_FEATURES])

@@ -1,0 +1,111 @@
+"""Single queries taken apart: what each feature added to the candidate that was right, and to the one before it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.groups import candidate_text, key_order
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.ranking import order, rank
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.query_records import best_relevant
+from ltr.storage.model_file import Router, contributions
+from ltr.training.objective import softmax
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two candidates that are compared."""
+
+    role: str
+    candidate: str
+    contributions: dict[str, float]  # of each feature to the score
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A query, the two candidates that explain it, and where the right one stood."""
+
+    query: str
+    sides: tuple[Side, Side]
+    rank: int
+    num_candidates: int
+    probability: float  # of the right candidate
+
+
+def wrong(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
+    """How many queries went wrong, and those with the least trust in the right candidate beside what came first."""
+    listed = order(measured.ranking, measured.evaluation.ties)
+    firsts = listed[measured.groups.offsets[:-1]]
+    is_wrong = measured.evaluation.rank > 1
+    return _explained(measured, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
+
+
+def rescued(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
+    """How many queries are right where the best feature alone is wrong, and the surest beside what it would choose."""
+    beside, firsts = measured.baselines.get("best_feature"), chosen_by_best(measured, router)
+    if beside is None or firsts is None:
+        return 0, []
+    role = f"by {router.training['best_feature']['name']}"
+    is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
+    return _explained(measured, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
+
+
+def chosen_by_best(measured: EvaluatedRanking, router: Router) -> IntArray | None:
+    """The row that the best single feature puts first, query by query; None where it was not asked for."""
+    if "best_feature" not in measured.baselines:
+        return None
+    best = router.training["best_feature"]
+    column = best["sign"] * measured.phi[:, router.names.index(best["name"])]
+    alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
+    return order(alone, measured.evaluation.ties)[measured.groups.offsets[:-1]]
+
+
+def _explained(
+    measured: EvaluatedRanking,
+    router: Router,
+    chosen: "np.typing.NDArray[np.bool_]",
+    other: tuple[str, IntArray],
+    *,
+    most: int,
+    urgency: Callable[[float], float],
+) -> tuple[int, list[Explanation]]:
+    role, rows = other
+    groups = np.flatnonzero(chosen).tolist()
+    right = best_relevant(measured, order(measured.ranking, measured.evaluation.ties))
+    probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
+    groups = sorted(groups, key=lambda group: urgency(float(probabilities[right[group]])))
+    return len(groups), [
+        _explanation(
+            measured,
+            router,
+            group,
+            ((role, int(rows[group])), ("right", int(right[group]))),
+            probabilities=probabilities,
+        )
+        for group in groups[:most]
+    ]
+
+
+def _explanation(
+    measured: EvaluatedRanking,
+    router: Router,
+    group: int,
+    rows: tuple[tuple[str, int], tuple[str, int]],
+    *,
+    probabilities: FloatArray,
+) -> Explanation:
+    candidates = measured.groups.candidates
+    first, second = (
+        Side(role, candidate_text(candidates, row), contributions(router, measured.phi, row) or {})
+        for role, row in rows
+    )
+    return Explanation(
+        candidates.query_texts[candidates.queries[group]],
+        (first, second),
+        int(measured.evaluation.rank[group]),
+        int(measured.evaluation.num_candidates[group]),
+        float(probabilities[rows[1][1]]),
+    )

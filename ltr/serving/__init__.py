@@ -1,0 +1,1 @@
+"""A trained run put to work: queries in, ranked candidates out."""

@@ -1,0 +1,118 @@
+"""What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ltr.errors import FileError, ResumeError
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.writing import make_directory, remove, write_bytes
+from ltr.storage.model_file import LARGEST_ARRAYS
+from ltr.training.config import Progress
+
+CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
+FORMAT = "ltr-checkpoint/1"
+TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
+
+
+class _Progress(msgspec.Struct):
+    format: str
+    w: list[float]
+    history: list[float]
+    watched: list[float]
+    best: list[float] | None
+    checksum: str  # of the numbers
+
+
+def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Progress) -> None:
+    """The progress, after the task it belongs to."""
+    home = make_directory(Path(directory, CHECKPOINTS))
+    sweep(home)
+    if not _is_of(directory, task):
+        remove(home / PROGRESS)  # of another task
+        write_bytes(home / TASK, msgspec.json.encode(task))
+    best = None if progress.best is None else progress.best.tolist()
+    numbers = (progress.w.tolist(), list(progress.history), list(progress.watched), best)
+    write_bytes(home / PROGRESS, msgspec.json.encode(_Progress(FORMAT, *numbers, _checksum(*numbers))))
+
+
+def _is_of(directory: AnyPath, task: Mapping[str, Any]) -> bool:
+    """Whether what is kept there belongs to the task; what cannot be read belongs to none."""
+    try:
+        return read_task(directory) == task
+    except FileError:
+        return False
+
+
+def _checksum(*numbers: list[float] | None) -> str:
+    return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
+
+
+def read_task(directory: AnyPath) -> dict[str, Any] | None:
+    """The task whose progress is kept in the run; None without one."""
+    path = Path(directory, CHECKPOINTS, TASK)
+    return _decoded(path, dict[str, Any]) if path.exists() else None
+
+
+def read_progress(directory: AnyPath) -> Progress | None:
+    """Where the training stood; None where it had not come so far."""
+    path = Path(directory, CHECKPOINTS, PROGRESS)
+    if not path.exists():
+        return None
+    found = _decoded(path, _Progress)
+    best = None if found.best is None else np.array(found.best)
+    if found.format != FORMAT:
+        raise FileError(str(path), f"not a checkpoint of the format {FORMAT}")
+    if found.checksum != _checksum(found.w, found.history, found.watched, found.best):
+        raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
+    return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best, str(path))
+
+
+def drop_checkpoints(directory: AnyPath) -> None:
+    """Remove what trainings left in the run."""
+    home = Path(directory, CHECKPOINTS)
+    for name in (PROGRESS, TASK):
+        remove(home / name)
+    if home.is_dir():
+        sweep(home)
+        home.rmdir()
+
+
+def holds_only_checkpoints(directory: Path) -> bool:
+    """Whether nothing but checkpoints of ours lies there."""
+    names = [entry.name for entry in directory.iterdir()] if directory.is_dir() else [""]
+    return all(name in (TASK, PROGRESS) or TEMPORARY.fullmatch(name) for name in names)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what a killed process was writing in the directory."""
+    for entry in directory.iterdir():
+        if TEMPORARY.fullmatch(entry.name):
+            remove(entry)
+
+
+def refuse_other_task(directory: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise, naming each difference, unless what was begun is what is asked for."""
+    differences = [f"{key}: {old!r} became {new!r}" for key, old, new in _differences("", before, now)]
+    if differences:
+        raise ResumeError(str(directory), tuple(differences))
+
+
+def _differences(path: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differences(f"{path}.{key}" if path else key, before.get(key), now.get(key))
+    elif before != now:
+        yield path, before, now
+
+
+def _decoded(path: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(read_bytes(path, limit=LARGEST_ARRAYS), type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise FileError(str(path), f"not a checkpoint: {error}") from error

@@ -1,0 +1,215 @@
+"""Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.columns import SourceFile
+from ltr.data.groups import Candidates, Groups
+from ltr.errors import DataError, FileError, LtrError, UsageError
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
+from ltr.files.reading import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown
+from ltr.files.writing import write_bytes, write_lines
+from ltr.logs import stage, tell
+from ltr.storage.feature_state import features_document, features_from, fit_digest
+from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
+
+FORMAT = "ltr-features/1"
+TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
+CODES = ("offsets", "traces", "queries", "names", "texts")
+OPTIONAL = ("weights", "times")
+NOTHING = np.empty(0, dtype=np.int64)
+NO_GRAPHS: dict[str, Any] = {"types": NOTHING, "type_texts": (), "graphs": NOTHING, "distinct_graphs": ()}
+UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
+LISTED = 1 << 12  # rows that are lists of Python numbers at once: they take eight times the memory of an array
+LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
+
+
+def save_columns(
+    path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures, *, is_applied: bool = False
+) -> None:
+    """The groups with their phi, and the fitted features, in one .npz; applied as they are, or cross-fitted."""
+    arrays: dict[str, Array] = {}
+    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
+    candidates = groups.candidates
+    columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(document), dtype=np.uint8), "phi": phi}
+    columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
+    columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
+    tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
+    tables |= {field: [getattr(text, field) for text in candidates.tool_texts] for field in ToolText._fields}
+    for name, table in tables.items():
+        columns[name], columns[f"{name}.ends"] = packed(table)
+    write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
+
+
+def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
+    """Groups that bear their phi, and the features that made it."""
+    with stage("reading"):
+        arrays = read_arrays(path, limit=LARGEST_COLUMNS)
+    try:
+        if arrays["state"].nbytes > LARGEST_DOCUMENT:
+            raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
+        document = msgspec.json.decode(arrays["state"].tobytes())
+        features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
+        groups = _groups(str(path), arrays, features)
+        fit, is_applied = fit_digest(features), document["is_applied"] is True
+        tell(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
+        return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=is_applied)), features
+    except UNUSABLE as error:
+        raise FileError(str(path), f"not a file of featurised samples: {error}") from error
+
+
+def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Groups:
+    phi = as_floats("phi", arrays["phi"])
+    offsets = as_offsets(arrays["offsets"], len(phi))
+    if phi.shape != (len(phi), len(features.names)):
+        raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
+    refuse_outside("phi", phi, offsets, least=-LARGEST)
+    labels = _numbers(arrays["labels"], len(phi))
+    per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
+    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, *per_group)
+
+
+def _candidates(
+    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
+) -> Candidates:
+    tables: dict[str, Any] = {
+        name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)
+    }
+    tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
+    groups, rows, content = len(offsets) - 1, len(phi), digest(path)
+    if len(tables["node_ids"]) != groups:
+        raise DataError(f"{len(tables['node_ids'])} node ids do not fit {groups} groups")
+    return Candidates(
+        kind=features.kind,
+        offsets=offsets,
+        traces=_codes(arrays["traces"], groups, tables["trace_ids"]),
+        queries=_codes(arrays["queries"], groups, tables["query_texts"]),
+        names=_codes(arrays["names"], rows, tables["name_texts"]),
+        **tables,
+        texts=_codes(arrays["texts"], rows, tool_texts) if tool_texts else NOTHING,
+        tool_texts=tool_texts,
+        **NO_GRAPHS,
+        features=phi,
+        feature_names=features.names,
+        lines=np.ones(rows, dtype=np.int64),
+        files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+    )
+
+
+def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
+    if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
+        raise DataError(f"{length} places in a table of {len(table)} are needed")
+    return codes.astype(np.int64)
+
+
+def _numbers(column: Array, length: int) -> FloatArray:
+    if column.shape != (length,):
+        raise DataError(f"{length} numbers are needed, found shape {column.shape}")
+    return as_floats("numbers", column)
+
+
+def write_featurized(
+    path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures, *, is_applied: bool = False
+) -> None:
+    """Each sample's line with its features added, in file order, and the fitted features beside it."""
+    candidates = groups.candidates
+    if any(source.path == shown(STDIN) for source in candidates.files):
+        raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
+    state, arrays = sidecar(path), dict[str, Array]()
+    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
+    in_file, seen = np.argsort(candidates.lines, kind="stable"), Fingerprint()
+
+    def lines() -> Iterator[bytes]:
+        for line in _with_features(candidates, _listed(phi, in_file)):
+            seen.update(line + b"\n")
+            yield line
+        write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
+        write_bytes(state, msgspec.json.encode(document | {"samples": seen.sha256}))
+
+    write_lines(path, lines())
+
+
+def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:
+    """The rows in that order as lists, a few thousand of them at once."""
+    for first in range(0, len(order), LISTED):
+        yield from phi[order[first : first + LISTED]].tolist()
+
+
+def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Iterator[bytes]:
+    for source in candidates.files:
+        seen = Fingerprint()
+        for _, line in read_lines(source.path, fingerprint=seen):
+            if line and not line.isspace():
+                yield _line_with_features(line, rows)
+        if seen.sha256 != source.sha256:
+            raise FileError(source.path, "was changed while it was read")
+
+
+def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
+    """The line as it stands, its candidates with their features: what nobody asked for is not taken apart."""
+    sample = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    if bytes(sample.get("candidates", msgspec.Raw(b"null"))) == b"null":
+        return msgspec.json.encode(sample | {"features": next(rows, [])})
+    held = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
+    return msgspec.json.encode(sample | {"candidates": [each | {"features": next(rows, [])} for each in held]})
+
+
+def sidecar(path: AnyPath) -> Path:
+    """Where the fitted features of a featurised JSONL lie.
+
+    >>> sidecar("out/train.jsonl.gz").name
+    'train.features.json'
+    """
+    plain = Path(path)
+    while plain.suffix in (".gz", ".zst", ".jsonl"):
+        plain = plain.with_suffix("")
+    return plain.with_name(f"{plain.name}.features.json")
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureState:
+    """What lies beside featurised JSONL."""
+
+    features: FittedFeatures
+    is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
+    samples: str  # sha256 of the lines it belongs to
+
+
+def state_of(sources: Sequence[SourceFile]) -> FeatureState | None:
+    """The one state that lies beside files of featurised JSONL; None where none has one."""
+    stated = [source for source in sources if sidecar(source.path).exists()]
+    if not stated:
+        return None
+    if len(stated) < len(sources):
+        bare = next(source.path for source in sources if source not in stated)
+        raise UsageError(f"{bare}: no state lies beside it, and one beside {stated[0].path}; read them apart")
+    found = [load_features(sidecar(source.path)) for source in sources]
+    for source, state in zip(sources, found, strict=True):
+        if state.samples != source.sha256:
+            raise FileError(
+                str(sidecar(source.path)), f"belongs to other lines than {source.path} has; featurize again"
+            )
+        if fit_digest(state.features) != fit_digest(found[0].features):
+            raise UsageError(f"{source.path}: its features were fitted on other data than those of {sources[0].path}")
+    return replace(found[0], is_applied=any(state.is_applied for state in found))
+
+
+def load_features(path: AnyPath) -> FeatureState:
+    """The fitted features of a sidecar."""
+    file = Path(path)
+    try:
+        document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
+        features = features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
+        return FeatureState(features, document["is_applied"] is True, str(document["samples"]))
+    except FileError:
+        raise
+    except UNUSABLE as error:
+        raise FileError(str(file), f"not a state of features: {error}") from error

@@ -1,0 +1,53 @@
+"""Samples or featurised files become groups, with the fitted features that they bear."""
+
+from dataclasses import replace
+
+from ltr.data.catalogues.graphs import read_graphs
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.columns import SourceFile
+from ltr.data.groups import Groups, read_groups
+from ltr.data.sources import DataConfig
+from ltr.errors import DataError, UsageError
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.reading import STDIN, digest, expand
+from ltr.storage.feature_file import load_columns, sidecar, state_of
+from ltr.storage.feature_state import fit_digest
+
+
+def read(
+    paths: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+) -> tuple[Groups, FittedFeatures | None]:
+    """The groups of samples or featurised files, and the fitted features they bear, if any."""
+    files = expand(paths)
+    packed = [name for name in files if name.endswith(".npz")]
+    if packed and len(files) > 1:
+        raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
+    if packed:
+        return load_columns(packed[0])
+    tools = read_tools(data.tools) if data.tools else None
+    graphs = read_graphs(data.graphs) if data.graphs else None
+    catalogues = tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
+    groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
+    if groups.candidates.features is None:
+        return groups, None
+    return _with_state(groups)
+
+
+def fingerprinted(path: str) -> SourceFile:
+    """The file with the digest of its content."""
+    content = digest(path)
+    return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
+
+
+def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
+    """Ready numbers with the state that lies beside their files, and the names it gives them."""
+    ready, found = groups.candidates, state_of(groups.candidates.files)
+    if found is None:
+        return groups, None
+    state, path = found.features, ready.files[0].path
+    if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
+        raise DataError(f"{sidecar(path)}: its {len(state.names)} {state.kind} features do not fit {path}")
+    fit = fit_digest(state)
+    ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
+    return replace(groups, candidates=ready), state

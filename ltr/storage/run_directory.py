@@ -1,0 +1,197 @@
+"""A run directory: every file whole or absent, run.json last, with the checksums of all others."""
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ltr import __version__
+from ltr.data.columns import SourceFile
+from ltr.errors import DiskError, FileError, UsageError
+from ltr.files.naming import path_from
+from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
+from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines
+from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
+from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
+from ltr.training.kernels import is_loaded
+
+RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
+    "run.json",
+    "config.yaml",
+    "metrics.json",
+    "curves.json",
+    "per_query.jsonl",
+    "examples.jsonl",
+    "history.jsonl",
+    "log.jsonl",
+    "tools.jsonl",
+    "report.html",
+)
+FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
+OURS = (RUN, *FILES)  # run.json goes first, comes last
+EVALUATION = (METRICS, CURVES, PER_QUERY)
+FORMAT = "ltr-run/1"
+
+
+def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> Path:
+    """The directory, made if it is not there, and emptied of what it holds of ours if that is to be overwritten.
+
+    Checkpoints stay: they may be of the run that is being written.
+    """
+    for name in refuse_taken(directory, overwrite=overwrite, ours=ours):
+        if name != CHECKPOINTS:
+            remove(Path(directory, name))
+    home = make_directory(directory)
+    sweep(home)
+    return home
+
+
+def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> list[str]:
+    """The files of ours that the directory holds; refused unless they may be overwritten.
+
+    Only a run is overwritten: run.json says that it is one; so does, when its writing was broken off, that
+    nothing else lies there. config.yaml may be the user's own: it is written after model.json.
+    """
+    path = Path(directory)
+    try:
+        found = sorted(entry.name for entry in path.iterdir())
+    except FileNotFoundError:
+        found = []
+    except NotADirectoryError as error:
+        raise UsageError(f"{path}: not a directory; one of its own is needed") from error
+    except (OSError, ValueError) as error:
+        raise DiskError(str(path), reason(error)) from error
+    refuse_unwritable(path)
+    is_trained = RUN in ours and CHECKPOINTS in found and holds_only_checkpoints(path / CHECKPOINTS)
+    begun = [CHECKPOINTS] if is_trained else []
+    known = (*ours, *begun)
+    held = [name for name in known if name in found]
+    foreign = [name for name in found if name not in known and not TEMPORARY.fullmatch(name)]
+    is_begun = not foreign and RUN not in found and (CONFIG not in found or MODEL in found)
+    if found and not (is_begun or (RUN in ours and _is_run(path))):
+        raise UsageError(f"{path}: holds other things, such as {(foreign or held)[0]!r}; name another directory")
+    if held == [CHECKPOINTS] and not overwrite:
+        raise UsageError(f"{path}: holds a training that was broken off; add --resume to go on, or --overwrite")
+    if held and not overwrite:
+        raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
+    return held
+
+
+def refuse_unwritable(directory: Path) -> None:
+    """Raise before the work where its result could not be kept."""
+    nearest = next(each for each in (directory, *directory.absolute().parents) if os.path.lexists(each))
+    if not nearest.is_dir():
+        raise DiskError(str(directory), f"{nearest.name} is not a directory")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise DiskError(str(directory), f"{nearest} cannot be written to")
+
+
+def _is_run(directory: Path) -> bool:
+    return bool(_record(directory))
+
+
+def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
+    """The task of a complete run, as its record tells it; None without one."""
+    return _record(Path(directory)).get("task")
+
+
+def is_whole(directory: AnyPath) -> bool:
+    """Whether the run is complete, and every file that its record names is still there."""
+    names = _record(Path(directory)).get("artifacts")
+    return isinstance(names, dict) and all(name in OURS and Path(directory, name).is_file() for name in names)
+
+
+def _record(directory: Path) -> dict[str, Any]:
+    """run.json; empty where there is none."""
+    try:
+        document = msgspec.json.decode(read_bytes(directory / RUN, limit=LARGEST_ARRAYS))
+    except (msgspec.DecodeError, RecursionError, ValueError, FileError):
+        return {}
+    return document if isinstance(document, dict) and document.get("format") == FORMAT else {}
+
+
+def write_metrics(
+    directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]], curves: Mapping[str, Any]
+) -> None:
+    """metrics.json, flat, and per_query.jsonl; curves.json where a metric is a curve."""
+    if curves:
+        write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
+    write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
+    write_lines(Path(directory, PER_QUERY), encode_lines(queries))
+
+
+def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
+    """history.jsonl: the loss of each epoch, and what validation data said after it."""
+    lines = [{"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1)]
+    lines = [line | {"valid": value} for line, value in zip(lines, watched, strict=True)] if watched else lines
+    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, lines))
+
+
+def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
+    """log.jsonl: what happened, and how long it took."""
+    write_lines(Path(directory, LOG), map(msgspec.json.encode, events))
+
+
+def write_record(directory: AnyPath, record: Mapping[str, Any]) -> None:
+    """run.json: the run is complete, and this is what its files were."""
+    written = {name: _sha256(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
+    document = {"format": FORMAT, "status": "complete", **record, "artifacts": written, "machine": machine()}
+    write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+
+def refuse_changed(file: Path) -> None:
+    """Raise where run.json beside the file says that it was another when the run ended."""
+    record = _record(file.parent)
+    written = record.get("artifacts") if record else None
+    expected = written.get(file.name) if isinstance(written, dict) else None
+    if expected is not None and expected != _sha256(file):
+        raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
+
+
+def inputs(files: Iterable[SourceFile], directory: Path) -> list[dict[str, Any]]:
+    """Path, length and sha256 of each file that was read, the content decompressed."""
+    named = {file.path: file for file in files}
+    return [
+        {"path": _as_text(path, directory), "bytes": file.byte_count, "sha256": file.sha256}
+        for path, file in named.items()
+    ]
+
+
+def _as_text(path: str, directory: Path) -> str:
+    """The path from the directory; from ~ where only the file is below it, so that nobody reads whose home it is."""
+    if path == shown(STDIN):
+        return path
+    from_home = path_from(Path.home(), path)
+    is_told = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
+    text = path_from(directory, path) if is_told else f"~/{from_home}"
+    return os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def machine() -> dict[str, Any]:
+    """Versions and hardware that the last bits of a number may depend on."""
+    import numpy as np
+
+    config: Any = np.show_config(mode="dicts")
+    blas = config["Build Dependencies"]["blas"]
+    versions = {"numba": version("numba")} if is_loaded() else {}
+    return {
+        "ltr": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        **versions,
+        "blas": f"{blas.get('name')} {blas.get('version')}",
+        "cpu_features": config["SIMD Extensions"].get("found", []),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "byteorder": sys.byteorder,
+    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path, limit=LARGEST_ARRAYS * 16)).hexdigest()

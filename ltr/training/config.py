@@ -1,0 +1,156 @@
+"""What a trainer is asked to do."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+
+from ltr.arrays import LARGEST, FloatArray
+from ltr.errors import FileError, RangeError, UsageError
+from ltr.training.curves import MOST as MOST_BENDS
+from ltr.training.model import Fitted
+from ltr.training.targets import TARGETS
+
+MOST_EPOCHS = 10**9
+LOSS = "loss"  # the mean cross-entropy, as a metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """The trainer by name, and the numbers it may read."""
+
+    trainer: str = "descent"
+    learning_rate: float = 0.01
+    epochs: int = 100
+    l2: float | tuple[float, ...] = 0.001  # several: one is chosen on folds or validation data
+    l2_rule: Literal["best", "one_se"] = "best"  # one_se: the largest within a standard error of the best
+    init: float = 1.0  # where every weight starts in descent
+    targets: Literal["onehot", "label", "gain"] = "label"  # what the positives of a group share: 1, label, 2^label - 1
+    standardize: bool = False  # columns over their deviation: start, penalty and gap bound hold in that scale
+    knots: int = 0  # where a column's weight may change, at most; 0: one weight a column
+    patience: int = 10  # epochs of descent without a better value on validation data
+    metric: str = LOSS  # what is watched on validation data, and l2 is chosen by
+    folds: int | None = None  # of cross-validation
+
+    def __post_init__(self) -> None:
+        wrong = [*self._wrong_steps(), *self._wrong_l2(), *self._wrong_validation()]
+        if wrong:
+            raise RangeError(*wrong)
+
+    def _wrong_steps(self) -> Iterator[str]:
+        if not isinstance(self.trainer, str):
+            yield f"trainer is {self.trainer!r}; a name is needed"
+        if not _is_number(self.learning_rate) or not 0 < self.learning_rate <= LARGEST:
+            yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
+        yield from _other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
+        yield from _other_whole("knots", self.knots, 0, MOST_BENDS)
+        if not isinstance(self.standardize, bool):
+            yield f"standardize is {self.standardize!r}; true or false is needed"
+        if not _is_number(self.init) or not -LARGEST <= self.init <= LARGEST:
+            yield f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}"
+
+    def _wrong_l2(self) -> Iterator[str]:
+        values = self.l2 if isinstance(self.l2, tuple) else (self.l2,)
+        wrong = [value for value in values if not _is_number(value) or not 0 <= value <= LARGEST]
+        for value in wrong[:1]:
+            yield f"l2 is {value!r}; it must be 0 or more, at most {LARGEST:g}"
+        if not wrong and len({*values}) < max(len(values), 1):
+            yield f"l2 is {list(values)!r}; different numbers are needed, at least one"
+        if self.l2_rule not in ("best", "one_se"):
+            yield f"l2_rule is {self.l2_rule!r}; best or one_se is needed"
+
+    def _wrong_validation(self) -> Iterator[str]:
+        if self.targets not in TARGETS:
+            yield f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}"
+        yield from _other_whole("patience", self.patience, 1, MOST_EPOCHS)
+        if not isinstance(self.metric, str):
+            yield f"metric is {self.metric!r}; a name is needed"
+        if self.folds is not None:
+            yield from _other_whole("folds", self.folds, 2, MOST_EPOCHS)
+
+    @property
+    def penalty(self) -> float:
+        """The one l2 of a fit."""
+        if isinstance(self.l2, tuple):
+            if len(self.l2) > 1:
+                raise UsageError(
+                    f"l2 names {len(self.l2)} values; a fit has one: choose it on folds or validation data"
+                )
+            return self.l2[0]
+        return self.l2
+
+
+def remedy(config: TrainConfig) -> str:
+    """What keeps w from growing: a step of descent multiplies it by 1 - 2 * learning_rate * l2, then adds.
+
+    >>> remedy(TrainConfig(l2=1000.0))
+    'lower l2 or learning_rate: their product is 10, and above 1 a step makes w larger'
+    >>> remedy(TrainConfig(trainer="newton"))
+    'scale the features or lower l2'
+    """
+    if config.trainer != "descent":
+        return "scale the features or lower l2"
+    product = config.learning_rate * config.penalty
+    if product > 1:
+        return f"lower l2 or learning_rate: their product is {product:g}, and above 1 a step makes w larger"
+    return "lower learning_rate or scale the features"
+
+
+def _other_whole(name: str, value: object, least: int, most: int) -> Iterator[str]:
+    is_whole = _is_number(value) and isinstance(value, Integral)
+    if not is_whole or not least <= value <= most:  # type: ignore[operator]
+        yield f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One epoch of descent, or one step of newton, as it ends."""
+
+    number: int
+    loss: float
+    w: FloatArray
+    progress: "Callable[[], Progress] | None" = None  # all it takes to go on from here, of trainers that can
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a training stands, in the scale it is done in: what is fitted from here ends in the same bytes."""
+
+    w: FloatArray
+    history: tuple[float, ...]  # a loss an epoch
+    watched: tuple[float, ...] = ()  # a value of the validation data an epoch
+    best: FloatArray | None = None  # the w of the best of them
+    name: str = "progress"  # what an error calls it
+
+    def refuse_other(self, columns: int, epochs: int, *, is_watched: bool) -> None:
+        """Raise unless a training of so many columns and epochs, with validation data or without, can stand here."""
+        problem = next(self._other(columns, epochs, len(self.history) if is_watched else 0), None)
+        if problem is not None:
+            raise FileError(self.name, f"{problem}: damaged, or of another training; add --overwrite to start anew")
+
+    def _other(self, columns: int, epochs: int, values: int) -> Iterator[str]:
+        for w in (self.w, *(() if self.best is None else (self.best,))):
+            if w.shape != (columns,):
+                yield f"{len(w)} weights, {columns} are learned"
+            elif not np.isfinite(w).all():
+                yield "a weight that is not finite"
+        if len(self.history) > epochs:
+            yield f"{len(self.history):,} epochs, {epochs:,} are asked for"
+        if len(self.watched) != values:
+            yield f"{len(self.watched):,} values of validation data, {values:,} are needed"
+        if (self.best is None) != (values == 0):
+            yield f"{'no' if self.best is None else 'a'} best w, for {values:,} values of validation data"
+
+
+OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
+Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch); then the progress, of those that tell any
+
+
+def ignore(epoch: Epoch) -> None:
+    """Nobody watches."""

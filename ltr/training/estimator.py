@@ -1,0 +1,203 @@
+"""The ranker as an estimator that scikit-learn's tools can use; scikit-learn itself is not needed."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.errors import DataError, UsageError
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.registry import Drawn, Pooled, named
+from ltr.evaluation.ranking import order, rank
+from ltr.training.config import TrainConfig
+from ltr.training.estimator_inputs import (
+    InputError,
+    Queries,
+    column,
+    column_names,
+    matrix,
+    query_weights,
+    refuse_other_names,
+)
+from ltr.training.fit import fit
+from ltr.training.objective import softmax
+
+PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots", "metric")
+
+
+class NotFittedError(UsageError, AttributeError):
+    """Asked for what only a fit gives."""
+
+
+class ListwiseRanker:
+    """A ranker learned by listwise softmax cross-entropy; rows of one `qid` are ranked against each other.
+
+    >>> X, y, qid = np.array([[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]), [1, 0, 1, 0, 1, 0], [7, 7, 8, 8, 9, 9]
+    >>> ranker = ListwiseRanker(l2=0.0).fit(X, y, qid=qid)
+    >>> ranker.coef_.round(6), ranker.predict_proba(X, qid=qid)[:2].round(3)
+    (array([0.693147]), array([0.667, 0.333]))
+    """
+
+    _estimator_type = "ranker"
+
+    def __init__(
+        self,
+        *,
+        trainer: str = "newton",
+        learning_rate: float = 0.01,
+        epochs: int = 100,
+        l2: float = 0.001,
+        init: float = 1.0,
+        targets: str = "label",
+        standardize: bool = False,
+        knots: int = 0,
+        metric: str = "ndcg@10",
+    ) -> None:
+        self.trainer = trainer
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.l2 = l2
+        self.init = init
+        self.targets = targets
+        self.standardize = standardize
+        self.knots = knots
+        self.metric = metric
+
+    def __repr__(self) -> str:
+        return f"ListwiseRanker({', '.join(f'{name}={getattr(self, name)!r}' for name in PARAMETERS)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags  # its caller has it
+
+        return Tags(estimator_type="ranker", target_tags=TargetTags(required=True, positive_only=True))
+
+    def get_metadata_routing(self) -> Any:
+        """That qid and sample_weight belong to the rows: what searches and splits by scikit-learn hand on to us."""
+        from sklearn.utils.metadata_routing import MetadataRequest  # its caller has it
+
+        request = MetadataRequest(owner="ListwiseRanker")
+        for method in ("fit", "score", "predict", "predict_proba"):
+            getattr(request, method).add_request(param="qid", alias=True)
+        for method in ("fit", "score"):
+            getattr(request, method).add_request(param="sample_weight", alias=True)
+        return request
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every parameter by name; `deep` is there for scikit-learn."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
+    def set_params(self, **params: Any) -> "ListwiseRanker":
+        """The ranker itself, with these parameters."""
+        for name, value in params.items():
+            if name not in PARAMETERS:
+                raise UsageError(f"Invalid parameter {name!r} for estimator {self!r}; known: {', '.join(PARAMETERS)}")
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self,
+        X: npt.ArrayLike,  # noqa: N803 - scikit-learn's name
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> "ListwiseRanker":
+        """Learn `coef_`; without qid all rows are one query. A query weighs the mean of its rows' sample_weight."""
+        _scoring(self.metric)
+        phi, names = matrix(X), column_names(X)
+        if len(phi) < 2:
+            raise InputError(f"n_samples={len(phi)}: one sample cannot be ranked; a query needs two rows")
+        queries, labels = Queries.of(qid, len(phi)), column("y", y, len(phi))
+        if (labels < 0).any():
+            raise InputError("Negative values in data passed to ListwiseRanker: y holds grades of 0 or more")
+        weights = query_weights(queries, sample_weight)
+        queries = queries.those(weights > 0)
+        settings = {name: value for name, value in self.get_params().items() if name != "metric"}
+        given = (phi[queries.rows], labels[queries.rows], queries.offsets, TrainConfig(**settings))
+        try:
+            model = fit(*given, weights=weights[weights > 0])
+        except DataError as error:
+            raise InputError(str(error)) from error
+        self.coef_, self.bends_ = model.w, model.knots
+        self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
+        self.n_features_in_, self.has_qid_ = phi.shape[1], qid is not None
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+    def predict(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
+        """Score of each row, whatever its query: phi . w, and what the knots turn."""
+        phi = self._checked(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.bends_.scores(phi, self.coef_)
+        if not np.isfinite(found).all():
+            raise InputError(f"X[{int(np.argmin(np.isfinite(found)))}]: its score is beyond the range of floats")
+        return found
+
+    def predict_proba(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
+        """Probability of each row to be the right one of its query: exp(s_i) / sum_j exp(s_j), one number a row."""
+        found = self.predict(X)
+        queries = self._queries(qid, len(found))
+        return queries.in_input_order(softmax(found[queries.rows], queries.offsets))
+
+    def rank(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> IntArray:  # noqa: N803
+        """Place of each row in its query, 1 the best; equal scores as given."""
+        found = self.predict(X)
+        queries = self._queries(qid, len(found))
+        listed = order(rank(found[queries.rows], queries.offsets), "file")
+        places = np.empty(len(found), dtype=np.int64)
+        places[listed] = np.arange(len(found)) - np.repeat(queries.offsets[:-1], np.diff(queries.offsets)) + 1
+        return queries.in_input_order(places)
+
+    def score(
+        self,
+        X: npt.ArrayLike,  # noqa: N803
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """The metric's mean over the queries with a positive, weighted by the mean of their rows' sample_weight."""
+        metric = _scoring(self.metric)
+        found = self.predict(X)
+        queries, labels = self._queries(qid, len(found)), column("y", y, len(found))
+        weights = query_weights(queries, sample_weight)
+        least = float(labels[labels > 0].min()) if (labels > 0).any() else 1.0
+        ranking = rank(found[queries.rows], queries.offsets)
+        values = evaluate(ranking, labels[queries.rows], [metric], rel_threshold=least).values[metric]
+        counted = ~np.isnan(values) & (weights > 0)
+        if not counted.any():
+            raise InputError("no query has a label above 0: nothing can be scored")
+        return float(np.average(values[counted], weights=weights[counted]))
+
+    def _queries(self, qid: npt.ArrayLike | None, count: int) -> Queries:
+        if qid is None and self.has_qid_:
+            raise InputError(
+                "qid is missing: fit had one, and without it all rows would be one query; searches and splits of "
+                "scikit-learn hand it on with sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return Queries.of(qid, count)
+
+    def _checked(self, X: npt.ArrayLike) -> FloatArray:  # noqa: N803
+        if not hasattr(self, "coef_"):
+            known = sys.modules.get("sklearn.exceptions")  # whoever catches scikit-learn's own has loaded it
+            kind = NotFittedError if known is None else known.NotFittedError
+            raise kind("This ListwiseRanker instance is not fitted yet: call fit first")
+        refuse_other_names(getattr(self, "feature_names_in_", None), column_names(X))
+        phi = matrix(X)
+        if phi.shape[1] != self.n_features_in_:
+            expected = f"ListwiseRanker is expecting {self.n_features_in_} features as input"
+            raise InputError(f"X has {phi.shape[1]} features, but {expected}")
+        return phi
+
+
+def _scoring(metric: str) -> str:
+    """The metric's own name, if it has a value a query and the greater is the better, as scikit-learn takes scores."""
+    found = named(metric)
+    if isinstance(found, Pooled | Drawn) or found.less_is_better:
+        raise UsageError(f"metric is {metric!r}; one with a value a query, of which more is better, is needed")
+    return found.name

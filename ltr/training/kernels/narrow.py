@@ -1,0 +1,166 @@
+"""The passes for few features: the rows of a group in lanes, its sums in registers.
+
+Rows beyond the end of a group fill its last lanes and count as 0, so that no row is taken by itself. Columns are
+read from one flat array: only then does the compiler see that they stand a fixed distance apart. Indices are
+unsigned, which spares the look at whether they count from the end.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.training.kernels.compiling import BLOCK, LANES, SUMS, Pass, compiled, exponential
+from ltr.training.kernels.registers import centred, dot, inlined, jitted, plus, plus_pairs, read, zeros
+
+SAFE = 300.0  # scores up to here need no shift by the largest of their group
+FILL = np.uint64(LANES - 1)
+
+
+def epoch(features: int) -> Pass:
+    """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
+    stepped = compiled(_epoch(features), SUMS, (*_types(), *[numba.float64] * 3))
+
+    def over_all(w, phi, offsets, weights, shares, learning_rate, l2):  # type: ignore[no-untyped-def]
+        loss = 0.0
+        for span in _spans(phi, offsets, weights, shares):
+            part, w = stepped(w, *span, learning_rate, l2, float(len(weights)))
+            loss += part
+        return loss, w
+
+    return over_all
+
+
+def derivatives(features: int) -> Pass:
+    """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
+    summed = compiled(_derivatives(features), SUMS, (*_types(), _types()[0]))
+
+    def over_all(w, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
+        parts = [summed(w, *span, scale) for span in _spans(phi, offsets, weights, shares)]
+        return tuple(inside + last for inside, last in zip(*parts, strict=True))
+
+    return over_all
+
+
+def _types() -> tuple[Any, ...]:
+    """Of w, and of the columns of groups."""
+    column = numba.types.Array(numba.float64, 1, "C", readonly=True)
+    return column, column, numba.types.Array(numba.int64, 1, "C", readonly=True), column, column
+
+
+def _spans(phi: FloatArray, offsets: IntArray, weights: FloatArray, shares: FloatArray) -> Iterator[tuple[Any, ...]]:
+    """The groups whose lanes end inside the arrays, then the last few, copied, with room behind them."""
+    inside = int(np.searchsorted(offsets[1:], len(phi) - LANES, side="right"))
+    yield phi.reshape(-1), offsets[: inside + 1], weights[:inside], shares
+    first, room = offsets[inside], np.zeros((LANES, phi.shape[1]))
+    last = np.concatenate((phi[first:], room)).reshape(-1)
+    yield last, offsets[inside:] - first, weights[inside:], np.concatenate((shares[first:], room[:, 0]))
+
+
+@inlined
+def _sums(w, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
+    """Sums over a group's rows, e = exp(score - shift), t the shares: e, t * score, e x, t x; rows beyond SAFE."""
+    z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
+    for row in range((size + FILL) & ~FILL):
+        x = read(w, phi, (first + row) * np.uint64(len(w)))
+        score = dot(w, x)
+        e = exponential(score - shift) if row < size else 0.0
+        share = shares[first + row] if row < size else 0.0
+        z, fit, beyond = z + e, fit + share * (score - shift), beyond + (row < size and abs(score) > SAFE)
+        push, pull = plus(push, e, x), plus(pull, share, x)
+    return z, fit, push, pull, beyond
+
+
+@jitted
+def _highest(w, phi, first, size):  # type: ignore[no-untyped-def]
+    found = -np.inf
+    for row in range(size):
+        found = max(found, dot(w, read(w, phi, (first + row) * np.uint64(len(w)))))
+    return found
+
+
+@jitted
+def _shifted_sums(w, phi, shares, first, size):  # type: ignore[no-untyped-def]
+    return _sums(w, phi, shares, first, size, _highest(w, phi, first, size))[:4]
+
+
+def _epoch(features: int) -> Pass:
+    zero = (0.0,) * features
+
+    def descent_epoch(start, phi, offsets, weights, shares, learning_rate, l2, groups):  # type: ignore[no-untyped-def]
+        w, total, part = read(zero, start, np.uint64(0)), 0.0, 0.0
+        shrink, pulling = -2.0 * learning_rate * l2, learning_rate * groups
+        for group in range(len(weights)):
+            first, weight = np.uint64(offsets[group]), weights[group]
+            size = np.uint64(offsets[group + 1]) - first
+            z, fit, push, pull, beyond = _sums(w, phi, shares, first, size, 0.0)
+            if beyond:
+                z, fit, push, pull = _shifted_sums(w, phi, shares, first, size)
+            part += weight * (np.log(z) + l2 * dot(w, w)) - fit
+            w = plus(plus(plus(w, shrink, w), -pulling * weight / z, push), pulling, pull)
+            if (group + 1) % BLOCK == 0:
+                total, part = total + part, 0.0
+        return total + part, np.array(w)
+
+    return descent_epoch
+
+
+@inlined
+def _bent_sums(scaled, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
+    """As `_sums`, x less the group's first row and over the scale; and e x x'. scaled: w, 1 / scale, no pairs."""
+    w, over, outer = scaled
+    z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
+    origin = read(w, phi, first * np.uint64(len(w)))
+    for row in range((size + FILL) & ~FILL):
+        x = centred(read(w, phi, (first + row) * np.uint64(len(w))), origin, over)
+        x = x if row < size else zeros(w)
+        score = dot(w, x)
+        e = exponential(score - shift) if row < size else 0.0
+        share = shares[first + row] if row < size else 0.0
+        z, fit, beyond = z + e, fit + share * (score - shift), beyond + (score > SAFE)
+        push, pull, outer = plus(push, e, x), plus(pull, share, x), plus_pairs(outer, e, x)
+    return z, fit, push, pull, outer, beyond
+
+
+@jitted
+def _shifted_bent_sums(scaled, phi, shares, first, size):  # type: ignore[no-untyped-def]
+    w, over, _ = scaled
+    shift, origin = 0.0, read(w, phi, first * np.uint64(len(w)))
+    for row in range(size):
+        shift = max(shift, dot(w, centred(read(w, phi, (first + row) * np.uint64(len(w))), origin, over)))
+    return _bent_sums(scaled, phi, shares, first, size, shift)[:5]
+
+
+@jitted
+def _block(scaled, phi, offsets, weights, shares):  # type: ignore[no-untyped-def]
+    loss, gradient, hessian = 0.0, zeros(scaled[0]), scaled[2]
+    for group in range(len(weights)):
+        first, weight = np.uint64(offsets[group]), weights[group]
+        size = np.uint64(offsets[group + 1]) - first
+        z, fit, push, pull, outer, beyond = _bent_sums(scaled, phi, shares, first, size, 0.0)
+        if beyond:
+            z, fit, push, pull, outer = _shifted_bent_sums(scaled, phi, shares, first, size)
+        loss += weight * np.log(z) - fit
+        gradient = plus(plus(gradient, weight / z, push), -1.0, pull)
+        hessian = plus_pairs(plus(hessian, weight / z, outer), -weight / (z * z), push)
+    return loss, gradient, hessian
+
+
+def _derivatives(features: int) -> Pass:
+    zero, no_pairs = (0.0,) * features, (0.0,) * (features * (features + 1) // 2)
+
+    def derivatives(start, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
+        scaled = read(zero, start * scale, np.uint64(0)), read(zero, 1.0 / scale, np.uint64(0)), no_pairs
+        loss, gradient, pairs = 0.0, np.zeros(features), np.zeros(len(no_pairs))
+        for first in range(0, len(weights), BLOCK):
+            part, slope, bend = _block(scaled, phi, offsets[first:], weights[first : first + BLOCK], shares)
+            loss, gradient, pairs = loss + part, gradient + np.array(slope), pairs + np.array(bend)
+        hessian = np.empty((features, features))
+        for row in range(features):
+            for other in range(row + 1):
+                hessian[row, other] = hessian[other, row] = pairs[row * (row + 1) // 2 + other]
+        return loss, gradient, hessian
+
+    return derivatives

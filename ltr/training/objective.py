@@ -1,0 +1,237 @@
+"""The objective: the mean over groups of -sum t * log softmax(phi w), and its derivatives.
+
+Groups of one candidate, and groups without a positive, cannot move w: they do not train, and are counted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_column,
+    as_matrix,
+    as_offsets,
+    as_weights,
+    code_sums,
+    group_sums,
+    runs,
+)
+from ltr.errors import DataError
+from ltr.training.kernels import for_passes
+from ltr.training.targets import shares
+
+SAFE = 300.0  # scores up to here need no shift by the largest of their group
+RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
+
+
+def log_softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
+    """Log probability of each candidate in its group: log p_i = s_i - m - log sum_j exp(s_j - m), m = max_j s_j.
+
+    >>> np.exp(log_softmax(np.array([0.0, np.log(3.0), 5.0]), np.array([0, 2, 3]))).round(12)
+    array([0.25, 0.75, 1.  ])
+    """
+    sizes = np.diff(offsets)
+    shifted = scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)
+    return shifted - np.repeat(np.log(group_sums(np.exp(shifted), offsets)), sizes)
+
+
+def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
+    """Probability of each candidate in its group: p_i = exp(s_i) / sum_j exp(s_j).
+
+    >>> softmax(np.array([0.0, np.log(3.0)]), np.array([0, 2])).round(12)
+    array([0.25, 0.75])
+    """
+    return np.exp(log_softmax(scores, offsets))
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Groups that do not train. A lone candidate counts as one, whatever its label."""
+
+    one_candidate: int
+    no_positive: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trainable:
+    """The groups that train: what every trainer reads."""
+
+    phi: FloatArray  # (rows, features)
+    offsets: IntArray  # (groups + 1,)
+    weights: FloatArray  # (groups,), sum 1
+    shares: FloatArray  # (rows,): targets times the group's weight
+    skipped: Skipped
+    trains: BoolArray  # (groups given,): which of them are these
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that train."""
+        return len(self.offsets) - 1
+
+
+def trainable(
+    phi: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    weights: npt.ArrayLike | None = None,
+    targets_are: str = "label",
+) -> Trainable:
+    """The checked groups that can train, in their order; nothing is copied when all of them can."""
+    phi, offsets = as_matrix("phi", phi, offsets)
+    labels = as_column("labels", labels, offsets, least=0)
+    masses = as_weights(weights, len(offsets) - 1)
+    if not len(masses):
+        raise DataError("no group can train: there are no groups")
+    alone = np.diff(offsets) < 2
+    positive = np.maximum.reduceat(labels, offsets[:-1]) > 0
+    skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
+    trains = positive & ~alone
+    if not trains.any():
+        found = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
+        raise DataError(f"no group can train: {found}; a group needs two candidates and a label above 0")
+    if not trains.all():
+        sizes = np.diff(offsets)
+        rows = np.repeat(trains, sizes)
+        phi, labels, masses = phi[rows], labels[rows], masses[trains]
+        offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
+    masses = masses / masses.max()
+    masses /= masses.sum()
+    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), skipped, trains)
+
+
+def every(groups: Trainable, step: int) -> Trainable:
+    """Each step-th group, with the weights they have among themselves.
+
+    >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
+    >>> every(pairs, 2).phi.ravel(), every(pairs, 2).weights
+    (array([0., 1., 4., 5.]), array([0.5, 0.5]))
+    """
+    sizes = np.diff(groups.offsets)
+    kept = np.arange(groups.groups) % step == 0
+    rows, total = np.repeat(kept, sizes), groups.weights[kept].sum()
+    offsets = np.concatenate(([0], np.cumsum(sizes[kept])))
+    weights, shares = groups.weights[kept] / total, groups.shares[rows] / total
+    return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The mean cross-entropy at one w, without the penalty, by columns divided by a scale."""
+
+    loss: float
+    gradient: FloatArray  # (features,)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives(Slope):
+    """The slope, and how it knots."""
+
+    hessian: FloatArray  # (features, features)
+
+
+def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
+    """Loss and gradient of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
+
+    gradient = X'(p - t), X = phi less its group's first row, over the scale: a group's shift moves no probability.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> slope(pair, np.zeros(1), np.ones(1)).gradient
+    array([-0.5])
+    """
+    if for_passes(groups.phi.shape[1], len(groups.phi)):
+        return derivatives(groups, w, scale)
+    loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        loss, gradient = loss + part.loss, gradient + part.gradient
+    return Slope(loss, gradient)
+
+
+def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
+    """What `slope` gives, and the Hessian: sum_i p_i x_i x_i' - mu mu' of each group, mu = sum_i p_i x_i.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
+    >>> round(at_zero.loss, 6), at_zero.gradient, at_zero.hessian
+    (0.693147, array([-0.5]), array([[0.25]]))
+    """
+    features = groups.phi.shape[1]
+    if kernels := for_passes(features, len(groups.phi)):
+        return Derivatives(*kernels.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale))
+    loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        px = part.x * part.p
+        means = np.add.reduceat(px, run.starts, axis=1)
+        loss, gradient = loss + part.loss, gradient + part.gradient
+        hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
+    return Derivatives(loss, gradient, hessian)
+
+
+def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
+    """Of each cluster of groups the part it has in the gradient, (clusters, features): weight X'(p - t), summed.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
+    array([[-0.5]])
+    """
+    count = int(clusters.max()) + 1
+    found = np.zeros((count, len(w)))
+    for run in passes(groups):
+        part = _softmax_run(groups, run, w * scale, scale)
+        slopes = np.add.reduceat(part.x * (part.p - groups.shares[run.rows]), run.starts, axis=1)
+        for place, column in enumerate(slopes):
+            found[:, place] += code_sums(clusters[run.groups], column, count)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive whole groups, few enough that a pass over their columns stays in the cache."""
+
+    groups: slice
+    rows: slice
+    starts: IntArray  # of each group its first row, counted from the run's
+    sizes: IntArray
+
+
+def passes(groups: Trainable) -> Iterator[Run]:
+    """The groups in runs: one pass over all of them."""
+    offsets = groups.offsets
+    for first, last in runs(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
+        starts = offsets[first:last] - offsets[first]
+        yield Run(slice(first, last), slice(offsets[first], offsets[last]), starts, np.diff(offsets[first : last + 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _SoftmaxRun:
+    loss: float
+    gradient: FloatArray  # (features,)
+    x: FloatArray  # (features, rows)
+    p: FloatArray  # (rows,): probabilities times the group's weight
+
+
+def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: FloatArray) -> _SoftmaxRun:
+    shares, weights = groups.shares[run.rows], groups.weights[run.groups]
+    x = centred_columns(groups, run, scale)
+    shifted = scaled_w @ x
+    if max(shifted.max(), -shifted.min()) > SAFE:  # else nothing overflows: the first row of each group scores 0
+        shifted -= np.repeat(np.maximum.reduceat(shifted, run.starts), run.sizes)
+    p = np.exp(shifted)
+    z = np.add.reduceat(p, run.starts)
+    p *= np.repeat(weights / z, run.sizes)  # weighted: the sum of a group is its weight
+    return _SoftmaxRun(float(weights @ np.log(z) - shares @ shifted), x @ (p - shares), x, p)
+
+
+def centred_columns(groups: Trainable, run: Run, scale: FloatArray, *, origins: IntArray | None = None) -> FloatArray:
+    """Columns of the run as (features, rows), less one row of each group, the first unless told, over the scale."""
+    columns = np.array(groups.phi[run.rows].T, order="C")
+    columns -= np.repeat(columns[:, run.starts if origins is None else origins], run.sizes, axis=1)
+    columns /= scale[:, np.newaxis]
+    return columns
