@@ -265,14 +265,15 @@ def test_the_terminal_tells_each_curve_by_its_ends(kept):
         "so",
         "much",
         "more",
-        "loss_without",
+        "loss",
+        "without",
     ]
     for line, (name, points) in zip(lines[1:], said["curves"].items(), strict=True):
         least, most = (at(points, key=lambda point: point[1]) for at in (min, max))
         assert line.split()[:2] == [name, str(len(points) - 2)]
         assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
         assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
-        assert said["weights"][name]["swing"] == pytest.approx(most[1] - least[1])
+        assert said["weights"][name]["range"] == pytest.approx(most[1] - least[1])
     assert f", {len(kept[1].model.knots)} knots, " in " ".join(trust_lines(kept[1]))
 
 

@@ -1,4 +1,6 @@
 import math
+import random
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.probabilities import chains, probable, rounding
 from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 
@@ -66,6 +68,107 @@ def test_auc_is_the_share_of_pairs_of_all_queries_in_the_right_order(seed):
     p, y = by_hand(scores, labels, offsets)
     found = evaluate(rank(scores, offsets), labels, ["auc"]).means["auc"]
     assert found == pytest.approx(pairs_won(p[y > 0], p[y == 0]), abs=1e-12)
+
+
+def queries_of_tenths(seed):
+    """Thirty queries: how far their scores are shifted, then candidates, each with a score and whether it is right."""
+    draw = random.Random(seed)
+    sizes = [draw.randrange(1, 5) for _ in range(30)]
+    return [(draw.randrange(-20, 21), [(draw.randrange(3), draw.random() < 0.5) for _ in range(n)]) for n in sizes]
+
+
+def pairs_won_in_tenths(queries):
+    """AUC of scores that are tenths; None without a pair.
+
+    Two probabilities are equal exactly where the differences to the other candidates are: sums of different rational
+    powers of e are never equal.
+    """
+    candidates = []
+    for _, query in queries:
+        if any(right for _, right in query):
+            for own, right in query:
+                differences = sorted(other - own for other, _ in query)
+                candidates.append((right, differences, 1 / math.fsum(math.exp(each / 10) for each in differences)))
+    won = [
+        0.5 if differences == others else float(p > q)
+        for right, differences, p in candidates
+        if right
+        for is_right, others, q in candidates
+        if not is_right
+    ]
+    return sum(won) / len(won) if won else None
+
+
+def in_tenths(queries):
+    """The ranking and the labels of queries of a shift and candidates, each a score and whether it is right."""
+    tenths = [shift + score for shift, query in queries for score, _ in query]
+    offsets = np.cumsum([0, *(len(query) for _, query in queries)])
+    return rank(np.array(tenths) / 10, offsets), [int(right) for _, query in queries for _, right in query]
+
+
+def test_probabilities_that_only_rounding_tells_apart_are_a_tie_of_auc_and_one_step_of_roc():
+    result = evaluate(rank([0.1, 0.2, 0.3, 0.4], [0, 2, 4]), [0, 1, 1, 0], ["auc", "roc"])
+    # two levels, a right and a wrong candidate in each: won, lost, and two ties
+    assert result.means["auc"] == (1 + 0 + 2 / 2) / 4
+    assert result.curves["roc"]["true_positive_rate"] == result.curves["roc"]["false_positive_rate"] == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_auc_counts_a_tie_where_the_probabilities_of_the_scores_as_written_are_equal(seed):
+    queries = queries_of_tenths(seed)
+    found = evaluate(*in_tenths(queries), ["auc"]).means["auc"]
+    assert found == pytest.approx(pairs_won_in_tenths(queries), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_auc_and_roc_do_not_depend_on_the_order_of_queries_and_lines(seed):
+    queries, draw = queries_of_tenths(seed), random.Random(seed)
+    mixed = [(shift, draw.sample(query, len(query))) for shift, query in draw.sample(queries, len(queries))]
+    before, after = (evaluate(*in_tenths(each), ["auc", "roc"]) for each in (queries, mixed))
+    assert (after.means["auc"], after.curves["roc"]) == (before.means["auc"], before.curves["roc"])
+
+
+@pytest.mark.parametrize("further", [1e-12, 1e-9, 1.0])
+def test_auc_tells_apart_what_is_more_than_rounding(further):
+    # the second query's better candidate is ahead by a little more than the first's
+    scores, offsets = [1.0, 0.0, 1.0 + further, 0.0], [0, 2, 4]
+    assert evaluate(rank(scores, offsets), [1, 0, 1, 0], ["auc"]).means["auc"] == 1
+    # exchanged in the second query: of four pairs only the first query's own is won
+    assert evaluate(rank(scores, offsets), [1, 0, 0, 1], ["auc"]).means["auc"] == 1 / 4
+
+
+def test_auc_tells_apart_probabilities_that_are_all_next_to_one():
+    ranking = rank([100.0, 0.0, 200.0, 0.0, 1e300, -1e300], [0, 2, 4, 6])
+    assert evaluate(ranking, [1, 0, 1, 0, 1, 0], ["auc"]).means["auc"] == 1
+    # the wrong 1 - e^-200 beats 1 - e^-100 and e^-200; the wrong e^-100 beats e^-200
+    assert evaluate(rank(ranking.scores[:4], [0, 2, 4]), [1, 0, 0, 1], ["auc"]).means["auc"] == 1 / 4
+
+
+@given(
+    st.integers(0, 10**6), st.sampled_from([1, 2, 3, 10, 60]), st.sampled_from([1, 10, 1000]), st.integers(-9999, 9999)
+)
+def test_the_log_probability_of_scores_as_written_is_within_its_rounding(seed, size, largest, shift):
+    tenths = np.random.default_rng(seed).integers(-largest, largest + 1, size) + shift
+    seen = probable(rank(tenths / 10, [0, size]), np.ones(size, dtype=bool), np.ones(1, dtype=bool), 0.5)
+    with localcontext(prec=150):
+        scores = [Decimal(int(each)) / 10 for each in tenths]
+        exact = [-sum((other - own).exp() for other in scores).ln() for own in scores]
+        errors = [float(abs(Decimal(float(log)) - true)) for log, true in zip(seen.log_right, exact, strict=True)]
+    assert (np.array(errors) <= rounding(seen)).all()
+    assert (rounding(seen) <= 2e-14 * (size + np.abs(tenths).max() / 10) * (1 + np.abs(seen.log_right))).all()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
+def test_a_tie_of_a_tie_is_a_tie(order):
+    # -3.0, -2.9 and -2.8 are 0.1 apart and known to 0.06; -1 stands alone
+    found = chains(np.array([-3.0, -2.9, -2.8, -1.0])[order], np.full(4, 0.06))
+    assert found.tolist() == np.array([0, 0, 0, 1])[order].tolist()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+def test_one_candidate_that_may_equal_two_others_ties_them(order):
+    # -3 and -2 are exact and apart; what stands at -1 may be either
+    assert chains(np.array([-3.0, -2.0, -1.0])[order], np.array([0.0, 0.0, 2.5])[order]).tolist() == [0, 0, 0]
 
 
 def test_auc_of_one_kind_of_candidates_is_none():

@@ -87,13 +87,26 @@ def test_a_metric_without_a_value_a_query_that_grows_is_no_score(data, metric):
         ListwiseRanker(metric=metric).fit(x, y, qid=qid).score(x, y, qid=qid)
 
 
-@pytest.mark.parametrize("ask", ["score", "predict_proba", "rank"])
-def test_rows_of_several_queries_are_not_taken_for_one_after_a_fit_with_qid(data, ask):
+@pytest.mark.parametrize("ask", ["fit", "score", "predict_proba", "rank"])
+def test_rows_without_qid_are_not_taken_for_one_query(data, ask):
     x, y, qid, _, _ = data
-    given = (x, y) if ask == "score" else (x,)
-    with pytest.raises(DataError, match=r"qid is missing: fit had one, .*enable_metadata_routing=True"):
-        getattr(ListwiseRanker().fit(x, y, qid=qid), ask)(*given)
-    getattr(ListwiseRanker().fit(x, y), ask)(*given)
+    given = (x, y) if ask in ("fit", "score") else (x,)
+    ranker = ListwiseRanker().fit(x, y, qid=qid)
+    with pytest.raises(DataError, match="qid is missing") as error:
+        getattr(ranker, ask)(*given)
+    for remedy in ("Pass qid", "sklearn.set_config(enable_metadata_routing=True)", "single_query=True"):
+        assert remedy in str(error.value)
+
+
+def test_rows_without_qid_are_one_query_where_the_ranker_is_made_for_one(data):
+    x, y, _, _, _ = data
+    alone, named = ListwiseRanker(single_query=True), ListwiseRanker()
+    one = np.zeros(len(x))
+    alone.fit(x, y), named.fit(x, y, qid=one)
+    np.testing.assert_array_equal(alone.coef_, named.coef_)
+    np.testing.assert_array_equal(alone.rank(x), named.rank(x, qid=one))
+    np.testing.assert_array_equal(alone.predict_proba(x), named.predict_proba(x, qid=one))
+    assert alone.score(x, y) == named.score(x, y, qid=one)
 
 
 def test_a_metric_that_nobody_knows_is_refused_by_fit(data):
@@ -148,11 +161,13 @@ def test_parameters_are_read_and_set_by_name():
 )
 def test_what_cannot_be_used_is_named(given, message):
     with pytest.raises(DataError, match=message):
-        ListwiseRanker().fit(**{"X": [[1.0], [0.0]], "y": [1, 0]} | given)
+        ListwiseRanker().fit(**{"X": [[1.0], [0.0]], "y": [1, 0], "qid": [0, 0]} | given)
 
 
 def test_scikit_learn_is_not_loaded():
-    code = "import sys, ltr; ltr.ListwiseRanker().fit([[1.0], [0.0]], [1, 0]); print('sklearn' in sys.modules)"
+    code = (
+        "import sys, ltr; ltr.ListwiseRanker().fit([[1.0], [0.0]], [1, 0], qid=[0, 0]); print('sklearn' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
@@ -160,7 +175,8 @@ def test_scikit_learn_is_not_loaded():
 @pytest.mark.filterwarnings("ignore")  # it need not inherit from scikit-learn
 def test_every_check_of_scikit_learn_passes_but_the_excepted():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    found = checks.check_estimator(ListwiseRanker(), on_fail=None, on_skip=None, expected_failed_checks=EXCEPTED)
+    one_query = ListwiseRanker(single_query=True)  # the checks know no qid
+    found = checks.check_estimator(one_query, on_fail=None, on_skip=None, expected_failed_checks=EXCEPTED)
     told = {each["check_name"]: each["status"] for each in found}
     assert [name for name, status in told.items() if status == "failed"] == []
     assert {name for name, status in told.items() if status == "xfail"} == set(EXCEPTED)
@@ -195,3 +211,16 @@ def test_scikit_learn_hands_on_qid_where_routing_is_on(data):
     by_hand = [ListwiseRanker().fit(x[i], y[i], qid=qid[i]).score(x[o], y[o], qid=qid[o]) for i, o in splits]
     assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(by_hand))
     np.testing.assert_allclose(scores, by_hand)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_search_that_hands_on_no_qid_fails_and_says_what_to_do(data, routing):
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+
+    x, y, qid, _, _ = data
+    with sklearn.config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(ListwiseRanker(), {"l2": [0.001, 100.0]}, cv=GroupKFold(3))
+        with pytest.raises(ValueError, match=r"qid is missing: .*enable_metadata_routing=True"):
+            search.fit(x, y, groups=qid)

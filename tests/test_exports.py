@@ -1,5 +1,8 @@
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
@@ -9,6 +12,20 @@ import ltr
 @pytest.mark.parametrize("name", ltr.__all__)
 def test_every_exported_name_resolves(name):
     assert getattr(ltr, name) is not None
+
+
+def test_no_exported_name_becomes_a_module_once_the_modules_are_loaded():
+    # only a direct child can take the place of a name of the package
+    for module in pkgutil.iter_modules(ltr.__path__):
+        if module.name != "__main__":  # it runs the command line
+            import_module(f"ltr.{module.name}")
+    for _ in ("first use", "second use"):
+        assert [name for name in ltr.__all__ if isinstance(getattr(ltr, name), ModuleType)] == []
+
+
+def test_intervals_can_be_asked_for_twice():
+    result = ltr.evaluate(ltr.rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1])
+    assert ltr.intervals(result) == ltr.intervals(result)
 
 
 def test_the_list_of_names_is_the_list_of_homes():

@@ -46,7 +46,7 @@ def weight_lines(result: "RunResult") -> list[str]:
     heads = {"weight": "weight"}
     if errors["form"]:
         heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
-    heads |= {"loss_without": "loss_without"} if all("loss_without" in each for each in said.values()) else {}
+    heads |= {"loss_without": "loss without"} if all("loss_without" in each for each in said.values()) else {}
     rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
     return table(["feature", *heads.values()], rows, flexible=0, indent="")
 
@@ -55,7 +55,7 @@ def curve_lines(result: "RunResult") -> list[str]:
     """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
     said, curves = result.router.training["weights"], result.router.training["curves"]
     heads = {"lowest_at": "adds least at", "highest_at": "most at", "range": "so much more"}
-    heads |= {"loss_without": "loss_without"} if all("loss_without" in each for each in said.values()) else {}
+    heads |= {"loss_without": "loss without"} if all("loss_without" in each for each in said.values()) else {}
     rows = [
         [name, str(len(curves[name]) - 2), *(_cell(key, each[key]) for key in heads)] for name, each in said.items()
     ]

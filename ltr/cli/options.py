@@ -33,7 +33,10 @@ Code = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each; without it, one by one."),
+]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
 ]

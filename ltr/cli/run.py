@@ -1,5 +1,6 @@
 """ltr run: configs and sweeps in, run directories and a leaderboard out."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +39,7 @@ def run(
         list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; without any, {HERE} here.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
     sets: Sets = None,
     code: Code = None,
@@ -56,7 +57,9 @@ def run(
 
     run_code(code)
     plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
-    options = BatchOptions(overwrite=overwrite, resume=resume, jobs=jobs, code=tuple(code or ()))
+    options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))
+    if jobs is not None:
+        options = replace(options, jobs=jobs)
     if dry_run:
         show_plan(plan, options)
         return

@@ -24,7 +24,9 @@ from ltr.training.estimator_inputs import (
 from ltr.training.fit import fit
 from ltr.training.objective import softmax
 
-PARAMETERS = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots", "metric")
+DEFAULTS = TrainConfig()
+TRAINING = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots")
+PARAMETERS = (*TRAINING, "metric", "single_query")
 
 
 class NotFittedError(UsageError, AttributeError):
@@ -33,6 +35,9 @@ class NotFittedError(UsageError, AttributeError):
 
 class ListwiseRanker:
     """A ranker learned by listwise softmax cross-entropy; rows of one `qid` are ranked against each other.
+
+    Rows without qid are refused: searches and splits of scikit-learn drop it unless metadata routing is enabled, and
+    would learn all rows as one query. Where they are one, `single_query=True` says so.
 
     >>> X, y, qid = np.array([[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]), [1, 0, 1, 0, 1, 0], [7, 7, 8, 8, 9, 9]
     >>> ranker = ListwiseRanker(l2=0.0).fit(X, y, qid=qid)
@@ -46,14 +51,15 @@ class ListwiseRanker:
         self,
         *,
         trainer: str = "newton",
-        learning_rate: float = 0.01,
-        epochs: int = 100,
-        l2: float = 0.001,
-        init: float = 1.0,
-        targets: str = "label",
-        standardize: bool = False,
-        knots: int = 0,
+        learning_rate: float = DEFAULTS.learning_rate,
+        epochs: int = DEFAULTS.epochs,
+        l2: float = DEFAULTS.penalty,
+        init: float = DEFAULTS.init,
+        targets: str = DEFAULTS.targets,
+        standardize: bool = DEFAULTS.standardize,
+        knots: int = DEFAULTS.knots,
         metric: str = "ndcg@10",
+        single_query: bool = False,
     ) -> None:
         self.trainer = trainer
         self.learning_rate = learning_rate
@@ -64,6 +70,7 @@ class ListwiseRanker:
         self.standardize = standardize
         self.knots = knots
         self.metric = metric
+        self.single_query = single_query
 
     def __repr__(self) -> str:
         return f"ListwiseRanker({', '.join(f'{name}={getattr(self, name)!r}' for name in PARAMETERS)})"
@@ -106,25 +113,25 @@ class ListwiseRanker:
         qid: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> "ListwiseRanker":
-        """Learn `coef_`; without qid all rows are one query. A query weighs the mean of its rows' sample_weight."""
+        """Learn `coef_` from the queries of qid, one id a row; a query weighs the mean of its rows' sample_weight."""
         _scoring(self.metric)
         phi, names = matrix(X), column_names(X)
         if len(phi) < 2:
             raise InputError(f"n_samples={len(phi)}: one sample cannot be ranked; a query needs two rows")
-        queries, labels = Queries.of(qid, len(phi)), column("y", y, len(phi))
+        queries, labels = self._queries(qid, len(phi)), column("y", y, len(phi))
         if (labels < 0).any():
             raise InputError("Negative values in data passed to ListwiseRanker: y holds grades of 0 or more")
         weights = query_weights(queries, sample_weight)
         queries = queries.those(weights > 0)
-        settings = {name: value for name, value in self.get_params().items() if name != "metric"}
+        settings = {name: getattr(self, name) for name in TRAINING}
         given = (phi[queries.rows], labels[queries.rows], queries.offsets, TrainConfig(**settings))
         try:
             model = fit(*given, weights=weights[weights > 0])
         except DataError as error:
             raise InputError(str(error)) from error
-        self.coef_, self.bends_ = model.w, model.knots
+        self.coef_, self.knots_ = model.w, model.knots
         self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
-        self.n_features_in_, self.has_qid_ = phi.shape[1], qid is not None
+        self.n_features_in_ = phi.shape[1]
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
@@ -134,7 +141,7 @@ class ListwiseRanker:
         """Score of each row, whatever its query: phi . w, and what the knots turn."""
         phi = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.bends_.scores(phi, self.coef_)
+            found = self.knots_.scores(phi, self.coef_)
         if not np.isfinite(found).all():
             raise InputError(f"X[{int(np.argmin(np.isfinite(found)))}]: its score is beyond the range of floats")
         return found
@@ -175,10 +182,11 @@ class ListwiseRanker:
         return float(np.average(values[counted], weights=weights[counted]))
 
     def _queries(self, qid: npt.ArrayLike | None, count: int) -> Queries:
-        if qid is None and self.has_qid_:
+        if qid is None and not self.single_query:
             raise InputError(
-                "qid is missing: fit had one, and without it all rows would be one query; searches and splits of "
-                "scikit-learn hand it on with sklearn.set_config(enable_metadata_routing=True)"
+                "qid is missing: without it all rows would be one query. Pass qid, one id a row; searches and splits "
+                "of scikit-learn hand it on after sklearn.set_config(enable_metadata_routing=True), as in "
+                "search.fit(X, y, qid=qid, groups=qid). If all rows are one query: ListwiseRanker(single_query=True)"
             )
         return Queries.of(qid, count)
 

@@ -1,6 +1,7 @@
 """The measures over candidates: each is right or wrong, and its probability is the softmax of its group.
 
-They follow no tie rule: candidates of equal probability are treated alike.
+They follow no tie rule: candidates of equal probability are treated alike. In auc and roc so are candidates whose
+probabilities only rounding can tell apart (`blocks`): scores 0.1, 0.2 and 0.3, 0.4 make the same two probabilities.
 """
 
 import math
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums, groups_of
-from ltr.evaluation.metrics.probabilities import Probable, levels, probable
+from ltr.evaluation.metrics.probabilities import Probable, blocks, levels, probable
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
 from ltr.evaluation.ranking import Ties, rank
 from ltr.evaluation.ties import places
@@ -77,7 +78,9 @@ def f_beta(candidates: Probable, beta: float) -> float | None:
 
 
 @measure(
-    "auc", "chance that a right candidate has a greater p than a wrong one, of any query; a tie counts 1/2", kind=Pooled
+    "auc",
+    "chance that a right candidate has a greater p than a wrong one, of any query; a tie, up to rounding, counts 1/2",
+    kind=Pooled,
 )
 def area_under_curve(candidates: Probable) -> float | None:
     """sum over right candidates of (wrong below + wrong level / 2) / (right * wrong).
@@ -85,7 +88,7 @@ def area_under_curve(candidates: Probable) -> float | None:
     >>> _example("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
     {'auc': 0.25}
     """
-    found = levels(candidates)
+    found = blocks(candidates)
     wrong = found.count - found.right
     below = np.cumsum(wrong) - wrong
     beaten = int((found.right * (2 * below + wrong)).sum())  # halves, exactly
@@ -184,7 +187,7 @@ def reliability(candidates: Probable) -> Curve:
 
 @measure(
     "roc",
-    "a curve: the corners of the true positive rate over the false positive rate, from the greatest p",
+    "a curve: the corners of the true positive rate over the false positive rate, from the greatest p; ties as in auc",
     is_number=False,
     kind=Drawn,
 )
@@ -194,7 +197,7 @@ def roc(candidates: Probable) -> Curve:
     >>> _example("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
     [0.0, 0.5, 0.5, 1.0]
     """
-    found = levels(candidates)
+    found = blocks(candidates)
     right, wrong = found.right[::-1], (found.count - found.right)[::-1]
     if not right.sum() or not wrong.sum():
         return {"false_positive_rate": [], "true_positive_rate": [], "threshold": []}

@@ -50,6 +50,64 @@ def levels(candidates: Probable) -> Levels:
     return Levels(candidates.probability[where], count, right)
 
 
+def blocks(candidates: Probable) -> Levels:
+    """The candidates by probability, in one block those whose probabilities may differ by rounding alone: the ties.
+
+    Each log p is an interval, log p +- `rounding`; a block is a chain of intervals that overlap. The probability of a
+    block is its least, so that p >= it chooses the whole block.
+    """
+    block = chains(candidates.log_right, rounding(candidates))
+    count = np.bincount(block)
+    least = np.ones(len(count))
+    np.minimum.at(least, block, candidates.probability)
+    return Levels(least, count, np.bincount(block[candidates.right], minlength=len(count)))
+
+
+def chains(values: FloatArray, within: FloatArray) -> IntArray:
+    """Of each interval value +- within the chain it belongs to, counted from the least.
+
+    Intervals that overlap are of one chain, and so is whatever overlaps with one of them, however the rows stand.
+
+    >>> chains(np.array([3.0, 1.0, 1.5, 2.0]), np.array([0.2, 0.3, 0.3, 0.3]))
+    array([1, 0, 0, 0])
+    """
+    centres, which = np.unique(values, return_inverse=True)
+    widest = np.zeros(len(centres))
+    np.maximum.at(widest, which, within)
+    highest = np.maximum.accumulate(centres + widest)  # end of any interval up to here
+    lowest = np.minimum.accumulate((centres - widest)[::-1])[::-1]  # start of any interval from here on
+    return np.concatenate(([0], np.cumsum(lowest[1:] > highest[:-1])))[which]
+
+
+def rounding(candidates: Probable) -> FloatArray:
+    """How far each log p can be from that of the scores meant, of which the scores are the nearest floats.
+
+    eps * (3 (1 - p_i) (|s_i| + |max s|) + 3 n max_j p_j (1 - p_j) |s_j| + (n + 32) |log p_i|), for n candidates:
+
+    - log p_i = -log sum_j exp(s_j - s_i), so that scores off by eps/2 |s| move it by eps/2 sum_{j != i} p_j (|s_i| +
+      |s_j|) at most; the terms with a 3 are above three times that, as p is at most 1/2 but for the greatest score.
+      The difference of the two greatest scores, of which exp is taken, costs up to twice as much again.
+    - Each of n additions is off by eps/2 of the sum, exp and log by 4 units in the last place at most; the sum of the
+      others enters log p by its share, 1 - p <= |log p| of the best.
+
+    >>> from ltr.ranking import rank
+    >>> level = probable(rank([0.0, 0.0], [0, 2]), np.array([True, False]), np.array([True]), 0.5)
+    >>> (rounding(level) / np.finfo(float).eps).round(6)  # (2 + 32) log 2
+    array([23.567004, 23.567004])
+    """
+    offsets = np.unique(candidates.ranking.offsets)  # without the groups of nothing
+    sizes = np.diff(offsets)
+    if not len(sizes):
+        return np.empty(0)
+    scores, p, rest = candidates.ranking.scores, candidates.probability, np.exp(candidates.log_wrong)
+    best = np.abs(np.maximum.reduceat(scores, offsets[:-1]))
+    others = sizes * np.maximum.reduceat(
+        p * rest * np.abs(scores), offsets[:-1]
+    )  # a sum would follow the order of rows
+    moved = rest * (np.abs(scores) + np.repeat(best, sizes)) + np.repeat(others, sizes)
+    return np.finfo(float).eps * (3 * moved + np.repeat(sizes + 32, sizes) * np.abs(candidates.log_right))
+
+
 def _softmax(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
     """p, log p and log(1 - p) of each row; sums run from the best score down, so that the order of rows is no matter.
 
