@@ -16,7 +16,7 @@ from tests.test_metrics import CUT, tied_groups
 def options(parser):
     """Options of the command line."""
     parser.add_argument(
-        "--groups", type=at_least(100), default=100_000, help="scale of the checks (default: %(default)s)"
+        "--groups", type=at_least(500), default=100_000, help="scale of the checks (default: %(default)s)"
     )
 
 
