@@ -699,7 +699,8 @@ def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, c
         finally:
             running.kill()  # where the signal was not heard
     assert (running.returncode, out, err) == (code, b"", b"")
-    assert not Path("long").exists()
+    left = {path.name for path in Path("long").rglob("*")}  # a whole checkpoint, where half a second had gone by
+    assert left in (set(), {"checkpoints", "task.json"}, {"checkpoints", "task.json", "progress.json"})
 
 
 def test_a_gzip_member_after_another_is_read(cli):
