@@ -16,7 +16,7 @@ from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.errors import SampleError
 from ltr.files.reading import AnyPath, expand
-from ltr.logs import tell, timed
+from ltr.logs import LOG, stage
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
@@ -70,7 +70,7 @@ class Groups:
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
 
 
-@timed("reading")
+@stage("reading")
 def read_groups(
     paths: AnyPath | Iterable[AnyPath],
     *,
@@ -88,10 +88,10 @@ def read_groups(
         first = int(np.argmin(repeated))
         raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
-        tell(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+        LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
     groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    counts = {"candidates": groups.labels, "groups": samples.traces, "traces": samples.trace_ids}
-    tell(f"found {', '.join(f'{len(column):,} {name}' for name, column in counts.items())}")
+    counts = {"candidates": len(groups.labels), "groups": len(samples.traces), "traces": len(samples.trace_ids)}
+    LOG.info(f"found {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
     return groups
 
 

@@ -90,15 +90,14 @@ def _in_order(groups: Groups, seed: int, by: str) -> tuple[IntArray, FloatArray]
     """The traces by a hash of their id with the seed, or by their latest time, and these times; NaN: not by time."""
     trace_ids = groups.candidates.trace_ids
     hashes = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
+    traces = range(len(hashes))
     if by != TIME:
-        return np.array(sorted(range(len(hashes)), key=hashes.__getitem__), dtype=np.int64), np.full(
-            len(hashes), np.nan
-        )
+        return np.array(sorted(traces, key=hashes.__getitem__), dtype=np.int64), np.full(len(hashes), np.nan)
     if groups.times is None or np.isnan(groups.times).any():
         missing = 0 if groups.times is None else int(np.argmax(np.isnan(groups.times)))
         path, line = groups.candidates.place(int(groups.offsets[missing]))
         raise DataError(f"{path}:{line}: time: missing; data.split is time, and every group needs one")
-    latest = np.full(len(trace_ids), -np.inf)
+    latest = np.full(len(hashes), -np.inf)
     np.maximum.at(latest, groups.candidates.traces, groups.times)
     keys = list(zip(latest.tolist(), hashes, strict=True))
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64), latest
+    return np.array(sorted(traces, key=keys.__getitem__), dtype=np.int64), latest
