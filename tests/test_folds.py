@@ -14,7 +14,8 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.cross_validation import path_weights
 from ltr.experiments.pipeline import run
-from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 from ltr.results.query_records import metrics
 from ltr.training.config import TrainConfig

@@ -14,8 +14,7 @@ from ltr.encoders.naming import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import named
-from ltr.features.crossfit import SPECIFICATION
-from ltr.features.recommended import RECOMMENDED, recommended
+from ltr.features.presets import RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
 from ltr.training.config import LOSS, TrainConfig
@@ -197,7 +196,7 @@ def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[F
     """
     named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
     if config.features == (RECOMMENDED,):
-        named, warnings = recommended(kind, traces)
+        named, warnings = recommended_features(kind, traces)
     return tuple(feature_config(entry) for entry in named), warnings
 
 

@@ -16,7 +16,7 @@ from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.errors import SampleError
 from ltr.files.reading import AnyPath, expand
-from ltr.logs import tell, timed
+from ltr.logs import LOG, stage
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
@@ -70,7 +70,7 @@ class Groups:
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; as above
 
 
-@timed("reading")
+@stage("reading")
 def read_groups(
     paths: AnyPath | Iterable[AnyPath],
     *,
@@ -85,9 +85,9 @@ def read_groups(
     samples = read_samples(expand(paths), labels_required=labels_required)
     refuse_duplicates(samples)
     for file in samples.files:
-        tell(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+        LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
     found = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    tell(
+    LOG.info(
         f"found {len(found.labels):,} candidates, {len(found.offsets) - 1:,} groups, {len(samples.trace_ids):,} traces"
     )
     return found

@@ -14,7 +14,7 @@ from ltr.data.splits import TIME, dealt, earlier
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import rank
-from ltr.logs import timed
+from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Knots
@@ -36,7 +36,7 @@ class Fold:
     scores: list[FloatArray]  # of each row
 
 
-@timed("cross-validation")
+@stage("cross-validation")
 def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:

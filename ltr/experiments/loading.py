@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltr.arrays import vanishing
-from ltr.audit.audit import quick_findings
+from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.sources import DataConfig

@@ -13,7 +13,7 @@ from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, out
 from ltr.experiments.loading import Loaded
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choices
-from ltr.logs import stage, timed
+from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
 from ltr.storage.model_file import Router
 from ltr.storage.training_record import training_document
@@ -95,7 +95,7 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.knots)
 
 
-@timed("measuring")
+@stage("measuring")
 def evaluate_router(
     router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
 ) -> EvaluatedRanking:
