@@ -103,7 +103,7 @@ def test_metrics_tell_the_folds_and_model_json_the_path(config):
 def test_folds_are_measured_as_the_test_data_are(config):
     rules = EvaluateConfig(preset="ctr", metrics=(), threshold=0.9)
     folds = run(replace(config, evaluate=rules)).measured.folds
-    assert folds.pooled.threshold == 0.9
+    assert folds.pooled.rules.threshold == 0.9
     assert "auc" in folds.pooled.means
 
 

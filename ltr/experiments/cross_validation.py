@@ -12,8 +12,8 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
 from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.evaluation.baselines import Rules, Truth, measure
-from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.ranking import rank
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.training.config import LOSS, TrainConfig
@@ -149,4 +149,5 @@ def judged_by(config: TrainConfig) -> tuple[str, ...]:
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
-    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]
+    ranking = rank(column, groups.offsets, keys=key_order(groups.candidates))
+    return evaluate_by(ranking, groups.labels, rules)
