@@ -23,7 +23,7 @@ from ltr.reporting.report import report_of, write_report
 from ltr.training.config import TrainConfig
 from tests.made import Commands, tool_rows, written
 
-SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2", "h3"),
     *("p", "a", "ul", "li", "dl", "div", "dt", "dd", "strong", "span", "pre", "details", "summary", "figure"),
@@ -33,8 +33,8 @@ ALLOWED = {
 
 
 def hostile():
-    """scripts/hostile_strings.py."""
-    spec = importlib.util.spec_from_file_location("hostile_strings", SCRIPTS / "hostile_strings.py")
+    """The strings that `scripts/stress pages` tries in a browser."""
+    spec = importlib.util.spec_from_file_location("hostile_strings", HOSTILE_STRINGS)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
