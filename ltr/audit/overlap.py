@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.audit.findings import EXAMPLES, Finding, first_lines, percent
+from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
 from ltr.encoders.sparse import Sparse
@@ -79,7 +79,7 @@ def near_duplicates(groups: Groups, training: Groups) -> Iterator[Finding]:
     if not near:
         return
     message = (
-        f"{percent(near, compared)} of the queries ({near:,} of {compared:,}) resemble a "
+        f"{percentage(near, compared)} of the queries ({near:,} of {compared:,}) resemble a "
         f"training query to a cosine of {NEAR} or more: what is learned query by query looks better than it is"
     )
     yield Finding(
