@@ -8,7 +8,8 @@ from ltr.arrays import FloatArray, group_sums
 from ltr.audit.chance_test import ChanceTest
 from ltr.audit.findings import Finding, Severity, first_lines, percentage
 from ltr.data.groups import Groups, select
-from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 
 CERTAIN = 0.99  # of the groups, from which a column by itself predicts the label
