@@ -18,7 +18,7 @@ from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Candidates, Groups, read_groups, select
 from ltr.errors import DataError, DiskError
-from ltr.files.locked import held
+from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, truth
@@ -77,7 +77,7 @@ def run_bench(
     """
     refuse_taken(Path(out), may_go_on=overwrite or resume)
     groups = read(config)
-    with held(out):
+    with locked(out):
         task = task_of(config, groups.candidates, Path(out))
         stand = stood(config, groups, allowed or Allowed(), task=task, home=Path(out), tell=tell)
         claim(out, task, overwrite=overwrite, resume=resume)

@@ -10,7 +10,7 @@ from ltr.benchmark.config import relocated, render
 from ltr.benchmark.judging import Row
 from ltr.benchmark.measurements import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
 from ltr.benchmark.verdict import Bench
-from ltr.files.writing import cell, encode_lines, write_bytes, write_lines, write_text
+from ltr.files.writing import encode_lines, tsv_cell, write_bytes, write_lines, write_text
 from ltr.reporting.report import bench_page
 from ltr.results.query_records import lines
 from ltr.storage.run_directory import REPORT
@@ -23,7 +23,7 @@ def write_bench(bench: Bench, home: Path) -> None:
     write_lines(home / PER_QUERY, encode_lines(per_query(bench)))
     for name, file in TABLES.items():
         rows = tables(bench)[name]
-        write_lines(home / file, ("\t".join(map(cell, row)).encode() for row in rows))
+        write_lines(home / file, ("\t".join(map(tsv_cell, row)).encode() for row in rows))
     document = msgspec.json.encode(bench.document())
     write_text(home / REPORT, bench_page(home, document))
     write_bytes(home / BENCH, msgspec.json.format(document, indent=2) + b"\n")

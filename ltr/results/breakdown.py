@@ -13,7 +13,7 @@ from ltr.data.jsonlines import FAILURES, excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.files.reading import STDIN, Fingerprint, read_lines, shown
+from ltr.files.reading import STDIN, ContentDigest, read_lines, shown
 
 ABSENT = ""
 
@@ -84,8 +84,8 @@ def _read_again(candidates: Candidates, rows: IntArray, field: str, known: list[
     for source in candidates.files:
         if source.path == shown(STDIN) or source.path.endswith(".npz"):
             raise UsageError(f"group_by {field}: {source.path} cannot be read for it; known: {', '.join(known)}")
-        seen = Fingerprint()
-        for number, line in read_lines(source.path, fingerprint=seen):
+        seen = ContentDigest()
+        for number, line in read_lines(source.path, digest=seen):
             for query in wanted.get(source.before + number, ()):
                 value = _value(decode, line, source.path, number)
                 is_found |= value is not msgspec.UNSET
