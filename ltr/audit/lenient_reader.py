@@ -11,11 +11,11 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
-from ltr.data.catalogues.graphs import GraphCatalogue, key_of, own_graph
+from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.columns import GroupColumns, RowColumns, SourceFile
-from ltr.data.groups import Groups, group_samples, repeated, repeats
-from ltr.data.jsonlines import FAILURES, explained
+from ltr.data.groups import Groups, group_samples, repeated_rows, repetition_error
+from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.errors import DataError, FieldError, FileError, SampleError
@@ -75,7 +75,7 @@ class LenientReader:
         except FieldError as cause:
             self._refuse(line, SampleError(path, number, *cause.args))
         except FAILURES as failure:
-            self._refuse(line, SampleError(path, number, *explained(line, failure, NEEDED).args))
+            self._refuse(line, SampleError(path, number, *decode_error(line, failure, NEEDED).args))
         else:
             for key in repeated_keys(line):
                 self.repeated_keys.setdefault(key, []).append(f"{path}:{number}")
@@ -166,16 +166,16 @@ def _repeated_key_findings(lines_of_key: dict[str, list[str]]) -> Iterator[Findi
 
 def _duplicates(samples: Samples) -> Iterator[tuple[SampleError, IntArray]]:
     """An error for each row whose name its group has already, and the row."""
-    again, before = repeats(samples)
+    again, before = repeated_rows(samples)
     for row, first in sorted(zip(again.tolist(), before.tolist(), strict=True)):
-        yield repeated(samples, row, first), np.array([row])
+        yield repetition_error(samples, row, first), np.array([row])
 
 
 def _bad_trees(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:
     """An error for each distinct tree that is no graph and that no catalogue replaces, and the rows with that tree."""
     own = np.arange(len(samples.trees))
     if catalogue:
-        own = np.array([row for row in own.tolist() if key_of(samples, row) not in catalogue], dtype=np.int64)
+        own = np.array([row for row in own.tolist() if graph_key(samples, row) not in catalogue], dtype=np.int64)
     codes, first = np.unique(samples.trees[own], return_index=True)
     for code, row in zip(codes.tolist(), own[first].tolist(), strict=True):
         try:

@@ -74,13 +74,13 @@ def part_lines(measured: "EvaluatedRanking") -> list[str]:
     from ltr.results.query_records import parts
 
     found = sorted(parts(measured), key=lambda part: -part.num_queries)
-    if not measured.parts:
+    if not measured.breakdown:
         return []
     names = list(SHORT)
     rows = [
         [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in found
     ]
-    lines = table([measured.parts.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
+    lines = table([measured.breakdown.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
     more = [f"and {len(rows) - MOST_PARTS:,} more: --format json shows all"] if len(rows) > MOST_PARTS else []
     return ["", *lines, *more]
 
@@ -102,9 +102,9 @@ def _named_baselines(measured: "EvaluatedRanking", best: dict[str, Any]) -> dict
 def rule_lines(measured: "EvaluatedRanking") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     result, counts = measured.evaluation, measured.counts
-    lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
+    lines = [f"ties: {result.rules.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
     if result.num_no_relevant:
-        what = {"skip": "left out", "zero": "counted 0"}[result.no_relevant]
+        what = {"skip": "left out", "zero": "counted 0"}[result.rules.no_relevant]
         lines.append(f"{count(result.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
     if result.num_one_candidate:
         lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")

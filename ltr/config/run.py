@@ -9,7 +9,7 @@ from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.data.schema import Kind
-from ltr.data.sources import DataConfig, moved, resolved
+from ltr.data.sources import DataConfig, paths_from, resolve_paths
 from ltr.encoders.naming import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.evaluation.metrics.presets import PresetName
@@ -122,7 +122,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     if problems:
         raise ConfigError(strict.in_order(document, problems))
     base = Path() if path is None or str(path) == STDIN else Path(path).parent
-    return replace(config, data=resolved(config.data, document, base))
+    return replace(config, data=resolve_paths(config.data, document, base))
 
 
 def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
@@ -202,7 +202,7 @@ def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[F
 
 def relocated(config: RunConfig, directory: Path) -> RunConfig:
     """The config as it stands in a file of another directory: it names the same data from there."""
-    return replace(config, data=moved(config.data, directory))
+    return replace(config, data=paths_from(config.data, directory))
 
 
 def render(config: RunConfig) -> str:

@@ -44,7 +44,7 @@ def learned_from(router: Router, candidates: Candidates) -> Iterator[str]:
 def nothing_right(evaluation: Evaluation) -> Iterator[str]:
     """That no query has a right candidate, so that the metrics say nothing."""
     if evaluation.num_no_relevant == len(evaluation.rank):
-        least = f"{evaluation.rel_threshold:g}"
+        least = f"{evaluation.rules.rel_threshold:g}"
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 

@@ -14,7 +14,7 @@ from ltr.experiments.loading import Loaded
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choices
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules, truth_of
+from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
 from ltr.storage.model_file import Router
 from ltr.storage.training_record import training_document
 from ltr.training.config import OnEpoch, Progress, ignore
@@ -106,7 +106,7 @@ def evaluate_router(
         return measured
     best = BestFeature(**router.training["best_feature"])
     asked = rules(config, groups, also=also)
-    beside = baselines(phi, truth_of(groups), asked, best=best, names=router.names)
+    beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
     measured = replace(measured, baselines=beside, best=best)
     return replace(measured, gain=gain(measured, config.seed))
 
