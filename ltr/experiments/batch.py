@@ -12,7 +12,7 @@ from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
 from ltr.data.groups import Candidates
 from ltr.data.sources import source_names
-from ltr.encoders.cached import remembered
+from ltr.encoders.cached import cached_texts
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
@@ -238,5 +238,5 @@ def vectors_told(config: RunConfig, candidates: Candidates) -> str:
     if candidates.features is not None:
         return ""
     queries = list(dict.fromkeys(candidates.query_texts))
-    found = remembered(encoder_name(config), queries, "query")
+    found = cached_texts(encoder_name(config), queries, "query")
     return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"

@@ -171,7 +171,7 @@ def _rules_and_counts(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def parts(measured: EvaluatedRanking) -> list[Part]:
     """The means of each value of the field that the queries were sorted by, if they were."""
-    return part_means(measured.evaluation, measured.parts) if measured.parts else []
+    return part_means(measured.evaluation, measured.breakdown) if measured.breakdown else []
 
 
 def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
@@ -190,12 +190,12 @@ def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def _by_part(measured: EvaluatedRanking) -> dict[str, Any]:
     """The means of each part as FIELD=VALUE.METRIC."""
-    if measured.parts is None:
+    if measured.breakdown is None:
         return {}
-    flat: dict[str, Any] = {"group_by": measured.parts.field}
+    flat: dict[str, Any] = {"group_by": measured.breakdown.field}
     for part in parts(measured):
         means = {"num_queries": part.num_queries, **part.means}
-        flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
+        flat |= {f"{measured.breakdown.field}={part.name}.{metric}": mean for metric, mean in means.items()}
     return flat
 
 
