@@ -378,9 +378,9 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 
 
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
-    from ltr.files.locked import held
+    from ltr.files.locked import locked
 
-    with held(tmp_path / "out"), pytest.raises(RunError, match="another process"):
+    with locked(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")
 
 

@@ -13,7 +13,7 @@ from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.reading import read_bytes, reason
-from ltr.files.writing import cell, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
+from ltr.files.writing import encode_lines, make_directory, remove, tsv_cell, write_bytes, write_lines, write_text
 from ltr.reporting.report import bench_page
 from ltr.results.query_records import Query, queries
 from ltr.storage.bench_record import BENCH, BenchRecord
@@ -143,7 +143,7 @@ def write_bench(bench: Bench, home: Path) -> None:
     write_lines(home / PER_QUERY, encode_lines(query_lines(bench)))
     tables = bench_tables(bench.record)
     for name, file in TABLES.items():
-        write_lines(home / file, ("\t".join(map(cell, row)).encode() for row in tables[name]))
+        write_lines(home / file, ("\t".join(map(tsv_cell, row)).encode() for row in tables[name]))
     write_text(home / REPORT, bench_page(bench.record))
     write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.record), indent=2) + b"\n")
 

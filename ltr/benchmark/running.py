@@ -26,7 +26,7 @@ from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select
 from ltr.errors import DataError, DiskError
-from ltr.files.locked import held
+from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_bytes
 from ltr.plugins import OURS
@@ -88,7 +88,7 @@ def run_bench(
     home = Path(out)
     refuse_taken_bench(home, may_go_on=overwrite or resume)
     plan = plan_bench(config, home, allowed or Allowed())
-    with held(home):
+    with locked(home):
         claim_bench(home, plan.task, overwrite=overwrite, resume=resume)
         outcomes = [(entry, outcome(plan, entry, on_event)) for entry in config.entries]
         bench = judge_outcomes(config, plan.groups, outcomes, queries_in_data=plan.queries_in_data)

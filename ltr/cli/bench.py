@@ -36,12 +36,12 @@ def bench(
     """Measure the rerankers of CONFIG side by side."""
     from ltr.benchmark.config import load_bench
     from ltr.benchmark.running import Allowed, Event, forecast_bench, run_bench
-    from ltr.files.naming import inside
+    from ltr.files.naming import path_inside
     from ltr.storage.bench_record import Failed
 
     run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
-    home = inside("runs", wanted.name) if out is None else out
+    home = path_inside("runs", wanted.name) if out is None else out
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))
     if dry_run:
         missing = forecast_bench(wanted, home, allowed=allowed, overwrite=overwrite, resume=resume)
