@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.audit.audit import validate_run, validate_samples
-    from ltr.audit.findings import Finding, Report
+    from ltr.audit.audit import audit_samples
+    from ltr.audit.findings import AuditReport, Finding
+    from ltr.audit.run_integrity import audit_run
     from ltr.benchmark.config import load_bench
     from ltr.benchmark.running import run_bench
     from ltr.config.run import EvaluateConfig, RunConfig, load_config
@@ -54,22 +55,19 @@ if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
     from ltr.storage.model_file import Router, load_router
     from ltr.training.config import TrainConfig
-    from ltr.training.diagnosing import diagnose
-    from ltr.training.diagnosis import Diagnosis
+    from ltr.training.diagnosis import Diagnosis, diagnose
     from ltr.training.estimator import ListwiseRanker
     from ltr.training.fit import fit
     from ltr.training.model import Model, Training
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.audit.audit": (
-        "validate_run",
-        "validate_samples",
-    ),
+    "ltr.audit.audit": ("audit_samples",),
     "ltr.audit.findings": (
+        "AuditReport",
         "Finding",
-        "Report",
     ),
+    "ltr.audit.run_integrity": ("audit_run",),
     "ltr.benchmark.config": ("load_bench",),
     "ltr.benchmark.running": ("run_bench",),
     "ltr.config.run": (
@@ -186,8 +184,7 @@ _HOMES = {
         "load_router",
     ),
     "ltr.training.config": ("TrainConfig",),
-    "ltr.training.diagnosing": ("diagnose",),
-    "ltr.training.diagnosis": ("Diagnosis",),
+    "ltr.training.diagnosis": ("Diagnosis", "diagnose"),
     "ltr.training.estimator": ("ListwiseRanker",),
     "ltr.training.fit": ("fit",),
     "ltr.training.model": (
@@ -199,6 +196,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ArrayError",
+    "AuditReport",
     "BatchOptions",
     "Candidates",
     "Choice",
@@ -228,7 +226,6 @@ __all__ = [
     "Point",
     "Ranker",
     "Ranking",
-    "Report",
     "ResumeError",
     "Router",
     "Row",
@@ -244,6 +241,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "answers",
+    "audit_run",
+    "audit_samples",
     "bootstrap_difference",
     "bootstrap_mean",
     "compare_runs",
@@ -282,8 +281,6 @@ __all__ = [
     "run_batch",
     "run_bench",
     "stop_probabilities",
-    "validate_run",
-    "validate_samples",
     "write_report",
     "write_starter",
 ]

@@ -14,6 +14,7 @@ from ltr.errors import ArrayError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+State = dict[str, Any]  # what a feature or an encoder has learned: JSON values and arrays of numbers, nothing else
 
 KEPT_BYTES = (32 << 20) - (1 << 16)  # just below the largest that moves glibc's threshold
 LARGEST = 1e300  # beyond it, differences inside a group overflow
@@ -203,6 +204,15 @@ def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
     which = np.empty_like(place)
     which[place] = np.cumsum(is_first) - 1
     return place[is_first], which
+
+
+def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
+    """The offsets of consecutive slices of these lengths, from 0 to their sum.
+
+    >>> offsets_of([2, 0, 1])
+    array([0, 2, 2, 3])
+    """
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def runs(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:

@@ -17,14 +17,14 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.files.reading import digest
+from ltr.files.reading import digest_file
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
-from data_source.tells import fitted, parts, tells  # noqa: E402
+from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
 FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/experiments/starter/data"}
 SETS = {name: [ROOT / folder / f"{part}.jsonl.gz" for part in ("train", "test")] for name, folder in FOLDERS.items()}
@@ -43,7 +43,7 @@ is_usual_zlib = "ng" not in zlib.ZLIB_RUNTIME_VERSION  # others pack the same co
 def made(tmp_path_factory):
     """A directory in which the script has written everything anew."""
     folder = tmp_path_factory.mktemp("made")
-    subprocess.run([sys.executable, ROOT / "scripts/make_data", folder], check=True)
+    subprocess.run([sys.executable, ROOT / "scripts/study", "make-data", folder], check=True)
     return folder
 
 
@@ -82,7 +82,7 @@ def by_luck(groups):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_files_are_byte_for_byte_what_the_script_writes(path, made):
     again = made / path.relative_to(ROOT)
-    assert digest(again).sha256 == digest(path).sha256
+    assert digest_file(again).sha256 == digest_file(path).sha256
     assert not is_usual_zlib or again.read_bytes() == path.read_bytes()
 
 
@@ -194,7 +194,8 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
 
 
 def test_the_data_card_shows_what_is_counted_and_measured():
-    done = subprocess.run([sys.executable, ROOT / "scripts/measure_data"], check=True, capture_output=True, text=True)
+    command = [sys.executable, ROOT / "scripts/study", "measure-data"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     card = (ROOT / "data/README.md").read_text(encoding="utf-8")
     counted, _, measured = done.stdout.partition("### tools")
     assert counted.strip() in card

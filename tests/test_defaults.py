@@ -19,7 +19,7 @@ SETTINGS = (RunConfig, DataConfig, TrainConfig, EvaluateConfig, BatchOptions, Be
 
 def names(*dataclasses):
     """The names of all their fields."""
-    return {field.name for each in dataclasses for field in fields(each)}
+    return {field.name for config in dataclasses for field in fields(config)}
 
 
 def test_the_estimator_repeats_no_default_of_a_training():
@@ -43,15 +43,15 @@ def test_the_estimator_trains_by_the_defaults_of_a_training():
 def options(command, called="ltr"):
     """Every option of the command and of those below it, with the name of its command."""
     yield from ((called, option) for option in command.params if option.param_type_name == "option")
-    for name, each in getattr(command, "commands", {}).items():
-        yield from options(each, f"{called} {name}")
+    for name, below in getattr(command, "commands", {}).items():
+        yield from options(below, f"{called} {name}")
 
 
 def test_an_option_that_is_not_given_leaves_its_setting_to_the_config():
     settings = {f"--{name.replace('_', '-')}" for name in names(*SETTINGS)}
-    own = [
+    repeated = [
         f"{called} {option.opts[0]} has the default {option.default!r}"
         for called, option in options(get_command(app))
         if settings & set(option.opts) and option.default not in (None, False)
     ]
-    assert own == []
+    assert repeated == []

@@ -106,7 +106,7 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
     package(tmp_path, "ltr-red", "import ltr.evaluation.baselines\nfrom tests.test_plugins import colours\n"
-            "colours.add('red', ltr.evaluation.baselines.measure)")  # fmt: skip
+            "colours.add('red', ltr.evaluation.baselines.baselines)")  # fmt: skip
     assert registry.source("red") == OURS
 
 
@@ -151,15 +151,15 @@ def ltr(*arguments, path=None, cwd=None, **environment):
 
 
 def listed(done):
-    """Name, family, version and source of each feature."""
-    return [tuple(each.values())[:4] for each in json.loads(done.stdout)]
+    """Name, title, family, version and source of each feature."""
+    return [tuple(row.values())[:5] for row in json.loads(done.stdout)]
 
 
-def test_the_command_line_lists_plug_ins_with_family_version_and_source(tmp_path):
+def test_the_command_line_lists_plug_ins_with_title_family_version_and_source(tmp_path):
     package(tmp_path, "ltr-length", LENGTH, kind="feature")
     done = ltr("list", "features", "--format", "json", path=tmp_path)
-    assert ("tool.length", "struct", "1.2", "ltr-length") in listed(done)
-    assert ("tool.rel", "rel", OURS.version, "ltr") in listed(done)
+    assert ("tool.length", "tool.length", "struct", "1.2", "ltr-length") in listed(done)
+    assert ("tool.rel", "query and tool text are alike", "rel", OURS.version, "ltr") in listed(done)
     assert "tool.length" not in ltr("list", "features", path=tmp_path, LTR_LOAD_PLUGINS="").stdout
 
 
@@ -206,7 +206,7 @@ class Letters(LetterEncoder):
         tmp_path,
         "ltr-first",
         "from ltr.evaluation.metrics.registry import measure\n"
-        "@measure('first@k', 'every query counts')\ndef first(judged, k): return (judged.sizes > 0) * 1.0\n",
+        "@measure('first@k', 'every query counts')\ndef first(blocks, k): return (blocks.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(

@@ -22,7 +22,7 @@ from ltr.reporting.table import Column, Table
 from ltr.training.config import TrainConfig
 from tests.made import Commands, tool_rows, written
 
-SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2", "h3"),
     *("p", "a", "ul", "li", "dl", "div", "dt", "dd", "strong", "span", "pre", "details", "summary", "figure"),
@@ -32,8 +32,8 @@ ALLOWED = {
 
 
 def hostile():
-    """scripts/hostile_strings.py."""
-    spec = importlib.util.spec_from_file_location("hostile_strings", SCRIPTS / "hostile_strings.py")
+    """The strings that `scripts/stress pages` tries in a browser."""
+    spec = importlib.util.spec_from_file_location("hostile_strings", HOSTILE_STRINGS)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -41,18 +41,33 @@ def hostile():
 
 STRINGS = hostile()
 BENCH = {
-    "format": "ltr-bench/1",
+    "format": "ltr-bench/2",
     "name": "small",
     "seed": 0,
     "queries": 5,
     "documents": 20,
+    "queries_in_data": 9,
     "sampled": True,
-    "rules": {"deciding": "ndcg@10", "ties": "expected"},
+    "rules": {
+        "deciding": "ndcg@10",
+        "metrics": ["ndcg@10"],
+        "metrics_version": 1,
+        "evaluation": None,
+        "interval_level": 0.95,
+        "resamples": 2000,
+        "permutations": 10000,
+        "timed": 5,
+        "repeats": 1,
+        "warm_up": 1,
+        "cost_weight": 1.0,
+    },
     "rerankers": [
         {
             "name": name,
+            "reranker": name,
             "what": "a reranker",
-            "revision": None,
+            "revision": "",
+            "is_reference": False,
             "quality": {"ndcg@10": {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}},
             "latency": {
                 "mean_ms": ms,

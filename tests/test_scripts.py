@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +11,22 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+CONTRIBUTING = SCRIPTS.parent / "CONTRIBUTING.md"
+FAMILIES = {"bench": "benchmarks", "study": "studies", "stress": "stresses"}
+
+
+def environment_of(scripts):
+    """The module environment.py of a checkout."""
+    spec = importlib.util.spec_from_file_location("environment", scripts / "environment.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
     """scripts/environment.py for a checkout of its own, whose installing only notes what it was asked."""
-    spec = importlib.util.spec_from_file_location("environment", SCRIPTS / "environment.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = environment_of(SCRIPTS)
     for name in ("pyproject.toml", "constraints.txt"):
         (tmp_path / name).write_text("")
     python = tmp_path / ".venv" / "bin" / "python"
@@ -61,21 +71,70 @@ def test_a_copied_checkout_is_installed_for_itself(environment, tmp_path):
     assert environment.digest() != before
 
 
+def test_a_part_goes_on_in_the_environment_of_the_checkout_where_this_python_lacks_packages(tmp_path):
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(SCRIPTS.parent / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    copied = environment_of(tmp_path / "scripts")
+    copied.STAMP.write_text(json.dumps({"sources": copied.digest(), "extras": []}))
+    words = [sys.executable, "-S", tmp_path / "scripts" / "bench", "trec", "--help"]  # -S: no package can be imported
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "--lines" in ran.stdout
+
+
+def command(*words):
+    """A script, run by this Python."""
+    return subprocess.run([sys.executable, SCRIPTS / words[0], *words[1:]], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("family, folder", FAMILIES.items())
+def test_a_family_lists_its_parts_with_a_line_each(family, folder):
+    listed = command(family)
+    assert listed.returncode == 0
+    for part, line in parts(listed.stdout):
+        source = (SCRIPTS / folder / f"{part.replace('-', '_')}.py").read_text(encoding="utf-8")
+        assert source.partition("\n")[0].removesuffix('"""') == f'"""{line}.'
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_contributors_table_has_every_part(family):
+    rows = re.findall(rf"^\| `scripts/{family} ([\w-]+)", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [part for part, _ in parts(command(family).stdout)]
+
+
+def parts(listing):
+    """Name and line of each part, in order."""
+    return re.findall(r"^  ([\w-]+)  +(.+)$", listing, re.MULTILINE)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_part_that_does_not_exist_is_refused_with_those_that_do(family):
+    refused = command(family, "bogus")
+    known = ", ".join(part for part, _ in parts(command(family).stdout))
+    assert refused.returncode == 2
+    assert refused.stderr == f"scripts/{family}: unknown part 'bogus'; known: {known}\n"
+
+
 @pytest.mark.parametrize(
-    "arguments, code, said",
+    "words, code, text",
     [
-        (["--help"], 0, "--groups"),
-        (["bogus"], 2, "unknown part 'bogus'; known: training, evaluation, accuracy"),
-        (["--groups"], 2, "expected one argument"),
-        (["--groups=5"], 2, "--groups is 5; it must be at least 100"),
+        (["training", "--help"], 0, "--groups"),
+        (["training", "--groups"], 2, "expected one argument"),
+        (["training", "--groups=5"], 2, "argument --groups: it is 5; it must be at least 100"),
+        (["training", "--groups=many"], 2, "argument --groups: invalid whole number value: 'many'"),
         (["evaluation", "--groups=200"], 0, "evaluation: 200 queries"),
         (["training", "--groups=100"], 0, "our own tools: 842 queries"),
     ],
 )
-def test_bench_says_what_it_takes(arguments, code, said):
-    ran = subprocess.run([sys.executable, SCRIPTS / "bench", *arguments], capture_output=True, text=True, check=False)
+def test_a_part_takes_its_own_options(words, code, text):
+    ran = command("bench", *words)
     assert ran.returncode == code
-    assert said in ran.stdout + ran.stderr
+    assert text in ran.stdout + ran.stderr
 
 
 @pytest.fixture

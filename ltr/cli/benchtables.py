@@ -1,6 +1,5 @@
 """A bench as lines to read: three tables, what is missing, what to choose."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,26 +9,24 @@ from ltr.reporting.numbers import DIFFERENCE, between, count, fixed
 from ltr.reporting.table import Table, shortened
 
 if TYPE_CHECKING:
-    from ltr.benchmark.judging import Comparison
-    from ltr.benchmark.verdict import Bench
+    from ltr.storage.bench_record import BenchRecord
 
 LONGEST_NAME = 28
 
 
-def bench_lines(bench: "Bench") -> list[str]:
+def bench_lines(bench: "BenchRecord") -> list[str]:
     """The three tables, the best or the quickest first, and the conclusions."""
     from ltr.reporting.bench_page import by_latency, by_quality, cost_table, latency_table, quality_table
 
-    record = bench.record()
-    queries = count(record.queries, "query", "queries")
-    drawn = f" of {bench.queries_in_data:,}" if record.sampled else ""
+    queries = count(bench.queries, "query", "queries")
+    drawn = f" of {bench.queries_in_data:,}" if bench.sampled else ""
     tables = (
-        quality_table(record, by_quality(record)),
-        latency_table(by_latency(record)),
-        cost_table(record, record.rerankers),
+        quality_table(bench, by_quality(bench)),
+        latency_table(by_latency(bench)),
+        cost_table(bench, bench.rerankers),
     )
     return [
-        emphasis(f"{queries}{drawn}, {count(record.documents, 'document')}"),
+        emphasis(f"{queries}{drawn}, {count(bench.documents, 'document')}"),
         *(line for table in tables for line in (*table_lines(with_short_names(table)), "")),
         *(line for text in conclusion_lines(bench) for line in wrapped(text)),
     ]
@@ -41,23 +38,19 @@ def with_short_names(table: Table) -> Table:
     return replace(table, rows=rows)
 
 
-def conclusion_lines(bench: "Bench") -> list[str]:
+def conclusion_lines(bench: "BenchRecord") -> list[str]:
     """What to choose, how sure that is, and what is missing."""
-    chosen = bench.conclusions
-    lines = [
-        f"best quality: {visible(chosen.best_quality or '-')}{_lead(bench.comparisons, chosen.best_quality)}",
+    chosen, rules = bench.conclusions, bench.rules
+    lead = ""
+    for test in bench.comparisons[:1]:  # the best against the next
+        ends = between(test.low, test.high, DIFFERENCE.on_terminal)
+        lead = f", {test.difference:+.3f} {ends} over {visible(test.b)} (Holm p {fixed(test.p_holm, 4)})"
+    balance = f"best balance, {rules.deciding} / (mean seconds * {rules.cost_weight:g})"
+    return [
+        f"best quality: {visible(chosen.best_quality or '-')}{lead}",
         f"lowest latency: {visible(chosen.lowest_latency or '-')}",
-        f"best balance, ndcg@10 / (mean seconds * {bench.config.cost_weight:g}): {visible(chosen.best_balance or '-')}",
+        f"{balance}: {visible(chosen.best_balance or '-')}",
         f"front (nothing is better in quality, latency and cost): {visible(', '.join(chosen.front) or '-')}",
+        *(f"{visible(missing.name)}: left out: {visible(missing.why)}" for missing in bench.left_out),
+        *(f"{visible(missing.name)}: failed: {visible(missing.why)}" for missing in bench.failed),
     ]
-    lines += [f"{visible(each.name)}: left out: {visible(each.why)}" for each in bench.left_out]
-    return lines + [f"{visible(each.name)}: failed: {visible(each.why)}" for each in bench.failed]
-
-
-def _lead(comparisons: Sequence["Comparison"], best: str | None) -> str:
-    """How far the best is ahead of the next."""
-    first = next((each for each in comparisons if each.a == best), None)
-    if first is None:
-        return ""
-    ends = between(first.low, first.high, DIFFERENCE.on_terminal)
-    return f", {first.difference:+.3f} {ends} over {visible(first.b)} (Holm p {fixed(first.p_holm, 4)})"

@@ -25,7 +25,7 @@ from ltr.reporting.numbers import count, fixed
 from ltr.reporting.table import shortened, tsv_rows
 
 if TYPE_CHECKING:
-    from ltr.results.comparison import Changed, Compared, Comparison
+    from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
 
 
 def compare(
@@ -69,7 +69,7 @@ def show(comparison: "Comparison", shown: Format | None) -> None:
             )
 
 
-def compared_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
+def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """One run against the baseline."""
     from ltr.reporting.comparison_page import differences_table
 
@@ -78,7 +78,7 @@ def compared_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
     return [emphasis(title), *table_lines(table, turned=True), *changed_lines(comparison, compared), ""]
 
 
-def changed_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
+def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """The queries that changed most."""
     from ltr.reporting.metric_tables import title_of
 
@@ -89,7 +89,7 @@ def changed_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
     return lines + [line for each in compared.changed for line in query_lines(each)]
 
 
-def query_lines(changed: "Changed") -> list[str]:
+def query_lines(changed: "ChangedQuery") -> list[str]:
     """One query: from what to what, what was first, what is right."""
     edge = columns_of_terminal()
     values = f"{fixed(changed.baseline_value)} -> {fixed(changed.value)}"

@@ -37,20 +37,20 @@ def part_lines(measured: "EvaluatedRanking") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
     from ltr.results.query_records import parts
 
-    if not measured.parts:
+    if not measured.breakdown:
         return []
     all_parts = parts(measured)
     more = len(all_parts) - MOST_PARTS
     hidden = [f"and {more:,} more: --format json shows all"] if more > 0 else []
-    return ["", *table_lines(parts_table(measured.parts.field, all_parts, MOST_PARTS)), *hidden]
+    return ["", *table_lines(parts_table(measured.breakdown.field, all_parts, MOST_PARTS)), *hidden]
 
 
 def rule_lines(measured: "EvaluatedRanking") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     result, counts = measured.evaluation, measured.counts
-    lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
+    lines = [f"ties: {result.rules.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
     if result.num_no_relevant:
-        what = {"skip": "left out", "zero": "counted 0"}[result.no_relevant]
+        what = {"skip": "left out", "zero": "counted 0"}[result.rules.no_relevant]
         lines.append(f"{count(result.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
     if result.num_one_candidate:
         lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")

@@ -10,17 +10,17 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
-from ltr.data.splits import TIME, dealt, earlier
+from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.evaluation.baselines import Rules, Truth, measure
-from ltr.evaluation.evaluate import Evaluation
-from ltr.logs import timed
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.ranking import rank
+from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
-from ltr.training.l2_path import chosen_l2, exact_path, penalties, with_l2
+from ltr.training.l2_path import chosen_l2, exact_path
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 
@@ -36,14 +36,14 @@ class Fold:
     scores: list[FloatArray]  # of each row
 
 
-@timed("cross-validation")
+@stage("cross-validation")
 def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
         raise UsageError("folds is not set")
-    dealing = dealt(groups, config.train.folds, seed=config.seed, by=config.data.split)
+    dealing = fold_indices(groups, config.train.folds, seed=config.seed, by=config.data.split)
     folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
-    l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
+    l2s, table = config.train.l2s, np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
     columns = [fold.scores[l2s.index(l2)] for fold in folds]
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
@@ -67,7 +67,7 @@ def _fold(
         knots
     )
     values = [watched.value(w, config.train) for w in ws]
-    early = earlier(learned, held) if config.data.split == TIME else 0
+    early = count_earlier(learned, held) if config.data.split == TIME else 0
     return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
 
 
@@ -79,9 +79,9 @@ def path_weights(
     if config.trainer == "newton":
         return exact_path(*given, config, weights=groups.weights)
     found = []
-    for l2 in penalties(config):
+    for l2 in config.l2s:
         try:
-            found.append(fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w)
+            found.append(fit(*given, replace(config, l2=l2), weights=groups.weights, valid=held).w)
         except DivergedError as error:
             raise DivergedError(f"l2 {l2:g}: {error}") from error
     return found
@@ -104,10 +104,10 @@ def settled(
     config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None
 ) -> Settled:
     """Of several l2 the one that folds chose, or else validation data."""
-    train, l2s = config.train, penalties(config.train)
+    train, l2s = config.train, config.train.l2s
     told = {} if folds is None else {"folds": folds_document(folds, train.metric)}
     if len(l2s) == 1 or folds is not None:
-        return Settled(with_l2(train, l2s[0] if folds is None else folds.l2), told)
+        return Settled(replace(train, l2=l2s[0] if folds is None else folds.l2), told)
     if held is None:
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
@@ -116,7 +116,7 @@ def settled(
     values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
-    return Settled(with_l2(train, l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
+    return Settled(replace(train, l2=l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
 
 
 def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:
@@ -149,4 +149,5 @@ def judged_by(config: TrainConfig) -> tuple[str, ...]:
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
-    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]
+    ranking = rank(column, groups.offsets, keys=key_order(groups.candidates))
+    return evaluate_by(ranking, groups.labels, rules)

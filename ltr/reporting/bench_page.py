@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ltr.reporting.bench_files import Bench, Compared, Cost, Missing, Quality, Reranker
+import msgspec
+
 from ltr.reporting.charts import Estimate, Point, Words, estimates, estimates_table, front
 from ltr.reporting.numbers import (
     BALANCE,
@@ -23,32 +24,39 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
+from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest, RerankerResult
 
 NAME = Column("reranker", "reranker")
 WIDE = frozenset({Medium.TSV, Medium.PAGE})
 TIMES = {"mean_ms": "mean", "std_ms": "std", "p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99"}
+FIELDS = {  # of the tables of a bench, which stand beside each other: a metric of such a name is renamed
+    *("reranker", "mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n"),
+    *("cold_start_ms", "documents_per_second", "peak_memory_mb"),
+    *("total", "per_query", "per_document", "balance", "is_on_front"),
+}
 PRICES = {"total": "total", "per_query": "per query", "per_document": "per document"}
 
 
-def quality_table(bench: Bench, rerankers: Sequence[Reranker]) -> Table:
+def quality_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table:
     """Every metric with its interval; a terminal has room for the interval of the deciding one."""
-    names = list(dict.fromkeys(name for each in bench.rerankers for name in each.quality))
+    names, deciding = bench.rules.metrics, bench.rules.deciding
     columns = [NAME]
     for name in names:
-        columns += [Column(name, name, SHARE), Column(name, "95 %", INTERVAL, WIDE)]
-    columns.append(Column(bench.deciding, f"95 % of {bench.deciding}", INTERVAL, frozenset({Medium.TERMINAL})))
+        key = f"metric:{name}" if name in FIELDS else name
+        columns += [Column(key, name, SHARE), Column(key, "95 %", INTERVAL, WIDE)]
+    columns.append(Column(deciding, f"95 % of {deciding}", INTERVAL, frozenset({Medium.TERMINAL})))
     rows = []
     for each in rerankers:
         values: list[Value] = [each.name]
         for name in names:
-            quality = each.quality.get(name, Quality())
+            quality = each.quality[name]
             values += [quality.mean, Bounds(quality.low, quality.high)]
-        deciding = each.quality.get(bench.deciding, Quality())
-        rows.append((*values, Bounds(deciding.low, deciding.high)))
+        best = each.quality[deciding]
+        rows.append((*values, Bounds(best.low, best.high)))
     return Table(tuple(columns), tuple(rows), "Quality with 95 % intervals", corner="quality")
 
 
-def latency_table(rerankers: Sequence[Reranker]) -> Table:
+def latency_table(rerankers: Sequence[RerankerResult]) -> Table:
     """Milliseconds a query; a percentile of too few times is a guess."""
     columns = (
         NAME,
@@ -62,14 +70,14 @@ def latency_table(rerankers: Sequence[Reranker]) -> Table:
     for each in rerankers:
         times: list[Value] = []
         for key in TIMES:
-            time: float | None = getattr(each.latency, key)
-            times.append(Guess(time) if time is not None and key in each.latency.too_few else time)
+            time: float = getattr(each.latency, key)
+            times.append(Guess(time) if key in each.latency.too_few else time)
         rest = (each.cold_start_ms, each.documents_per_second, each.peak_memory_mb)
         rows.append((each.name, *times, each.latency.n, *rest))
     return Table(columns, tuple(rows), "Milliseconds a query, one after the other", corner="latency, ms")
 
 
-def cost_table(bench: Bench, rerankers: Sequence[Reranker]) -> Table:
+def cost_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table:
     """The cost by the declared prices, the balance, and who is on the front; a reference takes no part in it."""
     columns = (
         NAME,
@@ -79,32 +87,32 @@ def cost_table(bench: Bench, rerankers: Sequence[Reranker]) -> Table:
     )
     rows = []
     for each in rerankers:
-        cost = each.cost or Cost()
-        prices = (cost.total, cost.per_query, cost.per_document)
+        cost = each.cost
+        prices = (cost.total, cost.per_query, cost.per_document) if cost else (None, None, None)
         rows.append((each.name, *prices, each.balance, _front_cell(each)))
-    caption = f"Cost by declared prices; balance is {bench.deciding} / (mean latency in seconds · cost_weight)"
+    caption = f"Cost by declared prices; balance is {bench.rules.deciding} / (mean latency in seconds · cost_weight)"
     return Table(columns, tuple(rows), caption, corner="cost")
 
 
-def _front_cell(each: Reranker) -> str | None:
+def _front_cell(each: RerankerResult) -> str | None:
     return "yes" if each.is_on_front else None if each.is_reference else "no"
 
 
-def by_quality(bench: Bench) -> list[Reranker]:
+def by_quality(bench: BenchRecord) -> list[RerankerResult]:
     """The rerankers, the best by the deciding metric first."""
-    return sorted(bench.rerankers, key=lambda each: -(each.quality.get(bench.deciding, Quality()).mean or 0.0))
+    return sorted(bench.rerankers, key=lambda each: -each.quality[bench.rules.deciding].mean)
 
 
-def by_latency(bench: Bench) -> list[Reranker]:
+def by_latency(bench: BenchRecord) -> list[RerankerResult]:
     """The rerankers, the quickest first."""
-    return sorted(bench.rerankers, key=lambda each: each.latency.mean_ms or 0.0)
+    return sorted(bench.rerankers, key=lambda each: each.latency.mean_ms)
 
 
-def bench_view(bench: Bench, made: str = "") -> Page:
+def bench_view(bench: BenchRecord, made: str = "") -> Page:
     """The page of the bench."""
     latency: list[Block] = [latency_table(by_latency(bench))]
     if any(each.latency.too_few for each in bench.rerankers):
-        latency.append(Text("? too few times for this percentile: a guess from the slowest."))
+        latency.append(Text("? too few times for this percentile: an estimate from the slowest."))
     sections = [
         Section("Conclusions", (Points(tuple(_conclusions(bench))),)),
         Section("Quality and latency", (_front(bench),)),
@@ -122,28 +130,29 @@ def bench_view(bench: Bench, made: str = "") -> Page:
     return Page(f"Bench {bench.name}", subtitle, sections, made)
 
 
-def _conclusions(bench: Bench) -> Iterator[str]:
+def _conclusions(bench: BenchRecord) -> Iterator[str]:
     """What to choose, with the figures that it is chosen by; and what is missing."""
-    rerankers = {each.name: each for each in bench.rerankers}
-    labels = {"best_quality": "Best quality", "lowest_latency": "Lowest latency", "best_balance": "Best balance"}
-    for key, label in labels.items():
-        name = str(bench.conclusions.get(key) or "")
-        if name in rerankers:
-            quality, latency = rerankers[name].quality.get(bench.deciding, Quality()), rerankers[name].latency
-            yield f"{label}: {name}, {bench.deciding} {share(quality.mean)} in {short(latency.mean_ms)} ms a query."
-        elif name:
-            yield f"{label}: {name}."
-    names = bench.conclusions.get("front")
-    if isinstance(names, list) and names:
-        yield f"On the front, which nothing beats in quality, latency and cost together: {', '.join(map(str, names))}."
+    chosen, deciding = bench.conclusions, bench.rules.deciding
+    by_name = {each.name: each for each in bench.rerankers}
+    for label, name in (
+        ("Best quality", chosen.best_quality),
+        ("Lowest latency", chosen.lowest_latency),
+        ("Best balance", chosen.best_balance),
+    ):
+        if name in by_name:
+            quality, latency = by_name[name].quality[deciding], by_name[name].latency
+            yield f"{label}: {name}, {deciding} {share(quality.mean)} in {short(latency.mean_ms)} ms a query."
+    if chosen.front:
+        names = ", ".join(chosen.front)
+        yield f"On the front, which nothing beats in quality, latency and cost together: {names}."
     yield from bench.warnings
     if missing := len(bench.left_out) + len(bench.failed):
-        yield f"{count(missing, 'reranker')} without figures, listed below."
+        yield f"{count(missing, 'reranker')} without figures, named below."
 
 
-def _front(bench: Bench) -> Block:
+def _front(bench: BenchRecord) -> Block:
     """Quality over latency, drawn; the table alone where nothing can be drawn."""
-    deciding = bench.deciding
+    deciding = bench.rules.deciding
     columns = (
         NAME,
         Column("mean_ms", "mean ms", MILLISECONDS),
@@ -153,11 +162,10 @@ def _front(bench: Bench) -> Block:
     )
     rows, points = [], []
     for each in bench.rerankers:
-        quality, mean_ms = each.quality.get(deciding, Quality()), each.latency.mean_ms
+        quality, mean_ms = each.quality[deciding], each.latency.mean_ms
         rows.append((each.name, mean_ms, quality.mean, Bounds(quality.low, quality.high), _front_cell(each)))
-        if quality.mean is not None and mean_ms is not None:
-            tip = f"{each.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
-            points.append(Point(each.name, mean_ms, quality.mean, quality.low, quality.high, each.is_on_front, tip))
+        tip = f"{each.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
+        points.append(Point(each.name, mean_ms, quality.mean, quality.low, quality.high, each.is_on_front, tip))
     table = Table(columns, tuple(rows), "Quality over latency")
     references = [each.name for each in bench.rerankers if each.is_reference]
     beside = f" For reference only: {', '.join(references)}." if references else ""
@@ -170,12 +178,12 @@ def _front(bench: Bench) -> Block:
     return front(words, points, ("mean latency per query, ms", deciding)) or table
 
 
-def _quality(bench: Bench) -> Iterator[Block]:
+def _quality(bench: BenchRecord) -> Iterator[Block]:
     """The deciding metric of each reranker, drawn; and all metrics in a table."""
-    deciding, rerankers = bench.deciding, by_quality(bench)
+    deciding, rerankers = bench.rules.deciding, by_quality(bench)
     drawn = []
     for each in rerankers:
-        quality = each.quality.get(deciding, Quality())
+        quality = each.quality[deciding]
         drawn.append(
             Estimate(each.name, quality.mean, quality.low, quality.high, tip=f"{each.name} {share(quality.mean)}")
         )
@@ -186,7 +194,7 @@ def _quality(bench: Bench) -> Iterator[Block]:
     yield quality_table(bench, rerankers)
 
 
-def _tests(comparisons: Sequence[Compared]) -> Table:
+def _tests(comparisons: Sequence[PairedTest]) -> Table:
     """Every two rerankers, query by query."""
     columns = (
         Column("rerankers", "rerankers"),
@@ -203,13 +211,17 @@ def _tests(comparisons: Sequence[Compared]) -> Table:
     return Table(columns, rows, "Paired tests")
 
 
-def _missing(caption: str, missing: Sequence[Missing]) -> Table:
+def _missing(caption: str, missing: Sequence[MissingReranker]) -> Table:
     return Table((NAME, Column("why", "why")), tuple((each.name, each.why) for each in missing), caption)
 
 
-def _rules(bench: Bench) -> Iterator[Block]:
+def _rules(bench: BenchRecord) -> Iterator[Block]:
     """What the rerankers are, and what the numbers rest on."""
     columns = (NAME, Column("what", "what"), Column("revision", "revision"))
     yield Table(columns, tuple((each.name, each.what, each.revision or None) for each in bench.rerankers), "Rerankers")
-    rules = (("seed", str(bench.seed)), *((key, str(value)) for key, value in bench.rules.items()))
-    yield Table((Column("rule", "rule"), Column("value", "value")), rules, "Rules")
+    rules = msgspec.structs.asdict(bench.rules)
+    evaluation = rules.pop("evaluation")
+    rules = {"seed": bench.seed, **rules, "metrics": ", ".join(bench.rules.metrics)}
+    rules |= msgspec.structs.asdict(evaluation) if evaluation else {}
+    rows = tuple((key, str(value)) for key, value in rules.items())
+    yield Table((Column("rule", "rule"), Column("value", "value")), rows, "Rules")

@@ -29,14 +29,14 @@ from ltr.reporting.reading import RunFiles, Training
 from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
-from ltr.results.comparison import Compared, Comparison, compare_runs
+from ltr.results.comparison import Comparison, RunComparison, compare_runs
 
 LONGEST_VALUE = 200
 SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller
 IN_FILES, SHOWN = frozenset({Medium.TSV}), frozenset({Medium.TERMINAL, Medium.PAGE})
 
 
-def differences_table(comparison: Comparison, runs: Sequence[Compared]) -> Table:
+def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> Table:
     """A row for each metric of the runs: its difference from the baseline, and the tests of it."""
     columns = (
         Column("run", "run", media=IN_FILES),
@@ -109,7 +109,7 @@ def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
     return replace(comparison, baseline=names.get(comparison.baseline, comparison.baseline), runs=others)
 
 
-def _conclusion(comparison: Comparison, compared: Compared) -> str:
+def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     decisive = next(each for each in compared.differences if each.metric == comparison.changed_by)
     low, high = decisive.low, decisive.high

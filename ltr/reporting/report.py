@@ -7,7 +7,6 @@ from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_text
 from ltr.reporting.batch_page import batch_view
-from ltr.reporting.bench_files import BENCH, read_bench
 from ltr.reporting.bench_page import bench_view
 from ltr.reporting.comparison_page import comparison_view
 from ltr.reporting.model_card import card
@@ -15,6 +14,7 @@ from ltr.reporting.page import Page, page_html
 from ltr.reporting.reading import read_run
 from ltr.reporting.run_page import run_view
 from ltr.results.leaderboard import JSON, read_leaderboard
+from ltr.storage.bench_record import BENCH, read_bench
 
 MARKDOWN = (".md", ".markdown")
 

@@ -1,4 +1,4 @@
-"""A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
+"""A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, breakdown."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,15 +11,15 @@ from ltr.data.groups import Groups, key_order
 from ltr.data.importers.ranked import read_ranked
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.baselines import BestFeature, Rules, Truth, evaluate_as, measure
+from ltr.evaluation.baselines import BestFeature
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
-from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.intervals import intervals, resampled_units
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
-from ltr.evaluation.ranking import Ranking, Ties
+from ltr.evaluation.ranking import Ranking, Ties, rank
 from ltr.files.reading import AnyPath
-from ltr.results.breakdown import Parts, parts_by
+from ltr.results.breakdown import Breakdown, break_down
 
 UNBOUNDED = 10**9  # no cutoff finds what is not in the list
 
@@ -52,7 +52,7 @@ class EvaluatedRanking:
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
     best: BestFeature | None = None  # the column that the baseline of that name ranks by
     gain: Interval | None = None  # how much greater Top-1 is than by that column
-    parts: Parts | None = None
+    breakdown: Breakdown | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
@@ -70,7 +70,8 @@ def evaluate_groups(
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
     asked = rules(config, groups, listed=listed, also=also)
-    ranking, evaluation = measure(scores, truth_of(groups), asked, listed=listed)
+    ranking = rank(scores, groups.offsets, keys=key_order(groups.candidates), listed=listed)
+    evaluation = evaluate_by(ranking, groups.labels, asked)
     clusters = resampled_units(groups.candidates.traces)
     return EvaluatedRanking(
         split="given",
@@ -83,7 +84,7 @@ def evaluate_groups(
         unit="query" if clusters is None else "trace",
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
-        parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
+        breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
     )
 
 
@@ -98,11 +99,6 @@ def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:
         return None
     traces = measured.groups.candidates.traces[counted]
     return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
-
-
-def truth_of(groups: Groups) -> Truth:
-    """What a ranking of the groups is measured against."""
-    return Truth(groups.labels, groups.offsets, key_order(groups.candidates))
 
 
 def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
@@ -123,16 +119,17 @@ def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None,
     is_whole = listed is None or bool(listed.all())
     longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
     names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
-    return Rules(names, asked.ties, asked.rel_threshold, asked.no_relevant, asked.threshold, asked.max_grade)
+    ties, no_relevant = Ties(asked.ties), NoRelevant(asked.no_relevant)
+    return Rules(names, ties, asked.rel_threshold, no_relevant, asked.threshold, asked.max_grade)
 
 
 def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
     """What ties would give at worst and at best, where the result is an expectation over them."""
-    if evaluation.ties is not Ties.EXPECTED or not evaluation.num_tied:
+    if evaluation.rules.ties is not Ties.EXPECTED or not evaluation.num_tied:
         return {}
     by_query = replace(asked, metrics=tuple(evaluation.values))
     each = (Ties.WORST, Ties.BEST)
-    return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
+    return {ties.value: evaluate_by(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
 
 
 def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:

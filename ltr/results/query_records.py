@@ -10,7 +10,7 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.fingerprint import fingerprint
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.evaluation.ranking import order
@@ -65,7 +65,7 @@ def lines(
 
 def queries(measured: EvaluatedRanking, router: Router | None = None, *, explain: bool = False) -> Iterator[Query]:
     """One record a query, in the order of the groups."""
-    listed = order(measured.ranking, measured.evaluation.ties)
+    listed = order(measured.ranking, measured.evaluation.rules.ties)
     true_rows = best_relevant(measured, listed)
     probabilities = softmax(np.maximum(measured.ranking.scores, -LARGEST), measured.groups.offsets)
     starts = measured.groups.offsets.tolist()
@@ -82,7 +82,7 @@ def queries(measured: EvaluatedRanking, router: Router | None = None, *, explain
 def best_relevant(measured: EvaluatedRanking, listed: IntArray) -> IntArray:
     """The row of each query's first listed relevant candidate; -1 without one."""
     groups, found = len(measured.groups.offsets) - 1, np.full(len(measured.groups.offsets) - 1, -1, dtype=np.int64)
-    is_relevant: BoolArray = measured.groups.labels[listed] >= measured.evaluation.rel_threshold
+    is_relevant: BoolArray = measured.groups.labels[listed] >= measured.evaluation.rules.rel_threshold
     owner = np.repeat(np.arange(groups), np.diff(measured.groups.offsets))[is_relevant]
     first, where = np.unique(owner, return_index=True)
     found[first] = listed[is_relevant][where]
@@ -154,13 +154,13 @@ def _rules_and_counts(measured: EvaluatedRanking) -> dict[str, Any]:
     result = measured.evaluation
     return {
         "split": measured.split,
-        "ties": result.ties.value,
-        "gain": result.gain,
+        "ties": result.rules.ties.value,
+        "gain": result.rules.gain,
         "preset": measured.preset,
-        "rel_threshold": result.rel_threshold,
-        "threshold": result.threshold,
-        "max_grade": result.max_grade,
-        "no_relevant": result.no_relevant.value,
+        "rel_threshold": result.rules.rel_threshold,
+        "threshold": result.rules.threshold,
+        "max_grade": result.rules.max_grade,
+        "no_relevant": result.rules.no_relevant.value,
         "num_groups": len(result.rank),
         "num_candidates": int(result.num_candidates.sum()),
         "num_tied": result.num_tied,
@@ -171,7 +171,7 @@ def _rules_and_counts(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def parts(measured: EvaluatedRanking) -> list[Part]:
     """The means of each value of the field that the queries were sorted by, if they were."""
-    return part_means(measured.evaluation, measured.parts) if measured.parts else []
+    return part_means(measured.evaluation, measured.breakdown) if measured.breakdown else []
 
 
 def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
@@ -190,12 +190,12 @@ def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def _by_part(measured: EvaluatedRanking) -> dict[str, Any]:
     """The means of each part as FIELD=VALUE.METRIC."""
-    if measured.parts is None:
+    if measured.breakdown is None:
         return {}
-    flat: dict[str, Any] = {"group_by": measured.parts.field}
+    flat: dict[str, Any] = {"group_by": measured.breakdown.field}
     for part in parts(measured):
         means = {"num_queries": part.num_queries, **part.means}
-        flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
+        flat |= {f"{measured.breakdown.field}={part.name}.{metric}": mean for metric, mean in means.items()}
     return flat
 
 
@@ -225,5 +225,5 @@ def reliability(measured: EvaluatedRanking) -> dict[str, Curve]:
         return {}
     result = measured.evaluation
     counted = ~np.isnan(result.values[TOP1])
-    right = measured.groups.labels >= result.rel_threshold
-    return {drawn.name: drawn.of(probable(measured.ranking, right, counted, result.threshold))}
+    right = measured.groups.labels >= result.rules.rel_threshold
+    return {drawn.name: drawn.of(candidate_probabilities(measured.ranking, right, counted, result.rules.threshold))}

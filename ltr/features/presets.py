@@ -1,0 +1,32 @@
+"""Names of columns that belong together: those of the specification, and those that proved worth their place."""
+
+from ltr.data.schema import Kind
+
+SPECIFICATION = {
+    "tool": ("tool.rel", "tool.hist", "tool.coop", "tool.struct"),
+    "graph": ("graph.rel", "graph.hist", "graph.coop", "graph.struct"),
+}
+RECOMMENDED = "recommended"  # what a config says instead of names
+FEW = 10  # training traces; measured in docs/features.md
+FOUR = {
+    "tool": ("tool.proto", "tool.lift", "tool.clause_char", "tool.name"),
+    "graph": ("graph.proto", "graph.near_edges", "graph.edges", "graph.cover"),
+}
+ALL = {
+    "tool": (*FOUR["tool"], "tool.clause_words", "tool.known", "tool.talk"),
+    "graph": (*FOUR["graph"], "graph.start", "graph.size", "graph.clauses", "graph.order"),
+}
+
+
+def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The recommended columns for a number of training traces, and the warnings about the choice.
+
+    >>> recommended_features("tool", 7)[1]
+    ('only 7 training traces: 4 of the 7 recommended features are used; all from 10 traces on',)
+    >>> recommended_features("graph", 10)[1]
+    ()
+    """
+    if traces >= FEW:
+        return ALL[kind], ()
+    share = f"{len(FOUR[kind])} of the {len(ALL[kind])} recommended features are used"
+    return FOUR[kind], (f"only {traces} training traces: {share}; all from {FEW} traces on",)

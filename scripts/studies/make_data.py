@@ -1,0 +1,62 @@
+"""Write the data sets of this project from their hand-written source.
+
+It lies in studies/data_source. The same bytes on every run; what they hold and how they are made stands in
+data/README.md.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from ltr.files.writing import make_directory, write_lines, write_text
+from studies.data_source import team_set, tool_set
+from subcommands import ROOT
+
+Sample = dict[str, Any]
+
+QUERIES = {"train": 900, "test": 350}  # of each kind, at least
+STARTER = {"train": 60, "test": 20}  # the first of the tool queries, shipped inside the package
+FIRST_TRACE = {"train": 1, "test": 1001}
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="to write under (default: this checkout)")
+
+
+def main(*, folder):
+    """Write samples and catalogues of each kind, and the small set inside the package."""
+    tools, graphs = make_directory(folder / "data" / "tools"), make_directory(folder / "data" / "graphs")
+    starter = make_directory(folder / "ltr" / "experiments" / "starter" / "data")
+    for directory in (tools, starter):
+        write_catalogue(directory / "tools.json", tool_set.catalogue())
+    write_catalogue(graphs / "agents.json", team_set.catalogue())
+    for side, first in FIRST_TRACE.items():
+        write_samples(tools / f"{side}.jsonl.gz", tool_set.samples(side, first, QUERIES[side]))
+        write_samples(
+            starter / f"{side}.jsonl.gz", of_whole_traces(tool_set.samples(side, first, QUERIES[side]), STARTER[side])
+        )
+        write_samples(graphs / f"{side}.jsonl.gz", team_set.samples(side, first, QUERIES[side]))
+    return 0
+
+
+def of_whole_traces(samples: Iterable[Sample], queries: int) -> Iterator[Sample]:
+    """The first traces, until they hold that many queries."""
+    seen = set()
+    for trace, rows in groupby(samples, key=itemgetter("trace_id")):
+        if len(seen) >= queries:
+            return
+        for row in rows:
+            seen.add((trace, row["node_id"]))
+            yield row
+
+
+def write_catalogue(path: Path, catalogue: dict[str, Any]) -> None:
+    write_text(path, json.dumps(catalogue, indent=1) + "\n")
+
+
+def write_samples(path: Path, samples: Iterable[Sample]) -> None:
+    write_lines(path, (json.dumps(sample).encode() for sample in samples))

@@ -1,0 +1,125 @@
+"""What the data sets of this project hold and what is reached on them: the tables of data/README.md.
+
+Top-1 on the test set, encoder hash, equal scores counted by their expectation; intervals are 95 % bootstrap
+intervals over traces.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.loading import load
+from ltr.experiments.shared_inputs import prepare
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from studies import intervals
+from studies.data_source.tells import fitted, tells
+from subcommands import ROOT
+
+METRICS = ("top1_accuracy", "top3_accuracy", "mrr")
+MODELS = {
+    "newton, l2 0.00001": TrainConfig(trainer="newton", l2=1e-5),
+    "newton, l2 0.001": TrainConfig(trainer="newton"),
+    "descent, l2 0.001": TrainConfig(),
+}
+ON_SCALED = {
+    "newton, l2 0.001, columns of deviation 1": TrainConfig(trainer="newton"),
+    "descent, l2 0.001, columns of deviation 1": TrainConfig(),
+    "newton, l2 0.001, columns of deviation 1, 7 knots each": TrainConfig(trainer="newton", knots=7),
+}
+
+CARD = {"tools": "a tool, by name", "graphs": "a team: agents and who hands work to whom"}
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("root", nargs="?", type=Path, metavar="FOLDER", default=ROOT / "data", help="(default: data)")
+
+
+def main(*, root):
+    """The table of what is there, and the figures of each kind."""
+    print(counted(root))
+    for folder, catalogue in (("tools", "tools.json"), ("graphs", None)):
+        print(f"### {folder}\n")
+        data = {name: str(root / folder / f"{name}.jsonl.gz") for name in ("train", "test")}
+        tools = str(root / folder / catalogue) if catalogue else None
+        measure(RunConfig(data=DataConfig(**data, tools=tools), encoder="hash"))
+    return 0
+
+
+def counted(root: Path) -> str:
+    """The table of what is there."""
+    sets = {kind: [read_groups(root / kind / f"{side}.jsonl.gz") for side in ("train", "test")] for kind in CARD}
+    columns = [
+        [f"`{kind}/`", CARD[kind], *map(size, both), *shape(both), catalogue(root, kind)] for kind, both in sets.items()
+    ]
+    labels = ["", "a candidate is", "training", "test", "candidates a query", "queries a trace", "words a query"]
+    labels += ["queries with two right candidates, training and test", "catalogue"]
+    rows = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in zip(labels, *columns, strict=True)]
+    return "\n".join([rows[0], "| --- | --- | --- |", *rows[1:], ""])
+
+
+def size(groups) -> str:
+    queries, traces = len(groups.offsets) - 1, len(groups.candidates.trace_ids)
+    return f"{queries:,} queries in {traces:,} traces, {len(groups.labels):,} candidates"
+
+
+def shape(both) -> list[str]:
+    """Candidates a query, queries a trace, words a query, queries with two right candidates."""
+    sizes = np.concatenate([np.diff(groups.offsets) for groups in both])
+    traces = np.concatenate([np.bincount(groups.candidates.traces) for groups in both])
+    words = np.array([len(text.split()) for groups in both for text in groups.candidates.query_texts])
+    two = [int((np.add.reduceat(groups.labels, groups.offsets[:-1]) == 2).sum()) for groups in both]
+    spans = [f"{each.min()} to {each.max()}" for each in (sizes, traces, words)]
+    return [*spans[:2], f"{spans[2]}, median {np.median(words):.0f}", f"{two[0]} and {two[1]}"]
+
+
+def catalogue(root: Path, kind: str) -> str:
+    if kind == "graphs":
+        return f"`agents.json`: {len(read_tools(root / kind / 'agents.json'))} agents with descriptions"
+    return (
+        f"`tools.json`: {len(read_tools(root / kind / 'tools.json'))} tools of 10 domains, with descriptions and inputs"
+    )
+
+
+def measure(config: RunConfig) -> None:
+    loaded = load(config)
+    prepared, test = prepare(config, *loaded.train), loaded.test
+    train, phi = prepared.groups, prepared.features(test.candidates)
+    sizes = np.diff(test.offsets)
+    print(f"Random order: {(np.add.reduceat(test.labels, test.offsets[:-1]) / sizes).mean():.3f}\n")
+    print("| one column alone | Top-1 | upside down | Top-1 of the model without it |\n| --- | --- | --- | --- |")
+    alone = dict(zip(prepared.names, phi.T, strict=True))
+    without = {name: top1(ablated(prepared, phi, place), test) for place, name in enumerate(prepared.names)}
+    for name, column in (alone | tells(test.candidates)).items():
+        rest = f"{without[name]:.3f}" if name in without else ""
+        print(f"| {name} | {top1(column, test):.3f} | {top1(-column, test):.3f} | {rest} |")
+    print(f"| all that see no query, fitted | {top1(fitted(train, test), test):.3f} |  |  |")
+    best = max(alone, key=lambda name: top1(alone[name], test))
+    baseline = evaluate(rank(alone[best], test.offsets), test.labels)
+    print(f"\n| model | Top-1 | Top-3 | MRR | Top-1 over `{best}` |\n| --- | --- | --- | --- | --- |")
+    for models, scale in ((MODELS, np.ones(phi.shape[1])), (ON_SCALED, prepared.phi.std(axis=0))):
+        for name, options in models.items():
+            model = fit(prepared.phi / scale, train.labels, train.offsets, options)
+            result = evaluate(rank(model.scores(phi / scale), test.offsets), test.labels)
+            means = [intervals.mean(test, result.values[metric], np.random.default_rng(0)) for metric in METRICS]
+            values, others = result.values[METRICS[0]], baseline.values[METRICS[0]]
+            lead = intervals.difference(test, values, others, np.random.default_rng(0))
+            print(f"| {name} | {' | '.join(intervals.shown(interval) for interval in [*means, lead])} |")
+    print()
+
+
+def ablated(prepared, phi, place: int):
+    """Scores of the first model, trained without a column."""
+    train, options = prepared.groups, next(iter(MODELS.values()))
+    w = fit(np.delete(prepared.phi, place, axis=1), train.labels, train.offsets, options).w
+    return np.delete(phi, place, axis=1) @ w
+
+
+def top1(column, groups) -> float:
+    return evaluate(rank(column, groups.offsets), groups.labels).means[METRICS[0]]
