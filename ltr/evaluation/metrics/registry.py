@@ -16,7 +16,7 @@ from ltr.errors import RunError, UsageError, suggestion
 from ltr.evaluation.metrics.probabilities import Probable
 from ltr.evaluation.metrics.tie_blocks import Judged, judge
 from ltr.evaluation.ranking import Ties, rank
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of
 from ltr.registry import Registry
 
 Curve = dict[str, list[float]]
@@ -59,11 +59,11 @@ class Measure:
         return values.astype(np.float64, copy=False)
 
     def _blamed(self) -> AbstractContextManager[None]:
-        return blamed(f"metric {self.name!r}", self._own, source_of(self._own))
+        return plugin_errors(f"metric {self.name!r}", self._own, source_of(self._own))
 
     def _unfit(self, needed: str, found: object) -> RunError:
         told = f"shape {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else f"{found!r:.40}"
-        return unfit(self._own, f"metric {self.name!r}: {needed}, found {told}")
+        return bad_result(self._own, f"metric {self.name!r}: {needed}, found {told}")
 
     @property
     def _own(self) -> Callable[..., Any]:
