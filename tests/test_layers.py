@@ -71,7 +71,7 @@ LAYERS = [
         "targets",
         "compiled",
     ],
-    ["workers", "engine", "registry", "plugins", "configtext", "files", "telling", "arrays", "errors"],
+    ["workers", "registry", "plugins", "configtext", "files", "telling", "arrays", "errors"],
 ]
 DATA_SIDE = {"offers", "splits", "truth", "groups", "catalogues", "graphs", "samples", "columns", "schema", "jsonlines"}
 NUMBER_SIDE = {

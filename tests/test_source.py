@@ -1,6 +1,7 @@
 """Rules of the house that only the source can show."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,11 @@ def test_nothing_is_unpickled_or_evaluated(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_the_command_line_prints(path):
     assert "cli" in path.parts or not any(called(node) == "print" for node in nodes(path))
+
+
+def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
+    extras = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    (brought,) = extras["all"]
+    assert set(brought.removeprefix("ltr[").removesuffix("]").split(",")) == {"fast", "static", "embed", "test"}
