@@ -98,7 +98,6 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
 def _what(plugin: Any) -> str:
     """What a plug-in says of itself: its summary or rule, else the first line of its docstring."""
-    import inspect
+    from ltr.plugins import summary_of
 
-    told = getattr(plugin, "summary", None) or getattr(plugin, "rule", None)
-    return str(told or (inspect.getdoc(plugin) or "").partition("\n")[0])
+    return next((str(getattr(plugin, own)) for own in ("summary", "rule") if hasattr(plugin, own)), summary_of(plugin))

@@ -15,7 +15,7 @@ from ltr.features.lending import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.groups import Candidates, Groups
-from ltr.plugins import OURS, blamed, told_of
+from ltr.plugins import OURS, blamed, summary_of, told_of
 from ltr.registry import Registry
 from ltr.schema import Kind
 
@@ -79,7 +79,7 @@ class Feature:
     @property
     def summary(self) -> str:
         """What the column holds, in one line."""
-        return (inspect.getdoc(self.column) or "").partition("\n")[0]
+        return summary_of(self.column)
 
     @property
     def options(self) -> dict[str, Any]:

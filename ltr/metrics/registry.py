@@ -1,6 +1,5 @@
 """The measures by name: the name is the Python argument, the JSON key, the flag and the config value."""
 
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError, suggestion
 from ltr.metrics.judged import Judged, judge
 from ltr.metrics.probable import Probable
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import blamed, source_of, summary_of, unfit
 from ltr.ranking import Ties, rank
 from ltr.registry import Registry
 
@@ -72,7 +71,7 @@ class Measure:
     @property
     def formula(self) -> str:
         """How one value is made: the first line of the function's docstring."""
-        return (inspect.getdoc(self._own) or "").partition("\n")[0]
+        return summary_of(self._own)
 
 
 class ByQuery(Measure):

@@ -14,7 +14,7 @@ from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
 from ltr.errors import UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import blamed, source_of, summary_of, unfit
 from ltr.registry import Registry
 from ltr.rerankers.documents import Documents, Key
 
@@ -52,7 +52,7 @@ class Recipe:
     @property
     def summary(self) -> str:
         """What it does, in one line."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+        return summary_of(self.make)
 
     @property
     def options(self) -> dict[str, Any]:
