@@ -8,11 +8,11 @@ from typing import Any, Literal
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.encoders import AUTO, encoder_kind
+from ltr.encoders import AUTO, ENCODERS, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.features import FEATURES, RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, read_bytes, shown
-from ltr.metrics import named
+from ltr.metrics import example_names, named
 from ltr.metrics.presets import PresetName
 from ltr.schema import Kind
 from ltr.sources import DataConfig, moved, resolved
@@ -68,12 +68,15 @@ class RunConfig:
     kind: Kind | None = None
     """tool or graph; without it, that of the samples."""
     data: DataConfig = field(default_factory=DataConfig)
+    """Where the samples are, and how validation and test data are taken out of them."""
     features: tuple[str | dict[str, Any], ...] = ()
     """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
+    """How the weights are learned."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """How the ranking is measured."""
     sweep: dict[str, Any] = field(default_factory=dict)
     """Values to try: {path: [values]}; ltr run makes a run of each combination."""
     sweep_count: int | None = None
@@ -208,5 +211,14 @@ def render(config: RunConfig) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a config, for editors."""
-    return rendering.schema(RunConfig)
+    """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
+    described = rendering.schema(RunConfig)
+    train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
+    feature, mapping = described["properties"]["features"]["items"]["anyOf"]
+    feature["enum"] = [RECOMMENDED, *FEATURES.names()]
+    mapping |= {"properties": {"name": {"enum": [*FEATURES.names()]}}, "required": ["name"]}
+    described["properties"]["encoder"]["examples"] = [AUTO, *ENCODERS.names()]
+    train["trainer"]["enum"] = [*TRAINERS.names()]
+    train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
+    evaluate["metrics"]["items"]["examples"] = example_names()
+    return described

@@ -11,8 +11,8 @@ from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.errors import ConfigError, LtrError, Problem
 from ltr.files import STDIN, AnyPath, path_from
-from ltr.metrics import Measure, named
-from ltr.rerankers import Choice, spelled
+from ltr.metrics import Measure, example_names, named
+from ltr.rerankers import RERANKERS, Choice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
@@ -73,6 +73,7 @@ class BenchConfig:
     seed: int = 0
     """Every random choice follows from it."""
     data: BenchData = field(default_factory=BenchData)
+    """Where the queries are."""
     sample: int | None = None
     """How many queries are drawn, without replacement; without it, all."""
     rerankers: tuple[str | Entry, ...] = ()
@@ -154,8 +155,14 @@ def render(config: BenchConfig) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a bench's config, for editors."""
-    return rendering.schema(BenchConfig)
+    """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
+    described = rendering.schema(BenchConfig)
+    properties = described["properties"]
+    properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
+    names = {"examples": [*RERANKERS.names()]}
+    properties["rerankers"]["items"]["anyOf"][0] |= names
+    described["$defs"][Entry.__name__]["properties"]["name"] |= names
+    return described
 
 
 def _base(document: Document, at: Address, path: AnyPath) -> Path:

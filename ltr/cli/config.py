@@ -35,8 +35,14 @@ def render(config: File, sets: Sets = None, code: Code = None) -> None:
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    bench: Annotated[bool, typer.Option("--bench", help="That of a bench instead of a run.")] = False,
+    code: Code = None,
+) -> None:
     """Show the JSON Schema, for editors."""
-    from ltr.config import schema as described
-
+    run_code(code)
+    if bench:
+        from ltr.bench.config import schema as described
+    else:
+        from ltr.config import schema as described
     show_json(described())

@@ -14,7 +14,18 @@ from ltr.metrics import classified, ranked
 from ltr.metrics.cascade import stop_probabilities
 from ltr.metrics.judged import Judged, judge
 from ltr.metrics.probable import Probable, probable
-from ltr.metrics.registry import MEASURES, ByQuery, Curve, Drawn, Measure, Pooled, all_named, measure, named
+from ltr.metrics.registry import (
+    MEASURES,
+    ByQuery,
+    Curve,
+    Drawn,
+    Measure,
+    Pooled,
+    all_named,
+    example_names,
+    measure,
+    named,
+)
 from ltr.places import NOWHERE
 from ltr.ranking import Ranking, Ties, chosen
 
@@ -31,6 +42,7 @@ __all__ = [
     "Pooled",
     "all_named",
     "evaluate",
+    "example_names",
     "measure",
     "named",
     "stop_probabilities",

@@ -151,9 +151,18 @@ def named(name: str) -> Measure:
     cut = CUTOFF.fullmatch(plain)
     found = None if plain.endswith("@k") else _pattern(f"{cut[1]}@k" if cut else plain)
     if found is None:
-        hint = suggestion(plain, [known.replace("@k", "@5").replace("fB", "f2") for known in MEASURES.names()])
+        hint = suggestion(plain, example_names())
         raise UsageError(f"unknown metric {name!r}{hint}; known, with any number for k: {', '.join(MEASURES.names())}")
     return _cut(found, name, cut[2]) if cut else found
+
+
+def example_names() -> list[str]:
+    """Each metric as it can be asked for, with 5 for k and 2 for B.
+
+    >>> [name for name in example_names() if name.startswith("f")]
+    ['f2', 'f2@5']
+    """
+    return [name.replace("@k", "@5").replace("fB", "f2") for name in MEASURES.names()]
 
 
 def _pattern(name: str) -> Measure | None:
