@@ -9,7 +9,7 @@ from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.encoders import AUTO, ENCODERS, encoder_kind
-from ltr.errors import ConfigError, LtrError, Problem, UsageError
+from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.features import FEATURES, RECOMMENDED, SPECIFICATION, FeatureConfig, recommended
 from ltr.files import STDIN, AnyPath, read_bytes, shown
 from ltr.metrics import example_names, named
@@ -97,17 +97,23 @@ def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> R
 
     Every mistake is told at once. Paths are resolved: those of the file against its directory.
     """
-    document = read_document(path)
+    return checked(read_document(path, overrides), path)
+
+
+def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Document:
+    """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
+    document = Document("defaults", {}, {})
+    if path is not None:
+        document = yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+    problems: list[Problem] = []
     for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return checked(document, path)
-
-
-def read_document(path: AnyPath | None) -> Document:
-    """The config as it is written; an empty one without a path."""
-    if path is None:
-        return Document("defaults", {}, {})
-    return yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+        try:
+            document = yamltext.apply_override(document, override)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(tuple(problems))
+    return document
 
 
 def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
@@ -143,6 +149,8 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
         try:
             if isinstance(name, str | dict):
                 look_up(name)
+        except RangeError as error:
+            yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
     yield from _repeated(features)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.config import read_document
-from ltr.configtext import rendering, strict, yamltext
+from ltr.configtext import rendering, strict
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.errors import ConfigError, LtrError, Problem
+from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.files import STDIN, AnyPath, path_from
 from ltr.metrics import Measure, example_names, named
 from ltr.rerankers import RERANKERS, Choice, spelled
@@ -122,10 +122,7 @@ class BenchConfig:
 
 def load_bench(path: AnyPath, overrides: Sequence[str] = ()) -> BenchConfig:
     """The config of a file (`-` is stdin) with what `--set PATH=VALUE` asks for; every mistake is told at once."""
-    document = read_document(path)
-    for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return checked(document, path)
+    return checked(read_document(path, overrides), path)
 
 
 def checked(document: Document, path: AnyPath) -> BenchConfig:
@@ -205,6 +202,8 @@ def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     for address, entry, look_up in lookups:
         try:
             look_up(entry)
+        except RangeError as error:
+            yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
     seen: set[str] = set()

@@ -137,11 +137,8 @@ def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ..
 def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Document":
     """The config with its changes, before it is checked."""
     from ltr.config import read_document
-    from ltr.configtext.yamltext import apply_override
 
-    document = read_document(config)
-    for override in sets or []:
-        document = apply_override(document, override)
+    document = read_document(config, sets or ())
     for path, value in flags.items():
         if value is not None and value != []:
             key = path.replace("__", ".")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders import Encoder
-from ltr.errors import DataError, UsageError, suggestion
+from ltr.errors import DataError, RangeError, UsageError, suggestion
 from ltr.features.lending import lent
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
@@ -130,17 +130,23 @@ class FeatureConfig:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        wrong = list(self._wrong_options())
+        if wrong:
+            raise RangeError(*wrong)
+
+    def _wrong_options(self) -> Iterator[str]:
         known = FEATURES[self.name].options
         for option, value in self.options.items():
             if option not in known:
                 hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
-                raise UsageError(f"feature {self.name} has no option {option!r}{hint}")
+                yield f"feature {self.name} has no option {option!r}{hint}"
+                continue
+            needed = FEATURES[self.name].range_of(option)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (is_number and np.isfinite(value)):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
-            needed = FEATURES[self.name].range_of(option)
-            if needed and not RANGES[needed](value):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {needed} is needed")
+                yield f"feature {self.name}: {option} is {value!r}; a number is needed"
+            elif needed and not RANGES[needed](value):
+                yield f"feature {self.name}: {option} is {value!r}; a number {needed} is needed"
 
 
 def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
