@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ltr.artifacts import Router, fit_digest
 from ltr.groups import Candidates
 from ltr.measured import Measured
-from ltr.metrics import Evaluation
 from ltr.validate import untold_tools
 
 OTHER_FIT = (
@@ -38,13 +37,6 @@ def learned_from(router: Router, candidates: Candidates) -> Iterator[str]:
     seen = len(set(compared) & set(kept))
     if seen:
         yield f"{seen:,} of {len(compared):,} traces that were compared are among those the model was trained on"
-
-
-def nothing_right(evaluation: Evaluation) -> Iterator[str]:
-    """That no query has a right candidate, so that the metrics say nothing."""
-    if evaluation.num_no_relevant == len(evaluation.rank):
-        least = f"{evaluation.rel_threshold:g}"
-        yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
 def outdone(measured: Measured) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -43,6 +43,7 @@ class Measured:
     parts: Parts | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
+    warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 
 
 def measured_groups(
@@ -72,7 +73,15 @@ def measured_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
         parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
+        warnings=tuple(nothing_right(evaluation)),
     )
+
+
+def nothing_right(evaluation: Evaluation) -> Iterator[str]:
+    """That no query has a right candidate, so that the metrics say nothing."""
+    if evaluation.num_no_relevant == len(evaluation.rank):
+        least = f"{evaluation.rel_threshold:g}"
+        yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
 def gain(measured: Measured, seed: int) -> Interval | None:

@@ -96,6 +96,8 @@ def evaluate(
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load(model, allow_download=allow_download)
     measured = measure(config, (model, router), Asked(samples or [], run, qrels), limits)
+    for warning in measured.warnings:
+        warn(warning)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif not quiet:
@@ -184,7 +186,6 @@ def measure(
     config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
 ) -> "Measured":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
-    from ltr.doubts import doubts, learned_from, nothing_right, outdone
     from ltr.measured import evaluate_run
     from ltr.pipeline import evaluate_router
     from ltr.routing import read_for
@@ -193,12 +194,7 @@ def measure(
     if path is None or router is None:
         return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
     groups = read_for(path, tuple(asked.samples), config.data)
-    measured = evaluate_router(router, groups, config, also=also)
-    for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
-        warn(doubt)
-    for doubt in (*nothing_right(measured.evaluation), *outdone(measured)):
-        warn(doubt)
-    return measured
+    return evaluate_router(router, groups, config, also=also)
 
 
 def show(measured: "Measured", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
