@@ -10,6 +10,7 @@ import typer
 from ltr.cli.options import (
     AllowDownload,
     Code,
+    ConfigFile,
     Graphs,
     MaxGrade,
     Metrics,
@@ -18,6 +19,8 @@ from ltr.cli.options import (
     Preset,
     Quiet,
     RelThreshold,
+    Seed,
+    Sets,
     Shown,
     Threshold,
     Ties,
@@ -26,7 +29,7 @@ from ltr.cli.options import (
     configured,
     fetch_own_encoder,
     metric_names,
-    run_code,
+    under,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -55,6 +58,7 @@ def evaluate(
     ] = None,
     run: Annotated[str | None, typer.Option("--run", help="Instead: a TREC run, in any order of lines.")] = None,
     qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
+    config: ConfigFile = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
     preset: Preset = None,
@@ -71,6 +75,8 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    seed: Seed = None,
+    sets: Sets = None,
     allow_download: AllowDownload = False,
     code: Code = None,
     overwrite: Overwrite = False,
@@ -82,20 +88,25 @@ def evaluate(
     from ltr.artifacts import EVALUATION, refuse_taken
     from ltr.runs import keep_evaluation
 
-    run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
     if run is not None:
         refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
-    rules = {"ties": ties or ("trec" if run else None), "no_relevant": no_relevant, "rel_threshold": rel_threshold}
-    rules |= {"threshold": threshold, "max_grade": max_grade}
-    wanted = {"metrics": metric_names(metrics), "preset": preset, "baselines": baselines, "group_by": group_by}
-    asked = {f"evaluate__{name}": value for name, value in (wanted | rules).items()}
-    config = configured(None, None, data__tools=tools, data__graphs=graphs, **asked)
+    own = {"evaluate.baselines": False, **({"evaluate.ties": "trec"} if run else {})}
+    wanted = configured(
+        config,
+        sets,
+        own,
+        seed=seed,
+        **under("data", tools=tools, graphs=graphs),
+        **under("evaluate", metrics=metric_names(metrics), preset=preset, group_by=group_by),
+        **under("evaluate", ties=ties, no_relevant=no_relevant, rel_threshold=rel_threshold),
+        **under("evaluate", threshold=threshold, max_grade=max_grade, baselines=baselines or None),
+    )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load(model, allow_download=allow_download)
-    measured = measure(config, (model, router), Asked(samples or [], run, qrels), limits)
+    measured = measure(wanted, (model, router), Asked(samples or [], run, qrels), limits)
     for warning in measured.warnings:
         warn(warning)
     if out is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Code, Shown, run_code
+from ltr.cli.options import Code, Shown
 from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def list_plugins(
     shown: Shown = None,
 ) -> None:
     """List features, encoders, metrics, trainers and so on."""
-    run_code(code)
     headers, rows = described(kind)
     match chosen_format(shown):
         case Format.JSON:

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
     from ltr.sweeps import Point
 
+
+def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
+    """Run the files before the command begins, so that it can name what they register; not to complete a line."""
+    if files and not ctx.resilient_parsing:
+        from ltr.plugins import load_code
+
+        for file in files:
+            load_code(file)
+    return files
+
+
+def listen(ctx: typer.Context, on: bool) -> bool:
+    """Write what is told while the command works to stderr, if that is on."""
+    if on:
+        ctx.with_resource(told_to(lambda text: note(visible(text))))
+    return on
+
+
 Samples = Annotated[
     list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
 ]
@@ -29,7 +47,13 @@ AllowDownload = Annotated[
     bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
 ]
 Code = Annotated[
-    list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
+    list[str] | None,
+    typer.Option(
+        "--code",
+        metavar="FILE",
+        callback=run_code,
+        help="Run a Python file that registers plug-ins.",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
@@ -42,7 +66,7 @@ Shown = Annotated[Format | None, typer.Option("--format", help="human on a termi
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", callback=lambda ctx, on: listen(ctx, on=on), help="Tell on stderr what is done."),
+    typer.Option("--verbose", "-v", callback=listen, help="Tell on stderr what is done."),
 ]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
@@ -113,18 +137,22 @@ def plainly(error: Any) -> str:
     return told.replace(error.message, ours + several)
 
 
-def listen(ctx: typer.Context, *, on: bool) -> bool:
-    """Write what is told while the command works to stderr, if that is on."""
-    if on:
-        ctx.with_resource(told_to(lambda text: note(visible(text))))
-    return on
+def configured(
+    config: str | None, sets: list[str] | None, own: dict[str, Any] | None = None, **flags: Any
+) -> "RunConfig":
+    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot.
 
-
-def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
-    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
+    `own`: defaults of the command, by path, in the place of those of the config.
+    """
     from ltr.config import checked
 
-    return checked(written(config, sets, **flags), config)
+    document = written(config, sets, **flags)
+    for path, value in (own or {}).items():
+        section, _, key = path.partition(".")
+        found = document.value.get(section, {})
+        if isinstance(found, dict) and key not in found:
+            document = document.replace(path, value, "default")
+    return checked(document, config)
 
 
 def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
@@ -168,14 +196,6 @@ def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
     """The same for the encoder a model was trained with."""
     if router.features:
         fetch_encoder(router.features.encoder.name, allowed=allowed)
-
-
-def run_code(files: list[str] | None) -> None:
-    """Run the files, so that what they register can be named."""
-    from ltr.plugins import load_code
-
-    for file in files or []:
-        load_code(file)
 
 
 def samples_or_share(text: str | None) -> Any:

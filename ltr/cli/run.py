@@ -19,7 +19,6 @@ from ltr.cli.options import (
     Shown,
     Verbose,
     fetch_encoder,
-    run_code,
     swept,
 )
 from ltr.cli.progress import batch_watched
@@ -54,7 +53,6 @@ def run(
     """Run CONFIGS and their sweeps; end in a leaderboard."""
     from ltr.batch import BatchOptions, planned, run_batch
 
-    run_code(code)
     plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
     options = BatchOptions(overwrite=overwrite, resume=resume, jobs=jobs, code=tuple(code or ()))
     if dry_run:

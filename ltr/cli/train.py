@@ -28,7 +28,6 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     metric_names,
-    run_code,
     samples_or_share,
     under,
 )
@@ -76,7 +75,6 @@ def train(
     """Learn weights from SAMPLES; keep the run in OUT."""
     from ltr.runs import run_and_save
 
-    run_code(code)
     data = under("data", train=samples, valid=samples_or_share(valid), test=samples_or_share(test))
     wanted = configured(
         config,

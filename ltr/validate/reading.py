@@ -18,6 +18,7 @@ from ltr.groups import Groups, group_samples, repeated, repeats
 from ltr.jsonlines import FAILURES, explained
 from ltr.samples import Samples, as_samples
 from ltr.schema import NEEDED, Id, Sample
+from ltr.telling import tell, timed
 from ltr.validate.findings import EXAMPLES, Finding
 
 MOST_ERRORS = 100  # that are told one by one
@@ -58,6 +59,7 @@ class Reader:
         except DataError as error:  # the rest of the file cannot be read
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, fingerprint.sha256, fingerprint.byte_count)
+        tell(f"read {shown(path)}: {number:,} lines, {fingerprint.byte_count:,} bytes")
 
     def _take(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path
@@ -114,6 +116,7 @@ def repeated_keys(line: bytes) -> list[str]:
     return list(twice)
 
 
+@timed("reading")
 def read_all(
     paths: AnyPath | Iterable[AnyPath], *, tools: ToolCatalogue, graphs: GraphCatalogue
 ) -> tuple[Groups | None, list[Finding]]:
