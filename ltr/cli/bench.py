@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, run_code
+from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
 from ltr.errors import RunError
 
@@ -31,13 +31,13 @@ def bench(
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
     from ltr.benchmark.config import load_bench
     from ltr.benchmark.running import Allowed, Event, forecast, run_bench
     from ltr.files.naming import inside
 
-    run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
     home = inside("runs", wanted.name) if out is None else out
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))

@@ -1,6 +1,5 @@
 """The measures by name: the name is the Python argument, the JSON key, the flag and the config value."""
 
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -16,7 +15,7 @@ from ltr.errors import RunError, UsageError, suggestion
 from ltr.evaluation.metrics.probabilities import Probable
 from ltr.evaluation.metrics.tie_blocks import Judged, judge
 from ltr.evaluation.ranking import Ties, rank
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import blamed, source_of, summary_of, unfit
 from ltr.registry import Registry
 
 Curve = dict[str, list[float]]
@@ -72,7 +71,7 @@ class Measure:
     @property
     def formula(self) -> str:
         """How one value is made: the first line of the function's docstring."""
-        return (inspect.getdoc(self._own) or "").partition("\n")[0]
+        return summary_of(self._own)
 
 
 class ByQuery(Measure):
@@ -154,9 +153,18 @@ def named(name: str) -> Measure:
     cut = CUTOFF.fullmatch(plain)
     found = None if plain.endswith("@k") else _pattern(f"{cut[1]}@k" if cut else plain)
     if found is None:
-        hint = suggestion(plain, [known.replace("@k", "@5").replace("fB", "f2") for known in MEASURES.names()])
+        hint = suggestion(plain, example_names())
         raise UsageError(f"unknown metric {name!r}{hint}; known, with any number for k: {', '.join(MEASURES.names())}")
     return _cut(found, name, cut[2]) if cut else found
+
+
+def example_names() -> list[str]:
+    """Each metric as it can be asked for, with 5 for k and 2 for B.
+
+    >>> [name for name in example_names() if name.startswith("f")]
+    ['f2', 'f2@5']
+    """
+    return [name.replace("@k", "@5").replace("fB", "f2") for name in MEASURES.names()]
 
 
 def _pattern(name: str) -> Measure | None:
