@@ -240,7 +240,7 @@ class Letters(LetterEncoder):
         tmp_path,
         "ltr-first",
         "from ltr.evaluation.metrics.registry import measure\n"
-        "@measure('first@k', 'every query counts')\ndef first(judged, k): return (judged.sizes > 0) * 1.0\n",
+        "@measure('first@k', 'every query counts')\ndef first(blocks, k): return (blocks.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(

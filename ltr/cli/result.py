@@ -74,13 +74,13 @@ def part_lines(measured: "EvaluatedRanking") -> list[str]:
     from ltr.results.query_records import parts
 
     found = sorted(parts(measured), key=lambda part: -part.num_queries)
-    if not measured.parts:
+    if not measured.breakdown:
         return []
     names = list(SHORT)
     rows = [
         [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in found
     ]
-    lines = table([measured.parts.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
+    lines = table([measured.breakdown.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
     more = [f"and {len(rows) - MOST_PARTS:,} more: --format json shows all"] if len(rows) > MOST_PARTS else []
     return ["", *lines, *more]
 

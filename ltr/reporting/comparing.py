@@ -11,7 +11,7 @@ from ltr.reporting.charts import Estimate, Words, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, share, short, signed, span
 from ltr.reporting.reading import RunFiles, Training
 from ltr.reporting.runs import HEADLINE
-from ltr.results.comparison import Compared, Comparison, Difference, compare_runs
+from ltr.results.comparison import Comparison, Difference, RunComparison, compare_runs
 
 LONGEST_VALUE = 200
 SURE = 0.05  # a smaller p tells two runs apart
@@ -51,7 +51,7 @@ def _conclusions(compared: Comparison | str) -> list[str]:
     return [_conclusion(compared, each) for each in compared.runs]
 
 
-def _conclusion(comparison: Comparison, compared: Compared) -> str:
+def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     found = next(each for each in compared.differences if each.metric == comparison.changed_by)
     tests = f"p {short(found.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
@@ -93,7 +93,7 @@ def _tested(compared: Comparison | str) -> list[Section]:
     return [Section("Differences and tests", (*tests, Text(rule))), Section("Queries that changed most", changes)]
 
 
-def _differences(comparison: Comparison, compared: Compared) -> list[Block]:
+def _differences(comparison: Comparison, compared: RunComparison) -> list[Block]:
     """The differences of a run from the baseline, drawn, and tested."""
     title = f"{compared.run} against {comparison.baseline}"
     drawn = [
@@ -125,7 +125,7 @@ def _difference(found: Difference) -> Row:
     )
 
 
-def _changed(comparison: Comparison, compared: Compared) -> Block:
+def _changed(comparison: Comparison, compared: RunComparison) -> Block:
     rows = tuple(
         (
             each.query,

@@ -10,7 +10,7 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.fingerprint import fingerprint
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.evaluation.ranking import order
@@ -171,7 +171,7 @@ def _rules_and_counts(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def parts(measured: EvaluatedRanking) -> list[Part]:
     """The means of each value of the field that the queries were sorted by, if they were."""
-    return part_means(measured.evaluation, measured.parts) if measured.parts else []
+    return part_means(measured.evaluation, measured.breakdown) if measured.breakdown else []
 
 
 def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
@@ -190,12 +190,12 @@ def _uncertainty(measured: EvaluatedRanking) -> dict[str, Any]:
 
 def _by_part(measured: EvaluatedRanking) -> dict[str, Any]:
     """The means of each part as FIELD=VALUE.METRIC."""
-    if measured.parts is None:
+    if measured.breakdown is None:
         return {}
-    flat: dict[str, Any] = {"group_by": measured.parts.field}
+    flat: dict[str, Any] = {"group_by": measured.breakdown.field}
     for part in parts(measured):
         means = {"num_queries": part.num_queries, **part.means}
-        flat |= {f"{measured.parts.field}={part.name}.{metric}": mean for metric, mean in means.items()}
+        flat |= {f"{measured.breakdown.field}={part.name}.{metric}": mean for metric, mean in means.items()}
     return flat
 
 
@@ -226,4 +226,4 @@ def reliability(measured: EvaluatedRanking) -> dict[str, Curve]:
     result = measured.evaluation
     counted = ~np.isnan(result.values[TOP1])
     right = measured.groups.labels >= result.rules.rel_threshold
-    return {drawn.name: drawn.of(probable(measured.ranking, right, counted, result.rules.threshold))}
+    return {drawn.name: drawn.of(candidate_probabilities(measured.ranking, right, counted, result.rules.threshold))}

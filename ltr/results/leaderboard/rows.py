@@ -14,7 +14,7 @@ from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.results.pairing import WinnersTest, tested
+from ltr.results.pairing import WinnersTest, paired_test
 from ltr.results.query_records import OVER_BEST
 from ltr.results.stored_evaluation import LARGEST_METRICS
 from ltr.storage.run_directory import METRICS
@@ -118,7 +118,7 @@ def _tested(
     if rows[0].split != rows[1].split:
         return None, f"different test data: {rows[0].split} of {rows[0].run}, {rows[1].split} of {rows[1].run}"
     try:
-        found = tested(homes[0], homes[1], metric, seed)
+        found = paired_test(homes[0], homes[1], metric, seed)
     except (DataError, UsageError) as error:
         told = str(error).partition(", such as ")[0]
         for home, row in zip(homes, rows, strict=False):
