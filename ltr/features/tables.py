@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.files.npz import Array, packed, unpacked
+from ltr.files.npz import Array, pack_texts, unpack_texts
 
 
 def text_table(texts: Sequence[str], **columns: Array) -> State:
     """Texts and the columns beside them, as a state holds them."""
-    content, ends = packed(texts)
+    content, ends = pack_texts(texts)
     return {"texts": content, "ends": ends, **columns}
 
 
@@ -21,7 +21,7 @@ def table_texts(table: State) -> tuple[str, ...]:
     >>> table_texts(text_table(["a", "b"], wins=np.array([1, 0])))
     ('a', 'b')
     """
-    return unpacked(table["texts"], table["ends"])
+    return unpack_texts(table["texts"], table["ends"])
 
 
 def positions(listed: Sequence[Any], wanted: Sequence[Any]) -> IntArray:
