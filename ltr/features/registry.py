@@ -16,7 +16,7 @@ from ltr.errors import DataError, UsageError, suggestion
 from ltr.features.read_only import write_protected
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.plugins import OURS, blamed, told_of
+from ltr.plugins import OURS, origin_prefix, plugin_errors
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
@@ -170,7 +170,7 @@ def column(config: FeatureConfig, candidates: Candidates, state: State | None, c
     rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
-        where = told_of(function)
+        where = origin_prefix(function)
         raise DataError(
             f"{where}the feature {config.name} did not give one finite number for each of {rows} candidates"
         )
@@ -183,5 +183,5 @@ def _result(config: FeatureConfig, function: Callable[..., Any], context: Contex
     parameters = inspect.signature(function).parameters
     options = {name: value for name, value in config.options.items() if name in parameters}
     protection = nullcontext() if source == OURS else write_protected(*arguments)
-    with blamed(f"the feature {config.name}", function, source), protection:
+    with plugin_errors(f"the feature {config.name}", function, source), protection:
         return function(*arguments, context, **options)
