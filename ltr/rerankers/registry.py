@@ -14,7 +14,7 @@ from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
 from ltr.errors import UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of
 from ltr.registry import Registry
 from ltr.rerankers.documents import Documents, Key
 
@@ -137,11 +137,11 @@ class Choice:
             found = self.recipe.make(setting, *arguments, **self.options)
         if not callable(found):
             problem = f"opened {type(found).__name__}; a function of (query, documents) is needed"
-            raise unfit(self.recipe.make, f"{self.name}: {problem}")
+            raise bad_result(self.recipe.make, f"{self.name}: {problem}")
         return found
 
     def _blamed(self, function: Callable[..., object]) -> AbstractContextManager[None]:
-        return blamed(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
+        return plugin_errors(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
 
 
 def refuse_misfit(what: str, kind: Any, value: Any) -> None:
@@ -159,18 +159,18 @@ def refuse_misfit(what: str, kind: Any, value: Any) -> None:
 
 def scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
     """What the reranker says of each document, checked: one finite number each."""
-    with blamed(f"reranker {name}", reranker, source_of(reranker)):
+    with plugin_errors(f"reranker {name}", reranker, source_of(reranker)):
         said = reranker(query, documents)
     count = len(documents)
     try:
         found = np.asarray(said, dtype=np.float64)
     except (TypeError, ValueError):
         problem = f"{name}: gave {type(said).__name__} for {count} documents; numbers are needed"
-        raise unfit(reranker, problem) from None
+        raise bad_result(reranker, problem) from None
     if found.shape != (count,):
         problem = f"{name}: gave scores of shape {found.shape} for {count} documents; one each is needed"
-        raise unfit(reranker, problem)
+        raise bad_result(reranker, problem)
     if not (np.abs(found) <= LARGEST).all():  # NaN fails too
         wrong = float(found[int(np.argmin(np.abs(found) <= LARGEST))])
-        raise unfit(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
+        raise bad_result(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
     return found.copy()

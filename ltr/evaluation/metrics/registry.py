@@ -15,7 +15,7 @@ from ltr.errors import RunError, UsageError, suggestion
 from ltr.evaluation.metrics.probabilities import CandidateProbabilities
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ties, rank
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of
 from ltr.registry import Registry
 
 Curve = dict[str, list[float]]
@@ -62,11 +62,11 @@ class Measure:
         return {} if self.beta is None else {"beta": self.beta}
 
     def _blamed(self) -> AbstractContextManager[None]:
-        return blamed(f"metric {self.name!r}", self.function, source_of(self.function))
+        return plugin_errors(f"metric {self.name!r}", self.function, source_of(self.function))
 
     def _unfit(self, needed: str, result: object) -> RunError:
         shown = f"shape {result.shape} of {result.dtype}" if isinstance(result, np.ndarray) else f"{result!r:.40}"
-        return unfit(self.function, f"metric {self.name!r}: {needed}, found {shown}")
+        return bad_result(self.function, f"metric {self.name!r}: {needed}, found {shown}")
 
     @property
     def formula(self) -> str:
