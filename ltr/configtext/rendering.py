@@ -16,7 +16,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 WIDEST = 1 << 20  # long text stays on its line
 
 
-def json_schema(kind: type) -> dict[str, object]:
+def json_schema(kind: type) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a config type: its keys, types, defaults, and field docstrings."""
     wrapped = adapter(kind, documented=True).json_schema(schema_generator=_generator())
     definitions = wrapped["$defs"]

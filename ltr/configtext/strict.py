@@ -7,7 +7,7 @@ wrong, each starting with the field it is about.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import GenericAlias, NoneType
@@ -35,19 +35,52 @@ class Mistake(NamedTuple):
 
 
 def as_dataclass(document: Document, kind: type[Config]) -> Config:
-    """The document as the dataclass; a ConfigError with all its mistakes, in the order of their lines."""
+    """The document as the dataclass; a ConfigError with all its mistakes, in the order of their lines.
+
+    A __post_init__ runs only once all fields have their types. So that a wrong type hides no wrong range, the document
+    is checked again without the keys that are wrong, until nothing more is found.
+    """
     from pydantic import ValidationError
 
-    mistakes = list(_not_finite((), document.value))
-    try:
-        config: Config = _validated(kind, document.value)
-    except ValidationError as error:
-        paths = {mistake.path for mistake in mistakes}
-        mistakes += [mistake for mistake in _mistakes(kind, document.value, error) if mistake.path not in paths]
+    mistakes, left_out = list(_not_finite((), document.value)), set[KeyPath]()
+    while True:
+        value = _without(document.value, left_out)
+        try:
+            config: Config = _validated(kind, value)
+            break
+        except ValidationError as error:
+            wrong_paths = left_out | {mistake.path for mistake in mistakes}
+            for mistake in _mistakes(kind, value, error):
+                above = (mistake.path[:length] for length in range(1, len(mistake.path) + 1))
+                if mistake not in mistakes and wrong_paths.isdisjoint(above):
+                    mistakes.append(mistake)
+        wrong_keys = {_key_of(mistake.path) for mistake in mistakes} - {()}
+        if wrong_keys <= left_out or len(mistakes) >= MOST_COMPLAINTS:
+            break
+        left_out |= wrong_keys
     if mistakes:
         problems = [Problem(document.place(path), path_text(path), message) for path, message in mistakes]
         raise ConfigError(in_order(document, problems))
     return config
+
+
+def _key_of(path: KeyPath) -> KeyPath:
+    """The path up to its last key: a list is left out as a whole, because its other entries would move up."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return path
+
+
+def _without(value: Value, left_out: Set[KeyPath], here: KeyPath = ()) -> Any:
+    """The value without the keys at those paths."""
+    if not left_out:
+        return value
+    if isinstance(value, dict):
+        entries = ((key, (*here, key), entry) for key, entry in value.items())
+        return {key: _without(entry, left_out, path) for key, path, entry in entries if path not in left_out}
+    if isinstance(value, list):
+        return [_without(entry, left_out, (*here, place)) for place, entry in enumerate(value)]
+    return value
 
 
 @cache
@@ -132,7 +165,7 @@ def _field_names(kind: Any) -> list[str]:
 
 
 def _mistakes_of_best(kind: Any, value: Value) -> list[Mistake]:
-    """What is wrong with a value that no type of a union takes: the mistakes by the mapping or list type nearest to it."""
+    """What is wrong with a value that no type of a union takes; of a mapping or list, by the type nearest to it."""
     from pydantic import ValidationError
 
     by_type: list[list[Mistake]] = []

@@ -12,7 +12,7 @@ from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vector_cache import Vector, VectorCache, key_of
-from ltr.encoders.vectors import Vectors, stacked
+from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
 from ltr.logs import LOG
@@ -157,7 +157,9 @@ class CachedEncoder:
         members = [np.flatnonzero(part_of == part) for part in parts]
         order = np.empty(len(places), dtype=np.int64)
         order[np.concatenate(members)] = np.arange(len(places))
-        return stacked([self._parts[p].take(rows[where]) for p, where in zip(parts, members, strict=True)]).take(order)
+        return stacked_rows([self._parts[p].take(rows[where]) for p, where in zip(parts, members, strict=True)]).take(
+            order
+        )
 
 
 def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:
