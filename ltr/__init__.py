@@ -31,9 +31,8 @@ if TYPE_CHECKING:
         UnknownNameError,
         UsageError,
     )
-    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean, intervals
     from ltr.evaluation.evaluate import Evaluation, evaluate
-    from ltr.evaluation.intervals import intervals
     from ltr.evaluation.lists import rank_lists
     from ltr.evaluation.metrics.cascade import stop_probabilities
     from ltr.evaluation.metrics.registry import measure
@@ -55,8 +54,7 @@ if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
     from ltr.storage.model_file import Router, load_router
     from ltr.training.config import TrainConfig
-    from ltr.training.diagnosing import diagnose
-    from ltr.training.diagnosis import Diagnosis
+    from ltr.training.diagnosis import Diagnosis, diagnose
     from ltr.training.estimator import ListwiseRanker
     from ltr.training.fit import fit
     from ltr.training.model import Model, Training
@@ -107,12 +105,12 @@ _HOMES = {
         "Interval",
         "bootstrap_difference",
         "bootstrap_mean",
+        "intervals",
     ),
     "ltr.evaluation.evaluate": (
         "Evaluation",
         "evaluate",
     ),
-    "ltr.evaluation.intervals": ("intervals",),
     "ltr.evaluation.lists": ("rank_lists",),
     "ltr.evaluation.metrics.cascade": ("stop_probabilities",),
     "ltr.evaluation.metrics.registry": ("measure",),
@@ -185,8 +183,7 @@ _HOMES = {
         "load_router",
     ),
     "ltr.training.config": ("TrainConfig",),
-    "ltr.training.diagnosing": ("diagnose",),
-    "ltr.training.diagnosis": ("Diagnosis",),
+    "ltr.training.diagnosis": ("Diagnosis", "diagnose"),
     "ltr.training.estimator": ("ListwiseRanker",),
     "ltr.training.fit": ("fit",),
     "ltr.training.model": (

@@ -87,11 +87,11 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.data.importers.registry import IMPORTERS
+            from ltr.data.importers.importing import IMPORTERS
 
             return IMPORTERS, []
         case Plugins.EXPORTERS:
-            from ltr.data.exporters.registry import EXPORTERS
+            from ltr.data.exporters.exporting import EXPORTERS
 
             return EXPORTERS, []
 

@@ -13,7 +13,7 @@ from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
 from ltr.errors import UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of
 from ltr.registry import Registry
 from ltr.rerankers.documents import CandidateKey, Documents
 
@@ -120,17 +120,17 @@ class RerankerChoice:
         reason = self.kind.absent
         if reason is None:
             return ""
-        with blamed(f"reranker {self.name}", reason, RERANKERS.source(self.kind.spelling)):
+        with plugin_errors(f"reranker {self.name}", reason, RERANKERS.source(self.kind.spelling)):
             return str(reason(self.name.partition(":")[2], setting))
 
     def opened(self, setting: Setting) -> Reranker:
         """The reranker, ready for the first query."""
         make, argument = self.kind.make, self.name.partition(":")[2]
-        with blamed(f"reranker {self.name}", make, RERANKERS.source(self.kind.spelling)):
+        with plugin_errors(f"reranker {self.name}", make, RERANKERS.source(self.kind.spelling)):
             opened = make(setting, *([argument] if argument else []), **self.options)
         if not callable(opened):
             problem = f"opened {type(opened).__name__}; a function of (query, documents) is needed"
-            raise unfit(make, f"{self.name}: {problem}")
+            raise bad_result(make, f"{self.name}: {problem}")
         return opened
 
 
@@ -149,19 +149,19 @@ def refuse_misfit(what: str, kind: Any, value: Any) -> None:
 
 def checked_scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
     """The scores of the reranker, one finite number for each document."""
-    with blamed(f"reranker {name}", reranker, source_of(reranker)):
+    with plugin_errors(f"reranker {name}", reranker, source_of(reranker)):
         result = reranker(query, documents)
     count = len(documents)
     try:
         scores = np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError):
         problem = f"{name}: gave {type(result).__name__} for {count} documents; numbers are needed"
-        raise unfit(reranker, problem) from None
+        raise bad_result(reranker, problem) from None
     if scores.shape != (count,):
         problem = f"{name}: gave scores of shape {scores.shape} for {count} documents; one each is needed"
-        raise unfit(reranker, problem)
+        raise bad_result(reranker, problem)
     is_finite = np.abs(scores) <= LARGEST  # false for NaN
     if not is_finite.all():
         wrong = float(scores[int(np.argmin(is_finite))])
-        raise unfit(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
+        raise bad_result(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
     return scores.copy()

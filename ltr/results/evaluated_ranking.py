@@ -12,9 +12,8 @@ from ltr.data.importers.ranked import read_ranked
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import BestFeature
-from ltr.evaluation.bootstrap import Interval, bootstrap_difference
+from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
-from ltr.evaluation.intervals import intervals, resampled_units
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank

@@ -10,7 +10,7 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.fingerprint import fingerprint
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.evaluation.ranking import order
@@ -226,4 +226,4 @@ def reliability(measured: EvaluatedRanking) -> dict[str, Curve]:
     result = measured.evaluation
     counted = ~np.isnan(result.values[TOP1])
     right = measured.groups.labels >= result.rules.rel_threshold
-    return {drawn.name: drawn.of(probable(measured.ranking, right, counted, result.rules.threshold))}
+    return {drawn.name: drawn.of(candidate_probabilities(measured.ranking, right, counted, result.rules.threshold))}
