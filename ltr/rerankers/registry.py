@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -11,9 +11,9 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray
 from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
-from ltr.errors import UnknownNameError, UsageError, suggestion
+from ltr.errors import RangeError, UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
-from ltr.plugins import bad_result, plugin_errors, source_of
+from ltr.plugins import bad_result, plugin_errors, source_of, summary_of
 from ltr.registry import Registry
 from ltr.rerankers.documents import CandidateKey, Documents
 
@@ -46,7 +46,7 @@ class RerankerKind:
     @property
     def summary(self) -> str:
         """What it does, in one line."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+        return summary_of(self.make)
 
     @property
     def options(self) -> dict[str, object]:
@@ -103,12 +103,15 @@ class RerankerChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = self.kind.options
+        options, problems = self.kind.options, list[str]()
         for option, value in self.options.items():
-            if option not in known:
-                hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
-                raise UsageError(f"reranker {self.name} has no option {option!r}{hint}")
-            refuse_misfit(f"reranker {self.name}: {option}", known[option], value)
+            if option in options:
+                problems += misfits(f"reranker {self.name}: {option}", options[option], value)
+                continue
+            hint = suggestion(option, options) or f"; known: {', '.join(options) or 'none'}"
+            problems.append(f"reranker {self.name} has no option {option!r}{hint}")
+        if problems:
+            raise RangeError(*problems)
 
     @property
     def kind(self) -> RerankerKind:
@@ -134,17 +137,18 @@ class RerankerChoice:
         return opened
 
 
-def refuse_misfit(what: str, kind: Any, value: Any) -> None:
-    """Raise unless the value has the type, and lies in the range its annotation names."""
+def misfits(what: str, kind: Any, value: Any) -> Iterator[str]:
+    """What is wrong with a value that has another type, or lies outside the range that its annotation names."""
     from pydantic import ValidationError
 
     try:
         adapter(kind).validate_json(json.dumps([value]))
     except ValidationError:
-        raise UsageError(f"{what}: {complaint(kind, value)}") from None
+        yield f"{what}: {complaint(kind, value)}"
+        return
     for word in get_args(kind):
         if word in RANGES and not RANGES[word](value):
-            raise UsageError(f"{what} is {value!r}; a number {word} is needed")
+            yield f"{what} is {value!r}; a number {word} is needed"
 
 
 def checked_scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
