@@ -1,5 +1,6 @@
 """A finished run as lines to read: how good it is, what it learned, how far to trust it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,13 +15,11 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
-    from ltr.experiments.runs import Finished
     from ltr.results.evaluated_ranking import EvaluatedRanking
 
 
-def run_lines(finished: "Finished") -> list[str]:
+def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
-    result = finished.result
     return [
         *measured_lines(result.measured, result.router.training["best_feature"]),
         *gain_lines(result),
@@ -28,7 +27,7 @@ def run_lines(finished: "Finished") -> list[str]:
         *weight_lines(result),
         "",
         *(line for text in trust_lines(result) for line in wrapped(text)),
-        f"kept in {visible(finished.directory.as_posix())}/ ({finished.seconds:.1f} s)",
+        f"kept in {visible(home.as_posix())}/ ({seconds:.1f} s)",
     ]
 
 

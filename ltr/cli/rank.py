@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder, run_code
-from ltr.cli.terminal import Format, chosen_format, columns_of_terminal, emphasis, json_text, say, table, warn
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder
+from ltr.cli.terminal import (
+    Format,
+    chosen_format,
+    columns_of_terminal,
+    emphasis,
+    json_text,
+    say,
+    table,
+    warn,
+)
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
 from ltr.reporting.escaping import visible
@@ -42,7 +51,6 @@ def rank(
     """Rank tools or graphs for a QUERY, or of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
-    run_code(code)
     if allow_download:
         from ltr.storage.model_file import load_router
 

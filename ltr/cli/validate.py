@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from ltr.cli.options import Graphs, Shown, Tools
-from ltr.cli.terminal import Format, chosen_format, emphasis, say, show_json, show_tsv
+from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
+from ltr.cli.terminal import (
+    Format,
+    chosen_format,
+    emphasis,
+    say,
+    show_json,
+    show_tsv,
+)
 from ltr.errors import DataError, UsageError
 from ltr.reporting.escaping import visible
 from ltr.reporting.numbers import count
@@ -26,7 +33,9 @@ def validate(
     tools: Tools = None,
     graphs: Graphs = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
+    code: Code = None,
     shown: Shown = None,
+    verbose: Verbose = False,
 ) -> None:
     """Say what is wrong with SAMPLES, or with a RUN.
 

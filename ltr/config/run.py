@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.configtext import rendering, strict, yamltext
-from ltr.configtext.document import Document, Value, path_text
-from ltr.configtext.document import Path as Address
+from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.data.schema import Kind
 from ltr.data.sources import DataConfig, paths_from, resolve_paths
-from ltr.encoders.naming import AUTO, encoder_kind
-from ltr.errors import ConfigError, LtrError, Problem, UsageError
+from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind
+from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
-from ltr.evaluation.metrics.registry import named
+from ltr.evaluation.metrics.registry import example_names, named
 from ltr.features.presets import RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
@@ -71,12 +70,15 @@ class RunConfig:
     kind: Kind | None = None
     """tool or graph; without it, that of the samples."""
     data: DataConfig = field(default_factory=DataConfig)
+    """Where the samples are, and how validation and test data are taken out of them."""
     features: tuple[str | dict[str, Any], ...] = ()
     """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
+    """How the weights are learned."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """How the ranking is measured."""
     sweep: dict[str, Any] = field(default_factory=dict)
     """Values to try: {path: [values]}; ltr run makes a run of each combination."""
     sweep_count: int | None = None
@@ -97,17 +99,23 @@ def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> R
 
     Every mistake is told at once. Paths are resolved: those of the file against its directory.
     """
-    document = read_document(path)
+    return checked(read_document(path, overrides), path)
+
+
+def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Document:
+    """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
+    document = Document("defaults", {}, {})
+    if path is not None:
+        document = yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+    problems: list[Problem] = []
     for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return checked(document, path)
-
-
-def read_document(path: AnyPath | None) -> Document:
-    """The config as it is written; an empty one without a path."""
-    if path is None:
-        return Document("defaults", {}, {})
-    return yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+        try:
+            document = yamltext.apply_override(document, override)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(tuple(problems))
+    return document
 
 
 def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
@@ -116,7 +124,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
         raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
     try:
-        config = strict.read(document, RunConfig)
+        config = strict.as_dataclass(document, RunConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
@@ -125,10 +133,10 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     return replace(config, data=resolve_paths(config.data, document, base))
 
 
-def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
-    lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
+    lookups: list[tuple[KeyPath, Any, Callable[[Any], object]]] = [
         (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
@@ -143,13 +151,15 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
         try:
             if isinstance(name, str | dict):
                 look_up(name)
+        except RangeError as error:
+            yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
     yield from _repeated(features)
     yield from _of_other_kind(value.get("kind"), features)
 
 
-def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
+def _repeated(features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
     """Features that are named again: a column, its weight and its state are known by the name."""
     seen: set[str] = set()
     for place, entry in enumerate(features):
@@ -160,7 +170,7 @@ def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
             seen.add(name)
 
 
-def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[Address, str]]:
+def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
     """Features of another kind than the config names, or than the first of them is of."""
     names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
     kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
@@ -207,9 +217,18 @@ def relocated(config: RunConfig, directory: Path) -> RunConfig:
 
 def render(config: RunConfig) -> str:
     """The config as YAML, every default written out."""
-    return rendering.render(config)
+    return rendering.yaml_text(config)
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a config, for editors."""
-    return rendering.schema(RunConfig)
+    """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
+    described = rendering.json_schema(RunConfig)
+    train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
+    feature, mapping = described["properties"]["features"]["items"]["anyOf"]
+    feature["enum"] = [RECOMMENDED, *FEATURES.names()]
+    mapping |= {"properties": {"name": {"enum": [*FEATURES.names()]}}, "required": ["name"]}
+    described["properties"]["encoder"]["examples"] = [AUTO, *ENCODERS.names()]
+    train["trainer"]["enum"] = [*TRAINERS.names()]
+    train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
+    evaluate["metrics"]["items"]["examples"] = example_names()
+    return described

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ltr.config.run import RunConfig, checked, read_document
-from ltr.configtext import strict, yamltext
-from ltr.configtext.document import Document, Path, Value, path_text, shown
+from ltr.configtext import strict
+from ltr.configtext.document import Document, KeyPath, Value, path_text, value_text
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
 from ltr.files.naming import safe_name
 from ltr.files.reading import AnyPath
@@ -46,10 +46,7 @@ class Axis:
 
 def load_sweep(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> tuple[Point, ...]:
     """The runs of a config file: all combinations of its sweep, or the one run of a config without."""
-    document = read_document(path)
-    for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return expanded(document, path)
+    return expanded(read_document(path, overrides), path)
 
 
 def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ...]:
@@ -58,16 +55,19 @@ def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ..
     A ConfigError names every mistake, each where its value stands.
     """
     sweep, count = document.value.get(SWEEP), document.value.get(COUNT)
-    if not sweep or not isinstance(sweep, dict) or not (count is None or type(count) is int):
-        config = checked(document, path)  # which refuses what is neither a sweep nor none
-        _refuse(document, _lonely_count(document) if count is not None else ())
-        return (Point(config, {}),)
-    axes = _latest(document, tuple(_axes(document, sweep, (SWEEP,))))
-    _refuse(document, _mistakes(document, axes))
-    return tuple(_points(document, path, axes))
+    axes = _latest(document, tuple(_axes(document, sweep, (SWEEP,)))) if isinstance(sweep, dict) else ()
+    problems = list(_mistakes(document, axes) if axes else _lonely_count(document))
+    if axes and not problems and (count is None or type(count) is int):
+        return tuple(_points(document, path, axes))
+    try:
+        config = checked(document, path)
+    except ConfigError as error:
+        problems += error.problems
+    _refuse(document, problems)
+    return (Point(config, {}),)
 
 
-def _axes(document: Document, sweep: Mapping[str, Value], above: Path) -> Iterator[Axis]:
+def _axes(document: Document, sweep: Mapping[str, Value], above: KeyPath) -> Iterator[Axis]:
     """The lists of values, whether their path stands as one key or as mappings in mappings."""
     for key, entry in sweep.items():
         here = (*above, key)
@@ -86,7 +86,8 @@ def _latest(document: Document, axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 
 def _lonely_count(document: Document) -> Iterator[Problem]:
-    yield Problem(document.place((COUNT,)), COUNT, "there is no sweep to draw from")
+    if document.value.get(COUNT) is not None and not document.value.get(SWEEP):
+        yield Problem(document.place((COUNT,)), COUNT, "there is no sweep to draw from")
 
 
 def _mistakes(document: Document, axes: Sequence[Axis]) -> Iterator[Problem]:
@@ -114,7 +115,7 @@ def _axis_mistakes(axis: Axis, before: Sequence[Axis]) -> Iterator[Problem]:
         return
     for index, value in enumerate(axis.values):
         if any(_same(value, other) for other in axis.values[:index]):
-            yield Problem(axis.places[index], name, f"{shown(value)} stands twice")
+            yield Problem(axis.places[index], name, f"{value_text(value)} stands twice")
     for other in before:
         shorter = min(len(axis.keys), len(other.keys))
         if axis.keys[:shorter] == other.keys[:shorter]:
@@ -181,7 +182,7 @@ def _text(value: Any) -> str:
     """A value in a name; a list or mapping by a hash of it."""
     if isinstance(value, list | dict):
         return safe_name(f"/{value!r}").rpartition("-")[2]
-    return safe_name(value if isinstance(value, str) else shown(value))
+    return safe_name(value if isinstance(value, str) else value_text(value))
 
 
 def _refuse(document: Document, problems: Iterable[Problem]) -> None:
@@ -192,4 +193,4 @@ def _refuse(document: Document, problems: Iterable[Problem]) -> None:
 
 def swept(values: Mapping[str, Any]) -> str:
     """The values that a run tries, to read."""
-    return ", ".join(f"{path_text((path,))} {shown(value)}" for path, value in values.items())
+    return ", ".join(f"{path_text((path,))} {value_text(value)}" for path, value in values.items())

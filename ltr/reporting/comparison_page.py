@@ -78,10 +78,10 @@ def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> 
     return Table(columns, rows, f"{names} against {comparison.baseline}", corner="")
 
 
-def comparison_view(runs: Sequence[RunFiles], made: str = "") -> Page:
+def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
     """The page of several runs; the others are compared with the first."""
     try:
-        comparison = by_name(compare_runs([Path(run.path) for run in runs]), runs)
+        comparison = by_name(compare_runs([Path(run.path) for run in runs], seed=seed), runs)
     except (DataError, UsageError) as error:
         conclusions = [f"These runs cannot be compared query by query: {error}"]
         tests, subtitle = list[Section](), "Measured on different data."
