@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder, normalized
+from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import located
 from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
@@ -44,7 +44,7 @@ class _Unkept:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         is_spelled = self.encoder.identity(role) is None
-        return self.encoder.encode(texts if is_spelled else [normalized(text) for text in texts], role)
+        return self.encoder.encode(texts if is_spelled else [canonical_text(text) for text in texts], role)
 
 
 class BiEncoder:
