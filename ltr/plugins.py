@@ -5,6 +5,7 @@ ltr.metrics, ltr.trainers, ltr.rerankers and ltr.importers name modules; a group
 belongs to is first used.
 """
 
+import inspect
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ltr import __version__
@@ -44,6 +46,18 @@ def source_of(plugin: object) -> Source:
     if module.partition(".")[0] == OURS.name:
         return OURS
     return _loading.get() or Source(module)
+
+
+def summary_of(plugin: object) -> str:
+    """The first line of the plug-in's own docstring; "" without one, whatever its base classes say of themselves.
+
+    >>> summary_of(len), summary_of(lambda: None)
+    ('Return the number of items in a container.', '')
+    """
+    while isinstance(plugin, partial):
+        plugin = plugin.func
+    described = plugin if inspect.isroutine(plugin) or inspect.isclass(plugin) else type(plugin)
+    return inspect.cleandoc(described.__doc__ or "").partition("\n")[0]
 
 
 def refuse_plugin(problem: str) -> None:

@@ -20,8 +20,8 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
-from ltr.rerankers.documents import collection, offers
-from ltr.rerankers.registry import Choice, Setting
+from ltr.rerankers.documents import collection, queries_with_documents
+from ltr.rerankers.registry import RerankerChoice, Setting
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 
@@ -141,8 +141,8 @@ def load_plain(wanted):
 
 def test_quality_is_what_evaluate_says_of_the_scores(samples, tmp_path):
     groups = read_groups(samples)
-    opened = Choice("bm25").opened(Setting(collection=collection(groups.candidates)))
-    found = np.concatenate([opened(each.query, each.documents) for each in offers(groups)])
+    opened = RerankerChoice("bm25").opened(Setting(collection=collection(groups.candidates)))
+    found = np.concatenate([opened(each.query, each.documents) for each in queries_with_documents(groups)])
     expected = evaluate(rank(found, groups.offsets), groups.labels, ["ndcg@10"]).means
     bench = run_bench(config(samples, "bm25"), tmp_path / "out")
     quality = bench.record.rerankers[0].quality
@@ -155,14 +155,14 @@ def test_the_clock_is_an_argument_and_warm_up_is_left_out(samples):
     groups = read_groups(samples)
     seconds = iter(range(100))
     task = Task(
-        choice=Choice("bm25"),
+        choice=RerankerChoice("bm25"),
         setting=Setting(collection=collection(groups.candidates)),
         groups=groups,
         timed=(2, 5),
         repeats=2,
         warm_up=3,
     )
-    found = measure_reranker(task, offers(groups), clock=lambda: float(next(seconds)))
+    found = measure_reranker(task, queries_with_documents(groups), clock=lambda: float(next(seconds)))
     assert found.latencies_ms == [1000.0] * 4  # two queries, twice: a second between two looks at the clock
     assert found.cold_start_ms == 3000.0  # opened at 0, the first query from 1 to 2, then 3
     assert sorted(found.scores) == [2, 5]
@@ -426,7 +426,7 @@ data: {samples: s.jsonl, tool: t.json}
 sample: 0
 rerankers:
   - bm52
-  - {name: bm25, options: {k: 3}}
+  - {name: bm25, options: {k: 3, b: 2}}
   - {name: hash, price_per_query: -1}
   - random
   - random
@@ -445,10 +445,12 @@ def test_a_config_says_all_that_is_wrong_with_it_and_where(tmp_path):
         (":2:26:", "data.tool: unknown key; did you mean tools?"),
         (":5:5:", "unknown reranker 'bm52'; did you mean bm25?"),
         (":6:5:", "reranker bm25 has no option 'k'; did you mean k1?"),
+        (":6:5:", "reranker bm25: b is 2; a number from 0 to 1 is needed"),
         (":7:18:", "price_per_query: -1.0 is below 0"),
         (":9:5:", "random stands twice; give one of them another label"),
         (":10:20:", "unknown metric 'ndgc@5'"),
         (":10:28:", "auc is not measured query by query"),
+        (":11:1:", "cost_weight: -1.0 is below 0"),
     ]:
         assert any(line.startswith(place) and what in line for line in said), (place, what, said)
 

@@ -163,6 +163,40 @@ def test_the_command_line_lists_plug_ins_with_title_family_version_and_source(tm
     assert "tool.length" not in ltr("list", "features", path=tmp_path, LTR_LOAD_PLUGINS="").stdout
 
 
+SILENT = """
+from functools import partial
+
+from ltr import feature, reranker
+from ltr.encoders.naming import ENCODERS
+from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.importers.importing import IMPORTERS
+from ltr.training.fit import TRAINERS
+
+class Base:
+    '''A base class says nothing of the classes that inherit from it.'''
+
+class Silent(Base):
+    def __call__(self, *arguments):
+        return None
+
+feature("tool.silent", "rel")(lambda candidates, state, context: None)
+reranker("silent")(lambda setting: None)
+ENCODERS.add("silent", Silent)
+TRAINERS.add("silent", partial(lambda *arguments: None))
+IMPORTERS.add("silent", Silent())
+EXPORTERS.add("silent", lambda exported, out: [])
+"""
+
+
+@pytest.mark.parametrize("kind", ["features", "encoders", "trainers", "rerankers", "importers", "exporters"])
+def test_a_plug_in_without_a_docstring_is_listed_without_a_description(tmp_path, kind):
+    (tmp_path / "mine.py").write_text(SILENT, encoding="utf-8")
+    done = ltr("list", kind, "--code", "mine.py", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (silent,) = [each for each in json.loads(done.stdout) if each["name"].endswith("silent")]
+    assert silent["value" if kind == "features" else "what"] == ""
+
+
 def test_help_loads_no_plug_in_and_a_broken_one_stops_no_command(tmp_path):
     package(tmp_path, "ltr-broken", "import no_such_module", kind="feature")
     helped = ltr("--help", path=tmp_path)

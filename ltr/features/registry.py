@@ -12,11 +12,11 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder
-from ltr.errors import DataError, UsageError, suggestion
+from ltr.errors import DataError, RangeError, UsageError, suggestion
 from ltr.features.read_only import write_protected
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.plugins import OURS, origin_prefix, plugin_errors
+from ltr.plugins import OURS, origin_prefix, plugin_errors, summary_of
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
@@ -121,7 +121,7 @@ def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
                 options[parameter.name] = Option(parameter.default, ranges[0] if ranges else None)
-        summary = (inspect.getdoc(column) or "").partition("\n")[0]
+        summary = summary_of(column)
         plugin = Feature(
             name=name, title=title or name, summary=summary, family=family, column=column, fit=fit, options=options
         )
@@ -139,17 +139,20 @@ class FeatureConfig:
     options: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        options = FEATURES[self.name].options
+        options, wrong = FEATURES[self.name].options, []
         for option, value in self.options.items():
             if option not in options:
                 hint = suggestion(option, options) or f"; known: {', '.join(options) or 'none'}"
-                raise UsageError(f"feature {self.name} has no option {option!r}{hint}")
+                wrong.append(f"feature {self.name} has no option {option!r}{hint}")
+                continue
+            allowed = options[option].range
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (is_number and np.isfinite(value)):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
-            allowed = options[option].range
-            if allowed and not RANGES[allowed](value):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {allowed} is needed")
+                wrong.append(f"feature {self.name}: {option} is {value!r}; a number is needed")
+            elif allowed and not RANGES[allowed](value):
+                wrong.append(f"feature {self.name}: {option} is {value!r}; a number {allowed} is needed")
+        if wrong:
+            raise RangeError(*wrong)
 
 
 def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State | None:
