@@ -13,7 +13,7 @@ from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath
-from ltr.rerankers.registry import RERANKERS, Choice, spelled
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
@@ -223,7 +223,7 @@ def _choice(entry: Value) -> None:
     keys = entry if isinstance(entry, dict) else {"name": entry}
     name, options = keys.get("name"), keys.get("options", {})
     if isinstance(name, str) and isinstance(options, dict):
-        Choice(name, options)
+        RerankerChoice(name, options)
 
 
 def _listed(value: Value) -> list[Value]:

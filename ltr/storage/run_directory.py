@@ -19,7 +19,7 @@ from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
 from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
 from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
-from ltr.training.kernels import is_loaded
+from ltr.training.kernels.passes import is_loaded
 
 RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "run.json",
