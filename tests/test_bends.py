@@ -17,12 +17,13 @@ from ltr import ListwiseRanker
 from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
+from ltr.evaluation.baselines import BestFeature
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
 from ltr.storage.model_file import contributions, load_router
-from ltr.storage.training_record import training_document
+from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosing import diagnose
@@ -310,7 +311,7 @@ def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
     free = TrainConfig(trainer="newton", l2=0.0, knots=2)
     model = fit(column, labels, offsets, free)
     known = diagnose(column, labels, offsets, free, model)
-    document = training_document(model, known, ("rel",), {"name": "rel", "sign": 1})
+    document = training_record(model, known, ("rel",), BestFeature("rel", 1))
     assert model.training.escape is not None
     assert "rel above 2" in document["escape"]
     assert any(
@@ -319,7 +320,7 @@ def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
     twins = (np.column_stack([hills[0], -hills[0][:, 0]]), *hills[1:])
     straight, bent = (TrainConfig(trainer="newton", l2=0.0, knots=knots) for knots in (0, 3))
     told = [
-        training_document(each, diagnose(*twins, config, each), ("a", "b", "c", "d"), {})["not_identified"]
+        training_record(each, diagnose(*twins, config, each), ("a", "b", "c", "d")).not_identified
         for config in (straight, bent)
         for each in [fit(*twins, config)]
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import UsageError
-from ltr.storage.training_record import not_identified, training_document
+from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosing import diagnose
 from ltr.training.early_stopping import Validation
@@ -362,7 +362,7 @@ def test_what_is_separated_is_told_of_descent_too():
     model = fit(phi, labels, offsets, config)
     diagnosis = diagnose(phi, labels, offsets, config, model)
     assert diagnosis.escape.tolist() == [1.0]
-    assert training_document(model, diagnosis, ["a"], {})["escape"] == "a"
+    assert training_record(model, diagnosis, ["a"]).escape == "a"
     assert not any("could not be proved" in each for each in diagnosis.warnings(model, ["a"]))
 
 

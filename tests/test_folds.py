@@ -16,11 +16,11 @@ from ltr.experiments.cross_validation import path_weights
 from ltr.experiments.pipeline import run
 from ltr.features.crossfit import SPECIFICATION, fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.results.query_records import metrics
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.oracles import random_groups
+from tests.stored import flat_metrics as metrics
 
 L2S = (0.0001, 0.01, 1.0)
 

@@ -7,8 +7,8 @@ from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
 from ltr.results.breakdown import parts_by
 from ltr.results.evaluated_ranking import evaluate_groups
-from ltr.results.query_records import metrics, parts
 from tests.made import graph_rows, grouped, tool_rows, written
+from tests.stored import flat_metrics as metrics
 
 
 def sample(query, tool, label, **more):

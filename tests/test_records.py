@@ -11,9 +11,10 @@ from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import catalogue
-from ltr.results.query_records import metrics, queries
+from ltr.results.query_records import query_records as queries
 from ltr.storage.model_file import Router
 from tests.made import written
+from tests.stored import flat_metrics as metrics
 
 BEST = {"best_feature": {"name": "x1", "sign": 1}}
 ROUTER = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, {}, BEST)

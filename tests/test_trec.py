@@ -14,7 +14,7 @@ from ltr.data.importers.ranked import read_ranked
 from ltr.data.importers.trec import judged, read_qrels, read_run
 from ltr.errors import DataError, SampleError
 from ltr.results.evaluated_ranking import evaluate_run
-from ltr.results.query_records import lines, metrics
+from tests.stored import flat_metrics as metrics
 
 METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
 RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"

@@ -155,7 +155,7 @@ def task_of(config: BenchConfig, candidates: Candidates, home: Path) -> dict[str
     keys = ("seed", "sample", "timed", "repeats", "warm_up")
     return {
         "settings": {key: getattr(config, key) for key in keys},
-        "inputs": {each["path"]: each["sha256"] for each in found},
+        "inputs": {each.path: each.sha256 for each in found},
         "machine": machine(),
     }
 

@@ -13,8 +13,8 @@ from ltr.evaluation.significance import PERMUTATIONS
 from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import spelled
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.results.query_records import METRICS_VERSION
 from ltr.storage.model_file import load_router
+from ltr.storage.records import METRICS_VERSION
 
 FORMAT = "ltr-bench/1"
 FEWEST_QUERIES = 100

@@ -12,7 +12,7 @@ from ltr.benchmark.measurements import BENCH, CONFIG, PER_QUERY, SAMPLED, TABLES
 from ltr.benchmark.verdict import Bench
 from ltr.files.writing import cell, encode_lines, write_bytes, write_lines, write_text
 from ltr.reporting.report import bench_page
-from ltr.results.query_records import lines
+from ltr.results.query_records import query_records
 from ltr.storage.run_directory import REPORT
 
 
@@ -42,9 +42,10 @@ def per_query(bench: Bench) -> Iterator[dict[str, Any]]:
         times: dict[int, list[float]] = {}
         for index, elapsed in enumerate(measurement.latencies_ms):
             times.setdefault(measurement.timed[index % len(measurement.timed)], []).append(elapsed)
-        for place, line in enumerate(lines(measured)):
+        for place, record in enumerate(query_records(measured)):
             took = times.get(place)
-            yield {"reranker": row.name, **line, "latency_ms": sum(took) / len(took) if took else None}
+            latency = sum(took) / len(took) if took else None
+            yield {"reranker": row.name, **msgspec.to_builtins(record), "latency_ms": latency}
 
 
 def tables(bench: Bench) -> dict[str, list[list[Any]]]:

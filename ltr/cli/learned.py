@@ -1,6 +1,6 @@
 """A finished run as lines to read: how good it is, what it learned, how far to trust it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ltr.cli.result import SHORT, between, measured_lines, signed
 from ltr.cli.terminal import count, number, table, visible, wrapped
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.experiments.runs import Finished
     from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.storage.records import TrainingRecord
 
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
@@ -17,7 +18,7 @@ def run_lines(finished: "Finished") -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
     result = finished.result
     return [
-        *measured_lines(result.measured, result.router.training["best_feature"]),
+        *measured_lines(result.measured, result.router.training.best_feature),
         *gain_lines(result),
         "",
         *weight_lines(result),
@@ -42,22 +43,25 @@ def weight_lines(result: "RunResult") -> list[str]:
     """
     if result.model.knots:
         return curve_lines(result)
-    said, errors = result.router.training["weights"], result.router.training["errors"]
+    said, errors = result.router.training.weights, result.router.training.errors
     heads = {"weight": "weight"}
-    if errors["form"]:
+    if errors.form:
         heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
-    heads |= {"loss_without": "loss without"} if all("loss_without" in each for each in said.values()) else {}
-    rows = [[name, *(_cell(key, each[key]) for key in heads)] for name, each in said.items()]
+    if any(weight.loss_without is not None for weight in said.values()):
+        heads["loss_without"] = "loss without"
+    rows = [[name, *(_cell(key, getattr(each, key)) for key in heads)] for name, each in said.items()]
     return table(["feature", *heads.values()], rows, flexible=0, indent="")
 
 
 def curve_lines(result: "RunResult") -> list[str]:
     """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
-    said, curves = result.router.training["weights"], result.router.training["curves"]
+    said, curves = result.router.training.weights, result.router.training.curves
     heads = {"lowest_at": "adds least at", "highest_at": "most at", "range": "so much more"}
-    heads |= {"loss_without": "loss without"} if all("loss_without" in each for each in said.values()) else {}
+    if any(weight.loss_without is not None for weight in said.values()):
+        heads["loss_without"] = "loss without"
     rows = [
-        [name, str(len(curves[name]) - 2), *(_cell(key, each[key]) for key in heads)] for name, each in said.items()
+        [name, str(len(curves[name]) - 2), *(_cell(key, getattr(each, key)) for key in heads)]
+        for name, each in said.items()
     ]
     return table(["feature", "knots", *heads.values()], rows, flexible=0, indent="")
 
@@ -73,59 +77,61 @@ def _cell(key: str, value: float | None) -> str:
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     known, settings = result.router.training, result.router.trainer
-    steps = count(known["epochs"], "epoch" if settings["trainer"] == "descent" else "step")
+    steps = count(known.epochs, "epoch" if settings.trainer == "descent" else "step")
     knots = f"{count(len(result.model.knots), 'knot')}, " if result.model.knots else ""
-    how = f"{settings['trainer']}, l2 {settings['l2']:g}, {knots}{steps}"
-    where = f"objective {objective_text(known['objective'])}{_gap(known)}"
-    lines = [f"learned from {count(known['groups'], 'group')} by {how}: {where}", basis_text(known)]
+    how = f"{settings.trainer}, l2 {settings.penalty:g}, {knots}{steps}"
+    where = f"objective {objective_text(known.objective)}{_gap(known)}"
+    lines = [f"learned from {count(known.groups, 'group')} by {how}: {where}", basis_text(known)]
     lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
-    skipped = [f"{known[key]:,} {words}" for key, words in _SKIPPED.items() if known[key]]
+    skipped = [f"{getattr(known, key):,} {words}" for key, words in _SKIPPED.items() if getattr(known, key)]
     if skipped:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
-    if known["escape"]:
-        lines.append(f"no optimum: the loss falls for ever along {visible(known['escape'])}; set an l2 above 0")
-    elif known["errors"]["form"] is None:
-        lines.append(f"no standard errors: {visible(known['errors']['reason'])}")
-    if known["not_identified"]:
-        lines.append(f"not identified, changes no probability: {visible(', '.join(known['not_identified']))}")
-    return [*lines, *(f"note: {visible(warning)}" for warning in known["warnings"])]
+    if known.escape:
+        lines.append(f"no optimum: the loss falls for ever along {visible(known.escape)}; set an l2 above 0")
+    elif known.errors.form is None:
+        lines.append(f"no standard errors: {visible(known.errors.reason)}")
+    if known.not_identified:
+        lines.append(f"not identified, changes no probability: {visible(', '.join(known.not_identified))}")
+    return [*lines, *(f"note: {visible(warning)}" for warning in known.warnings)]
 
 
-def objective_text(value: float) -> str:
+def objective_text(value: float | None) -> str:
     """An objective to read, however large or small.
 
     >>> objective_text(0.763021), objective_text(5.458e21), objective_text(1.2e-7)
     ('0.76302', '5.458e+21', '1.2e-07')
     """
+    if value is None:
+        return "-"
     return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.6g}"
 
 
-def basis_text(known: dict[str, Any]) -> str:
+def basis_text(known: "TrainingRecord") -> str:
     """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
     from ltr.training.standard_errors import effective_text
 
-    errors = known["errors"]
+    errors = known.errors
     told = [
-        f"gradient norm {known['gradient_norm']:.1e}",
-        f"effective groups {known['effective_groups']:,.0f}",
-        f"condition number {known['condition_number']:.3g}",
+        f"gradient norm {known.gradient_norm:.1e}",
+        f"effective groups {known.effective_groups:,.0f}",
+        f"condition number {known.condition_number:.3g}",
     ]
-    if errors["form"]:
-        counted = effective_text(errors["clusters"], errors["effective_clusters"])
-        many = f" ({errors['clusters']:,}{f' that count as {counted}' if counted else ''})"
-        told.append(f"standard errors {FORMS[errors['form']]}{many if errors['form'] == 'by_trace' else ''}")
+    if errors.form:
+        counted = effective_text(errors.clusters, errors.effective_clusters or errors.clusters)
+        many = f" ({errors.clusters:,}{f' that count as {counted}' if counted else ''})"
+        told.append(f"standard errors {FORMS[errors.form]}{many if errors.form == 'by_trace' else ''}")
     return ", ".join(told)
 
 
-def watched_lines(known: dict[str, Any]) -> list[str]:
+def watched_lines(known: "TrainingRecord") -> list[str]:
     """Which l2 and which epoch validation data chose."""
-    watched, chosen = known["watched"], known.get("validated")
+    watched, chosen = known.watched, known.validated
     lines = []
     if chosen is not None:
-        best = next(each["value"] for each in chosen["path"] if each["l2"] == chosen["l2"])
-        lines.append(f"l2 {chosen['l2']:g} of {len(chosen['path'])}, {_best(chosen['metric'], best)}")
+        best = next(each.value for each in chosen.path if each.l2 == chosen.l2)
+        lines.append(f"l2 {chosen.l2:g} of {len(chosen.path)}, {_best(chosen.metric, best)}")
     if watched is not None:
-        lines.append(f"kept epoch {watched['best_epoch']:,}, {_best(watched['metric'], watched['best'])}")
+        lines.append(f"kept epoch {watched.best_epoch:,}, {_best(watched.metric, watched.best)}")
     return lines
 
 
@@ -149,10 +155,10 @@ def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
 
 
-def _gap(known: dict[str, Any]) -> str:
-    if known["optimum"] == "found":
+def _gap(known: "TrainingRecord") -> str:
+    if known.optimum == "found":
         return ", the optimum"
-    if known["gap"] is not None:
-        return f", {known['gap']:.2g} above the optimum"
-    bound = known["gap_bound"]
+    if known.gap is not None:
+        return f", {known.gap:.2g} above the optimum"
+    bound = known.gap_bound
     return "" if bound is None else f", not proved to be the optimum; at most {bound:.2g} above it"

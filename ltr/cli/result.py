@@ -1,11 +1,12 @@
 """A measured ranking, as lines to read."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import columns_of_terminal, count, emphasis, number, table, width_of, wrapped
 
 if TYPE_CHECKING:
+    from ltr.evaluation.baselines import BestFeature
     from ltr.evaluation.bootstrap import Interval
     from ltr.evaluation.evaluate import Evaluation
     from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -20,7 +21,7 @@ BASELINES = {
 SHORT = {"top1_accuracy": "top-1", "top3_accuracy": "top-3", "mrr": "MRR"}
 
 
-def measured_lines(measured: "EvaluatedRanking", best: dict[str, Any], trained: str = "trained") -> list[str]:
+def measured_lines(measured: "EvaluatedRanking", best: "BestFeature", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them."""
     means = measured.evaluation.means
     rows = [
@@ -71,14 +72,14 @@ def between(low: float | None, high: float | None, shown: Callable[[float], str]
 
 def part_lines(measured: "EvaluatedRanking") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
-    from ltr.results.query_records import parts
+    from ltr.results.breakdown import part_means
 
-    found = sorted(parts(measured), key=lambda part: -part.num_queries)
     if not measured.parts:
         return []
+    parts = sorted(part_means(measured.evaluation, measured.parts), key=lambda part: -part.num_queries)
     names = list(SHORT)
     rows = [
-        [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in found
+        [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in parts
     ]
     lines = table([measured.parts.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
     more = [f"and {len(rows) - MOST_PARTS:,} more: --format json shows all"] if len(rows) > MOST_PARTS else []
@@ -91,11 +92,11 @@ def _title(measured: "EvaluatedRanking") -> str:
     return f"{queries}, {count(int(measured.evaluation.num_candidates.sum()), 'candidate')} ({where} data)"
 
 
-def _named_baselines(measured: "EvaluatedRanking", best: dict[str, Any]) -> dict[str, "Evaluation"]:
+def _named_baselines(measured: "EvaluatedRanking", best: "BestFeature") -> dict[str, "Evaluation"]:
     if not measured.baselines:
         return {}
-    sign = "" if best["sign"] > 0 else "-"
-    labels = BASELINES | {"best_feature": f"{BASELINES['best_feature']}: {sign}{best['name']}"}
+    sign = "" if best.sign > 0 else "-"
+    labels = BASELINES | {"best_feature": f"{BASELINES['best_feature']}: {sign}{best.name}"}
     return {labels[name]: each for name, each in measured.baselines.items()}
 
 
@@ -120,8 +121,10 @@ def rule_lines(measured: "EvaluatedRanking") -> list[str]:
 def reading_lines(measured: "EvaluatedRanking") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.interpretation import notes
-    from ltr.results.query_records import ranges
+    from ltr.results.metrics_record import ranges
 
-    spans = [f"{SHORT.get(name, name)} {number(low)}-{number(high)}" for name, (low, high) in ranges(measured).items()]
+    spans = [
+        f"{SHORT.get(name, name)} {number(both.worst)}-{number(both.best)}" for name, both in ranges(measured).items()
+    ]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
     return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]

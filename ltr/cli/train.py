@@ -1,7 +1,7 @@
 """ltr train: samples in, a run out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -113,13 +113,17 @@ def was_finished(config: "RunConfig", out: Path) -> bool:
 def show_kept(out: Path, shown: Format) -> None:
     """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard.rows import Entry, kept_metrics, leaderboard
+    from ltr.results.leaderboard.rows import Entry, leaderboard
+    from ltr.results.metrics_record import flat
+    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.run_directory import METRICS
 
+    metrics = flat(read_record(out / METRICS, MetricsRecord))
     match shown:
         case Format.JSON:
-            show_json({**kept_metrics(out), "run": str(out)})
+            show_json({**metrics, "run": str(out)})
         case Format.TSV:
-            show_tsv(kept_metrics(out).items())
+            show_tsv(metrics.items())
         case Format.HUMAN:
             say(*standings(leaderboard([Entry(out.as_posix(), out, {})], out)))
 
@@ -146,17 +150,17 @@ def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, show
     """Run, keep, show."""
     from ltr.cli.learned import run_lines
     from ltr.experiments.runs import run_and_save
-    from ltr.results.query_records import metrics
+    from ltr.results.metrics_record import flat, metrics_record
 
     with watched("training", planned_epochs(config), quiet=quiet) as on_epoch:
         finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
     for warning in finished.result.warnings:
         warn(warning)
-    flat: dict[str, Any] = metrics(finished.result.measured)
+    metrics = flat(metrics_record(finished.result.measured))
     match chosen_format(shown):
         case Format.JSON:
-            show_json({**flat, "run": str(out)})
+            show_json({**metrics, "run": str(out)})
         case Format.TSV:
-            show_tsv(flat.items())
+            show_tsv(metrics.items())
         case Format.HUMAN:
             say(*run_lines(finished))

@@ -9,9 +9,9 @@ from ltr.files.reading import AnyPath
 from ltr.reporting.blocks import Block, Figure, Page, Points, Row, Section, Table, Text
 from ltr.reporting.charts import Estimate, Words, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, share, short, signed, span
-from ltr.reporting.reading import document
 from ltr.reporting.runs import HEADLINE
 from ltr.results.pairing import WinnersTest
+from ltr.storage.records import read_record
 
 LEADERBOARD = "leaderboard.json"
 FIXED = {"place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "low", "high"}
@@ -28,7 +28,7 @@ class Board(msgspec.Struct):
 
 def batch_view(root: AnyPath, made: str = "") -> Page:
     """The page of the batch whose leaderboard lies there."""
-    board = document(Path(root, LEADERBOARD), Board)
+    board = read_record(Path(root, LEADERBOARD), Board)
     placed = [row for row in board.rows if not row.get("error")]
     failed = [row for row in board.rows if row.get("error")]
     sections = [

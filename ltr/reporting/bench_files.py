@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ltr.files.reading import AnyPath
-from ltr.reporting.reading import decoded, document
+from ltr.storage.records import decode_record, read_record
 
 BENCH = "bench.json"
 
@@ -100,9 +100,9 @@ class Bench(msgspec.Struct):
 
 def read_bench(directory: AnyPath) -> Bench:
     """The bench that lies there."""
-    return document(Path(directory, BENCH), Bench)
+    return read_record(Path(directory, BENCH), Bench)
 
 
 def bench_in(path: Path, content: bytes) -> Bench:
     """The bench that the content of a bench.json tells."""
-    return decoded(path, content, Bench)
+    return decode_record(path, content, Bench)

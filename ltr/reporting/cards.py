@@ -3,6 +3,7 @@
 from ltr.reporting.blocks import Block, Page, Points, Row, Section, Table, Text
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.figures import count, short
+from ltr.reporting.learning import weight_text
 from ltr.reporting.pages import card_text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.runs import facts, queries, where
@@ -41,9 +42,11 @@ def _model(run: RunFiles) -> list[Block]:
         return [Text("No model is kept here.")]
     known = run.model
     training = known.training
-    rows: list[Row] = [(name, training.told(name), short(each.loss_without)) for name, each in training.weights.items()]
+    rows: list[Row] = [
+        (name, weight_text(training, name), short(each.loss_without)) for name, each in training.weights.items()
+    ]
     encoder = f", encoder {known.encoder.get('name')}" if known.encoder else ""
-    trainer = f"trainer {known.trainer.get('trainer')}, l2 {known.trainer.get('l2')}"
+    trainer = f"trainer {known.trainer.trainer}, l2 {known.trainer.penalty:g}"
     how = f"{len(known.features)} features{encoder}; {trainer}, "
     learned = f"{count(known.training.groups, 'group')}; seed {run.record.seed}; {known.checksum}."
     return [Table("", ("feature", "weight", "loss_without"), tuple(rows)), Text(how + learned)]

@@ -9,9 +9,11 @@ from ltr.errors import DataError, UsageError
 from ltr.reporting.blocks import Block, Page, Points, Row, Section, Table, Text
 from ltr.reporting.charts import Estimate, Words, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, share, short, signed, span
-from ltr.reporting.reading import RunFiles, Training
+from ltr.reporting.learning import weight_text
+from ltr.reporting.reading import RunFiles
 from ltr.reporting.runs import HEADLINE
 from ltr.results.comparison import Compared, Comparison, Difference, compare_runs
+from ltr.storage.records import TrainingRecord
 
 LONGEST_VALUE = 200
 SURE = 0.05  # a smaller p tells two runs apart
@@ -173,9 +175,9 @@ def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
 
 def _weights(runs: Sequence[RunFiles]) -> Section:
     """The weight of each feature in each run."""
-    known = [run.model.training if run.model else Training() for run in runs]
+    known = [run.model.training if run.model else TrainingRecord() for run in runs]
     names = list(dict.fromkeys(name for each in known for name in each.weights))
-    rows = tuple((name, *(each.told(name) for each in known)) for name in names)
+    rows = tuple((name, *(weight_text(each, name) for each in known)) for name in names)
     table = Table("Weights as they multiply the features", ("feature", *(run.name for run in runs)), rows)
     return Section("Weights", (table,) if rows else ())
 

@@ -4,7 +4,7 @@ from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
 from ltr.reporting.figures import count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
-from ltr.results.query_records import OVER_BEST
+from ltr.results.metrics_record import OVER_BEST
 
 FEW = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word

@@ -4,8 +4,9 @@ import math
 
 from ltr.reporting.blocks import Block, Folded, Section, Table, Text
 from ltr.reporting.figures import count, share, signed
-from ltr.reporting.reading import Candidate, Example, RunFiles
+from ltr.reporting.reading import RunFiles
 from ltr.results.examples import RESCUED, WRONG
+from ltr.storage.records import CandidateRecord, ExampleRecord
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
 LONGEST_LINE = 160  # letters of a query in the line that opens it
@@ -35,7 +36,7 @@ def example_section(run: RunFiles) -> Section:
     return Section("Instructive queries", tuple(blocks))
 
 
-def _folded(example: Example, *, is_open: bool) -> Folded:
+def _folded(example: ExampleRecord, *, is_open: bool) -> Folded:
     place = f"Right candidate at rank {example.rank} of {example.num_candidates}"
     stood = f"{place}; trace {example.trace_id}, node {example.node_id}."
     query, whole = example.query, list[Block]()
@@ -44,7 +45,7 @@ def _folded(example: Example, *, is_open: bool) -> Folded:
     return Folded(query, (*whole, Text(stood), _table(example)), is_open)
 
 
-def _table(example: Example) -> Table:
+def _table(example: ExampleRecord) -> Table:
     """The candidates with what each feature adds, and the rest of the features together."""
     shown = [each for each in example.candidates if len(each.contributions) == len(example.features)]
     rows = _rows(shown)
@@ -69,7 +70,7 @@ def _table(example: Example) -> Table:
     return Table(caption, heads, full, words=frozenset({0, 2}), marked=marked)
 
 
-def _rows(candidates: list[Candidate]) -> list[Candidate]:
+def _rows(candidates: list[CandidateRecord]) -> list[CandidateRecord]:
     """The first candidates, and those that must be seen."""
     return [
         each
@@ -80,7 +81,7 @@ def _rows(candidates: list[Candidate]) -> list[Candidate]:
     ]
 
 
-def _told(example: Example, candidates: list[Candidate]) -> list[int]:
+def _told(example: ExampleRecord, candidates: list[CandidateRecord]) -> list[int]:
     """The features that tell these candidates apart most, in their order."""
 
     def spread(place: int) -> float:
@@ -91,7 +92,7 @@ def _told(example: Example, candidates: list[Candidate]) -> list[int]:
     return sorted(places)
 
 
-def _said(candidate: Candidate) -> str:
+def _said(candidate: CandidateRecord) -> str:
     told = ["right"] if candidate.is_right else []
     return ", ".join([*told, *(["first by best feature"] if candidate.is_chosen_by_best_feature else [])])
 

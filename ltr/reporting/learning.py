@@ -4,7 +4,9 @@ from ltr.reporting.blocks import Block, Figure, Section, Table, Text
 from ltr.reporting.charts import Estimate, Words, bars, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, percent, short
 from ltr.reporting.planes import curves, thinned
-from ltr.reporting.reading import RunFiles, Training, Weight
+from ltr.reporting.reading import RunFiles
+from ltr.storage.records import TrainingRecord, WeightRecord
+from ltr.training.config import TrainConfig
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
@@ -20,7 +22,7 @@ def learning_section(run: RunFiles) -> Section:
     return Section("Learning", (*drawn, Text(_how(run, known)), _basis(known)))
 
 
-def _losses(run: RunFiles, known: Training) -> Figure | None:
+def _losses(run: RunFiles, known: TrainingRecord) -> Figure | None:
     optimum = None if known.objective is None or known.gap is None else known.objective - known.gap
     what = (
         "The mean of each query's objective before its own step" if _is_descent(run) else "The objective of each step"
@@ -30,8 +32,8 @@ def _losses(run: RunFiles, known: Training) -> Figure | None:
     return curves(words, [("training loss", losses)], (_turn(run), "loss"), level=optimum)
 
 
-def _watched(run: RunFiles, known: Training) -> Figure | None:
-    metric = str((known.watched or {}).get("metric", "validation"))
+def _watched(run: RunFiles, known: TrainingRecord) -> Figure | None:
+    metric = known.watched.metric if known.watched else "validation"
     words = Words("On validation data", f"{metric} after each pass; the best one is kept.", _epochs(run))
     valid = [(float(each.epoch), each.valid) for each in run.history if each.valid is not None]
     return curves(words, [(metric, valid)], (_turn(run), metric), level=None)
@@ -47,33 +49,33 @@ def _epochs(run: RunFiles) -> Table:
 
 
 def _is_descent(run: RunFiles) -> bool:
-    return run.model is not None and run.model.trainer.get("trainer") == "descent"
+    return run.model is not None and run.model.trainer.trainer == "descent"
 
 
 def _turn(run: RunFiles) -> str:
     return "epoch" if _is_descent(run) else "step"
 
 
-def _how(run: RunFiles, known: Training) -> str:
+def _how(run: RunFiles, known: TrainingRecord) -> str:
     """One paragraph on the training."""
-    trainer = run.model.trainer if run.model else {}
+    trainer = run.model.trainer if run.model else TrainConfig()
     steps = count(known.epochs, _turn(run))
-    told = f"Learned from {count(known.groups, 'group')} by {trainer.get('trainer')}, l2 {trainer.get('l2')}, {steps}."
+    told = f"Learned from {count(known.groups, 'group')} by {trainer.trainer}, l2 {trainer.penalty:g}, {steps}."
     skipped = known.groups_one_candidate + known.groups_no_positive
     left = f" {count(skipped, 'group')} could not train: one candidate, or none right." if skipped else ""
-    stopped = f" Validation data chose epoch {known.watched.get('best_epoch')}." if known.watched else ""
+    stopped = f" Validation data chose epoch {known.watched.best_epoch}." if known.watched else ""
     lost = f" Not identified: {', '.join(known.not_identified)}." if known.not_identified else ""
     return f"{told}{_distance(known)}{stopped}{left}{lost}"
 
 
-def _distance(known: Training) -> str:
+def _distance(known: TrainingRecord) -> str:
     if known.gap is not None:
         return f" Distance to the optimum: {short(known.gap)}."
     bound = f" At most {short(known.gap_bound)} above the optimum." if known.gap_bound is not None else ""
     return "" if known.escape or not known.optimum else f" Not proved to be the optimum.{bound}"
 
 
-def _basis(known: Training) -> Table:
+def _basis(known: TrainingRecord) -> Table:
     """What the weights rest on, in numbers."""
     rows = [
         ("gradient norm", short(known.gradient_norm)),
@@ -86,13 +88,12 @@ def _basis(known: Training) -> Table:
     return Table("What the weights rest on", ("", "value"), tuple(rows))
 
 
-def _form(known: Training) -> str:
+def _form(known: TrainingRecord) -> str:
     """plain, or by what they are clustered, and how many clusters count."""
-    form = known.errors.get("form")
-    clusters, counted = known.errors.get("clusters"), known.errors.get("effective_clusters")
+    form, clusters, counted = known.errors.form, known.errors.clusters, known.errors.effective_clusters
     if form != "by_trace":
         return {"hessian": "plain", "by_group": "by query"}.get(str(form), NONE)
-    as_many = effective_text(clusters, counted) if isinstance(clusters, int) and isinstance(counted, float) else ""
+    as_many = "" if counted is None else effective_text(clusters, counted)
     as_many = f", that count as {as_many}" if as_many else ""
     return f"by trace, {clusters} clusters{as_many}"
 
@@ -111,7 +112,7 @@ def weight_section(run: RunFiles) -> Section:
     return Section("Weights", (*drawn, table, *_errors(known)))
 
 
-def _curves(known: Training) -> list[Block]:
+def _curves(known: TrainingRecord) -> list[Block]:
     """What each feature adds to the score as its value grows: a table of all, and the strongest drawn."""
     each = [
         (said.loss_without or 0.0, said.range or 0.0, name)
@@ -127,7 +128,7 @@ def _curves(known: Training) -> list[Block]:
     return [*(each for each in drawn if each), table, scales]
 
 
-def _strength(name: str, known: Training) -> tuple[str, ...]:
+def _strength(name: str, known: TrainingRecord) -> tuple[str, ...]:
     said = known.weights[name]
     knots = str(len(known.curves[name]) - 2)
     return name, knots, *map(short, (said.lowest_at, said.highest_at, said.range, said.loss_without))
@@ -146,7 +147,7 @@ def _curve(name: str, points: list[tuple[float, float]]) -> Figure | None:
     return curves(words, [(name, above)], heads, level=None)
 
 
-def _sure(known: Training) -> Figure | None:
+def _sure(known: TrainingRecord) -> Figure | None:
     """The weights with their intervals, in one unit where the deviations are known."""
     scales = known.deviations if known.deviations and len(known.deviations) == len(known.weights) else None
     unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
@@ -161,7 +162,7 @@ def _sure(known: Training) -> Figure | None:
     return estimates(words, drawn, names, zero=True)
 
 
-def _worths(known: Training) -> Figure | None:
+def _worths(known: TrainingRecord) -> Figure | None:
     rows = tuple((name, short(each.loss_without)) for name, each in known.weights.items())
     words = Words(
         "What each feature is worth",
@@ -174,7 +175,7 @@ def _worths(known: Training) -> Figure | None:
     )
 
 
-def _row(name: str, each: Weight) -> tuple[str, ...]:
+def _row(name: str, each: WeightRecord) -> tuple[str, ...]:
     interval = f"[{short(each.low)}, {short(each.high)}]" if each.low is not None else NONE
     return (
         name,
@@ -184,14 +185,21 @@ def _row(name: str, each: Weight) -> tuple[str, ...]:
     )
 
 
-def _estimate(name: str, each: Weight, scale: float) -> Estimate:
+def _estimate(name: str, each: WeightRecord, scale: float) -> Estimate:
     value, free, low, high = (
         None if number is None else number * scale for number in (each.weight, each.unpenalised, each.low, each.high)
     )
     return Estimate(name, value, low, high, (("weight at l2 0", free),), f"{name}: {short(each.weight)}")
 
 
-def _errors(known: Training) -> list[Text]:
-    if known.errors.get("form") is None:
-        return [Text(f"No standard errors: {known.errors.get('reason')}.")] if known.errors.get("reason") else []
+def _errors(known: TrainingRecord) -> list[Text]:
+    if known.errors.form is None:
+        return [Text(f"No standard errors: {known.errors.reason}.")] if known.errors.reason else []
     return [Text(f"Standard errors of the weights without a penalty, {_form(known)}.")]
+
+
+def weight_text(training: TrainingRecord, name: str) -> str:
+    """The feature's weight in a cell: no single number says one that changes along the values."""
+    if name not in training.weights:
+        return NONE
+    return "a curve" if len(training.curves.get(name, ())) > 2 else short(training.weights[name].weight)

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
@@ -16,15 +13,16 @@ from ltr.reporting.blocks import Page
 from ltr.reporting.cards import card
 from ltr.reporting.comparing import comparison_view
 from ltr.reporting.pages import page_html
-from ltr.reporting.reading import Record, read_run
+from ltr.reporting.reading import read_run
 from ltr.reporting.runs import run_view
+from ltr.storage.records import RunRecord
 
 MARKDOWN = (".md", ".markdown")
 
 
-def run_page(directory: AnyPath, known: dict[str, Any]) -> str:
+def run_page(directory: AnyPath, known: RunRecord) -> str:
     """The page of a run that lies there all but its record, which will say what is known; same input, same bytes."""
-    return page_html(run_view(read_run(directory, msgspec.convert(known, Record))))
+    return page_html(run_view(read_run(directory, known)))
 
 
 def batch_page(root: AnyPath) -> str:

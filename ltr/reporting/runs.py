@@ -11,7 +11,7 @@ from ltr.reporting.examples import example_section
 from ltr.reporting.figures import NONE, count, share, short, signed, span
 from ltr.reporting.learning import learning_section, weight_section
 from ltr.reporting.reading import RunFiles
-from ltr.results.query_records import OVER_BEST
+from ltr.results.metrics_record import OVER_BEST
 
 HEADLINE = {TOP1: "Top-1", TOP3: "Top-3", MRR: "MRR"}
 BASELINES = {

@@ -12,9 +12,8 @@ from ltr.evaluation.significance import differences, permutation_p, unit_sums
 from ltr.files.reading import AnyPath
 from ltr.results.stored_evaluation import Key, StoredEvaluation, read_stored_evaluation
 
-VERSION = "metrics_version"
 RULES = {
-    VERSION: "metric version",
+    "metrics_version": "metric version",
     "ties": "tie rule",
     "gain": "gain",
     "rel_threshold": "threshold of what is right",
@@ -85,9 +84,6 @@ def paired(by: Pairing, run: StoredEvaluation, metric: str) -> Paired:
 
 def refuse_unlike(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
     """Raise unless both were measured on the same queries by the same rules."""
-    for each in (baseline, other):
-        if VERSION not in each.metrics:
-            raise DataError(f"{each.name}: metrics.json has no {VERSION}; evaluate the model again to compare it")
     if other.queries.keys() != baseline.queries.keys():
         for one, two in ((other, baseline), (baseline, other)):
             only = [key for key in one.queries if key not in two.queries]
@@ -95,10 +91,10 @@ def refuse_unlike(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
                 such = f"trace_id {only[0][0]!r}, node_id {only[0][1]!r}"
                 what = f"{one.name} has {len(only):,} queries that {two.name} lacks, such as {such}"
                 raise DataError(f"different test data: {what}")
-    if other.metrics.get("truth") != baseline.metrics.get("truth"):
+    if other.metrics.rules.fingerprint != baseline.metrics.rules.fingerprint:
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
     for key, what in RULES.items():  # after the data, which the greatest grade follows
-        ours, theirs = other.metrics.get(key), baseline.metrics.get(key)
+        ours, theirs = getattr(other.metrics.rules, key), getattr(baseline.metrics.rules, key)
         if ours != theirs:
             raise DataError(f"{other.name} and {baseline.name} differ in the {what}: {ours} and {theirs}")
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ltr.errors import DataError, FileError, UsageError
+from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import BASELINES
 from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.files.naming import path_from
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.reading import AnyPath
+from ltr.results.metrics_record import OVER_BEST, flat
 from ltr.results.pairing import WinnersTest, tested
-from ltr.results.query_records import OVER_BEST
-from ltr.results.stored_evaluation import LARGEST_METRICS
+from ltr.storage.records import MetricsRecord, read_record
 from ltr.storage.run_directory import METRICS
 
 SPLIT = "split"  # the first key of metrics.json after the metrics and the number of queries
@@ -82,8 +79,8 @@ def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, s
 
 
 def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
-    found = {} if entry.error is not None else kept_metrics(entry.directory)
-    names = [name for name in takewhile(lambda key: key != SPLIT, found) if name != COUNTED]
+    record = None if entry.error is not None else read_record(Path(entry.directory, METRICS), MetricsRecord)
+    interval = None if record is None else record.intervals.get(metric)
     return Row(
         place=None,
         run=entry.run,
@@ -91,22 +88,15 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         status="complete" if entry.error is None else "failed",
         error=entry.error,
         sweep=entry.sweep,
-        split=found.get(SPLIT),
-        num_queries=found.get(COUNTED),
-        metrics={name: found[name] for name in names},
-        low=found.get(f"{metric}.low"),
-        high=found.get(f"{metric}.high"),
-        beside={key: value for key, value in found.items() if key.partition(".")[0] in BESIDE},
+        split=None if record is None else record.rules.split,
+        num_queries=None if record is None else record.counts.num_queries,
+        metrics={} if record is None else record.metrics,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        beside={}
+        if record is None
+        else {key: value for key, value in flat(record).items() if key.partition(".")[0] in BESIDE},
     )
-
-
-def kept_metrics(directory: AnyPath) -> dict[str, Any]:
-    """metrics.json of a run."""
-    path = Path(directory, METRICS)
-    try:
-        return msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS), type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
 
 
 def _tested(

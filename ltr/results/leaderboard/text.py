@@ -12,10 +12,10 @@ from ltr.errors import FileError, UsageError
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.writing import cell, make_directory, write_bytes, write_text
 from ltr.results.leaderboard.rows import COUNTED, SPLIT, Leaderboard, Row
-from ltr.results.stored_evaluation import LARGEST_METRICS
+from ltr.storage.records import LARGEST_RECORD
 from ltr.storage.run_directory import REPORT
 
-FORMAT = "ltr-leaderboard/1"
+FORMAT = "ltr-leaderboard/2"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
 
 
@@ -77,7 +77,7 @@ def refuse_foreign(root: AnyPath) -> None:
 
 def _is_ours(path: Path) -> bool:
     try:
-        found = msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS))
+        found = msgspec.json.decode(read_bytes(path, limit=LARGEST_RECORD))
     except (msgspec.MsgspecError, RecursionError, ValueError, FileError):
         return False
     return isinstance(found, dict) and found.get("format") == FORMAT
