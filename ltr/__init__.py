@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.audit.audit import validate_run, validate_samples
-    from ltr.audit.findings import Finding, Report
+    from ltr.audit.audit import audit_samples
+    from ltr.audit.findings import AuditReport, Finding
+    from ltr.audit.run_integrity import audit_run
     from ltr.benchmark.config import load_bench
     from ltr.benchmark.running import run_bench
     from ltr.config.run import EvaluateConfig, RunConfig, load_config
@@ -62,14 +63,12 @@ if TYPE_CHECKING:
 
 # Where each public name lives: `import ltr` loads none of it, the first use of a name loads its module.
 _HOMES = {
-    "ltr.audit.audit": (
-        "validate_run",
-        "validate_samples",
-    ),
+    "ltr.audit.audit": ("audit_samples",),
     "ltr.audit.findings": (
+        "AuditReport",
         "Finding",
-        "Report",
     ),
+    "ltr.audit.run_integrity": ("audit_run",),
     "ltr.benchmark.config": ("load_bench",),
     "ltr.benchmark.running": ("run_bench",),
     "ltr.config.run": (
@@ -199,6 +198,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ArrayError",
+    "AuditReport",
     "BatchOptions",
     "Candidates",
     "Choice",
@@ -228,7 +228,6 @@ __all__ = [
     "Point",
     "Ranker",
     "Ranking",
-    "Report",
     "ResumeError",
     "Router",
     "Row",
@@ -244,6 +243,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "answers",
+    "audit_run",
+    "audit_samples",
     "bootstrap_difference",
     "bootstrap_mean",
     "compare_runs",
@@ -282,8 +283,6 @@ __all__ = [
     "run_batch",
     "run_bench",
     "stop_probabilities",
-    "validate_run",
-    "validate_samples",
     "write_report",
     "write_starter",
 ]

@@ -14,6 +14,7 @@ from ltr.errors import ArrayError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+State = dict[str, Any]  # what a feature or an encoder has learned: JSON values and arrays of numbers, nothing else
 
 KEPT_BYTES = (32 << 20) - (1 << 16)  # just below the largest that moves glibc's threshold
 LARGEST = 1e300  # beyond it, differences inside a group overflow

@@ -1,61 +1,16 @@
-"""What the work has to tell on its way, for whoever asked to hear it: files, encoders, how long each stage took."""
+"""The log of ltr: files read, the encoder in use, the time of each stage. Shown only where a handler is added."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-Listener = Callable[[str], None]
-_listeners: list[Listener] = []
-
-
-def tell(text: str) -> None:
-    """One line to each listener; mostly there is none."""
-    for listener in _listeners:
-        listener(text)
-
-
-@contextmanager
-def told_to(listener: Listener) -> Iterator[None]:
-    """All that is told within goes to the listener as well.
-
-    >>> with told_to(print):
-    ...     tell("read a.jsonl")
-    read a.jsonl
-    >>> tell("nobody hears")
-    """
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
+LOG = logging.getLogger("ltr")
 
 
 @contextmanager
 def stage(name: str, clock: Callable[[], float] = time.perf_counter) -> Iterator[None]:
-    """Tells how long the work within took.
-
-    >>> with told_to(print), stage("training", clock=iter([1.0, 3.5]).__next__):
-    ...     pass
-    training took 2.500 s
-    """
+    """Log the time of the block: `training took 2.500 s`. Above a function, as `@stage(name)`, that of each call."""
     start = clock()
     yield
-    tell(f"{name} took {clock() - start:.3f} s")
-
-
-def timed(name: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """A decorator: each call of the function is a stage of that name."""
-
-    def around(function: Callable[Given, Result]) -> Callable[Given, Result]:
-        @wraps(function)
-        def staged(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-            with stage(name):
-                return function(*args, **kwargs)
-
-        return staged
-
-    return around
+    LOG.info(f"{name} took {clock() - start:.3f} s")

@@ -1,23 +1,25 @@
 import numpy as np
 import pytest
 
-from ltr.evaluation.baselines import BestFeature, Rules, Truth, baselines, best_feature, measure
+from ltr.evaluation.baselines import BestFeature, baselines, best_feature
+from ltr.evaluation.evaluate import NoRelevant, Rules
+from ltr.evaluation.ranking import Ties, rank
 
-RULES = Rules(("ndcg@3",), "expected", 1.0, "skip")
+RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])
 BEST = BestFeature("a", 1)
 LABELS = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
-TRUTH = Truth(LABELS, OFFSETS, np.arange(5))
 PHI = np.array([[0.2, 3.0], [0.9, 1.0], [0.5, 2.0], [0.8, 9.0], [0.1, 8.0]])
 
 
 def beside(rules=RULES, best=BEST):
-    return baselines(PHI, TRUTH, rules, best=best, names=["a", "b"])
+    ranking = rank(np.zeros(5), OFFSETS, keys=np.arange(5))
+    return baselines(PHI, LABELS, ranking, rules, best=best, names=["a", "b"])
 
 
 def test_random_order_is_the_exact_expectation_whatever_the_tie_rule():
-    for ties in ("expected", "file", "worst", "best", "trec"):
-        means = beside(Rules((), ties, 1.0, "skip"))["random"].means
+    for ties in Ties:
+        means = beside(Rules(ties=ties))["random"].means
         assert means["top1_accuracy"] == pytest.approx((1 / 3 + 1 / 2) / 2)
         assert means["mrr"] == pytest.approx(((1 + 1 / 2 + 1 / 3) / 3 + (1 + 1 / 2) / 2) / 2)
 
@@ -50,8 +52,8 @@ def test_graded_labels_above_zero_count_for_the_choice():
 
 
 def test_the_rules_are_handed_on():
-    result = measure(PHI[:, 0], TRUTH, Rules(("hit@2",), "worst", 1.0, "zero"))[1]
-    assert (result.ties, result.no_relevant, "hit@2" in result.means) == ("worst", "zero", True)
+    result = beside(Rules(("hit@2",), Ties.WORST, no_relevant=NoRelevant.ZERO))["untrained"]
+    assert (result.rules.ties, result.rules.no_relevant, "hit@2" in result.means) == ("worst", "zero", True)
 
 
 def test_the_greatest_mrr_decides_before_the_greatest_top1():

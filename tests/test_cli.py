@@ -17,6 +17,7 @@ import pytest
 
 import ltr
 from ltr.cli.learned import trust_lines
+from ltr.features.registry import FEATURES
 from ltr.files.writing import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 from tests.stored import stored_metrics
@@ -590,6 +591,22 @@ def test_plugins_are_listed(cli, plugins, name):
     assert name in {each["name"] for each in listed}
     assert all(all(each.values()) for each in listed)
     assert cli.good("list", plugins).count("\n") == len(listed) + 1
+
+
+def test_features_are_listed_with_a_title_and_a_plug_in_without_one_with_its_name(cli):
+    Path("own.py").write_text(
+        "import numpy as np\nfrom ltr import feature\n"
+        '@feature("tool.untitled", "rel")\n'
+        "def untitled(candidates, state, context):\n    return np.zeros(len(candidates.names))\n",
+        encoding="utf-8",
+    )
+    try:
+        listed = json.loads(cli.good("list", "features", "--code", "own.py", "--format", "json"))
+    finally:
+        FEATURES._own.pop("tool.untitled")
+    rows = {row["name"]: row for row in listed}
+    assert rows["tool.lift"]["title"] == "how often chosen when offered"
+    assert (rows["tool.untitled"]["title"], rows["tool.untitled"]["value"]) == ("tool.untitled", "")
 
 
 def test_sums_are_made_by_one_thread_unless_the_user_says_otherwise(cli, monkeypatch):

@@ -24,7 +24,7 @@ def test_ndcg_takes_the_label_as_gain_and_ndcg_exp_two_to_its_power():
     found = means(GRADES, ["ndcg@5", "ndcg_exp@5"])
     assert found["ndcg@5"] == pytest.approx(0.972364, abs=1e-6)
     assert found["ndcg_exp@5"] == pytest.approx(0.957478, abs=1e-6)
-    assert evaluate(rank([1.0], [0, 1]), [1]).gain == "label"
+    assert evaluate(rank([1.0], [0, 1]), [1]).rules.gain == "label"
 
 
 def test_gains_come_from_labels_in_the_order_of_scores_and_never_exceed_the_ideal():
@@ -61,7 +61,7 @@ def test_err_passes_on_what_each_candidate_leaves_with_one_greatest_grade_for_al
     assert means(GRADES, ["err@5"], max_grade=3)["err@5"] == pytest.approx(0.921468, abs=1e-6)
     both = evaluate(rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [3, 0, 1, 0], ["err"])
     assert both.values["err"].tolist() == [7 / 8, 1 / 8]  # not 1/2 of a greatest grade of its own
-    assert both.max_grade == 3
+    assert both.rules.max_grade == 3
 
 
 def test_a_grade_above_the_greatest_is_refused():

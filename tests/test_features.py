@@ -8,7 +8,8 @@ import pytest
 from ltr.data.groups import read_groups, select
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, UnknownNameError, UsageError
-from ltr.features.crossfit import SPECIFICATION, fit_features, trace_fold
+from ltr.features.crossfit import fit_features, trace_fold
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -235,8 +236,10 @@ def test_one_trace_alone_and_a_fit_on_nothing_give_numbers(tmp_path, name, lines
     assert np.isfinite(features(alone.candidates)).all()
 
 
-def test_every_feature_says_in_one_line_what_it_is(name):
+def test_every_feature_says_in_a_title_and_in_one_line_what_it_is(name):
     assert len(FEATURES[name].summary) > 20
+    assert name not in FEATURES[name].title
+    assert 10 < len(FEATURES[name].title) <= 40  # a column of a table
     assert FEATURES[name].kind in LINES
 
 

@@ -8,13 +8,14 @@ import pytest
 
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import key_order, read_groups, select
-from ltr.data.splits import dealt, taken_out
+from ltr.data.splits import fold_indices, split_off
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.cross_validation import path_weights
 from ltr.experiments.pipeline import run
-from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
@@ -44,7 +45,7 @@ def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(confi
     groups = read_groups(config.data.train)
     names = [FeatureConfig(name) for name in SPECIFICATION["tool"]]
     values, ranks = np.empty((3, 4)), []
-    for fold, (inside, outside) in enumerate(dealt(groups, 4, seed=0, by="trace")):
+    for fold, (inside, outside) in enumerate(fold_indices(groups, 4, seed=0, by="trace")):
         learned, held = select(groups, inside), select(groups, outside)
         features, phi = fit_features(names, learned, "hash")
         held_phi, each = features(held.candidates), []
@@ -102,7 +103,7 @@ def test_metrics_tell_the_folds_and_model_json_the_path(config):
 def test_folds_are_measured_as_the_test_data_are(config):
     rules = EvaluateConfig(preset="ctr", metrics=(), threshold=0.9)
     folds = run(replace(config, evaluate=rules)).measured.folds
-    assert folds.pooled.threshold == 0.9
+    assert folds.pooled.rules.threshold == 0.9
     assert "auc" in folds.pooled.means
 
 
@@ -130,7 +131,7 @@ def test_descent_is_cross_validated_too(config):
 def test_every_trace_is_left_out_once_and_never_on_both_sides(samples):
     groups = read_groups(samples)
     traces, seen = groups.candidates.traces, []
-    for inside, outside in dealt(groups, 5, seed=1, by="trace"):
+    for inside, outside in fold_indices(groups, 5, seed=1, by="trace"):
         assert not set(traces[inside]) & set(traces[outside])
         assert sorted([*inside, *outside]) == list(range(len(traces)))
         seen += outside.tolist()
@@ -139,13 +140,13 @@ def test_every_trace_is_left_out_once_and_never_on_both_sides(samples):
 
 def test_folds_by_time_learn_from_what_came_before(samples):
     groups = read_groups(samples)
-    for inside, outside in dealt(groups, 3, seed=1, by="time"):
+    for inside, outside in fold_indices(groups, 3, seed=1, by="time"):
         assert groups.times[inside].max() < groups.times[outside].min()
 
 
 def test_a_share_by_time_is_the_latest_traces(samples):
     groups = read_groups(samples)
-    stay, out = taken_out(groups, 0.25, "test", seed=0, by="time", of=24)
+    stay, out = split_off(groups, 0.25, "test", seed=0, by="time", of=24)
     assert len(out.candidates.trace_ids) == 6
     assert stay.times.max() < out.times.min()
 
@@ -154,11 +155,11 @@ def test_a_share_by_time_is_the_latest_traces(samples):
 def test_no_instant_stands_on_both_sides_of_a_split_by_time(tmp_path, times, share, out):
     lines = [line | {"time": times[int(line["trace_id"][1:])]} for line in tool_lines(traces=8)]
     groups = read_groups(write_lines(tmp_path / "a.jsonl", lines))
-    stay, later = taken_out(groups, share, "test", seed=0, by="time", of=8)
+    stay, later = split_off(groups, share, "test", seed=0, by="time", of=8)
     assert len(later.candidates.trace_ids) == out
     assert stay.times.max() < later.times.min()
     with pytest.raises(UsageError, match="folds is 3; 8 traces are at too few different times for them"):
-        list(dealt(groups, 3, seed=0, by="time"))
+        list(fold_indices(groups, 3, seed=0, by="time"))
 
 
 def lasting(path):
@@ -187,13 +188,13 @@ def test_of_traces_of_one_time_each_nothing_is_told(config):
 def test_traces_of_one_time_cannot_be_split_by_it(tmp_path):
     groups = read_groups(write_lines(tmp_path / "a.jsonl", [line | {"time": 5} for line in tool_lines(traces=8)]))
     with pytest.raises(UsageError, match="test 0.5: all 8 traces end at the same time; drop data.split: time"):
-        taken_out(groups, 0.5, "test", seed=0, by="time", of=8)
+        split_off(groups, 0.5, "test", seed=0, by="time", of=8)
 
 
 def test_a_split_by_time_needs_times(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", tool_lines(traces=4))
     with pytest.raises(DataError, match=r"a.jsonl:1: time: missing; data.split is time, and every group needs one"):
-        taken_out(read_groups(path), 0.5, "test", seed=0, by="time", of=4)
+        split_off(read_groups(path), 0.5, "test", seed=0, by="time", of=4)
 
 
 def test_test_and_validation_shares_leave_each_other_alone(config):

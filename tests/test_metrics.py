@@ -191,8 +191,8 @@ def test_tiny_and_huge_grades_satisfy_without_overflow():
 
 
 def test_the_greatest_grade_is_that_of_the_data_unless_it_is_named():
-    assert evaluate(rank([1.0, 0.0], [0, 2]), [3, 0], ["err"]).max_grade == 3
-    assert evaluate(rank([1.0, 0.0], [0, 2]), [0.5, 0], ["err"], rel_threshold=0.5).max_grade == 1
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [3, 0], ["err"]).rules.max_grade == 3
+    assert evaluate(rank([1.0, 0.0], [0, 2]), [0.5, 0], ["err"], rel_threshold=0.5).rules.max_grade == 1
     assert evaluate(rank([1.0, 0.0], [0, 2]), [3, 0], ["err"], max_grade=4).means["err"] == 7 / 16
 
 
@@ -258,7 +258,7 @@ def test_a_query_without_a_relevant_candidate_shares_its_score_with_nobody():
 
 
 def test_the_result_names_its_gain():
-    assert evaluate(rank([0.5, 0.5], [0, 2]), [0, 1]).gain == "label"
+    assert evaluate(rank([0.5, 0.5], [0, 2]), [0, 1]).rules.gain == "label"
 
 
 @pytest.mark.parametrize("returned", [np.zeros(2), np.array([np.nan]), 0.5, np.array(["a"])])

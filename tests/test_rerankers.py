@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.catalogue_query import offered_tools
+from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
@@ -188,7 +188,7 @@ def test_bm25_of_a_text_outside_the_collection_goes_by_its_statistics():
 
 def documents_of(name, texts):
     """Documents of these texts, whatever their candidates say."""
-    own = offered_tools("", {f"{name}{place}": ToolText(text) for place, text in enumerate(texts)})
+    own = tool_candidates("", {f"{name}{place}": ToolText(text) for place, text in enumerate(texts)})
     return Documents(own, tuple(texts))
 
 

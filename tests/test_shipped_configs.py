@@ -9,7 +9,7 @@ import pytest
 
 from ltr.benchmark.config import BenchConfig, Entry, load_bench
 from ltr.config.run import RunConfig, load_config
-from ltr.features.recommended import recommended
+from ltr.features.presets import recommended_features
 from ltr.features.registry import FEATURES
 
 FOLDER = Path(__file__).parent.parent / "configs"
@@ -60,7 +60,7 @@ def test_a_shipped_config_names_features_of_its_kind(path):
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_the_recommended_configs_name_the_recommended_features(kind):
     config = load_config(CONFIGS[0].parent / f"{kind}s-recommended.yaml")
-    assert config.features == recommended(kind, 1000)[0]
+    assert config.features == recommended_features(kind, 1000)[0]
     assert config.train.standardize
 
 

@@ -1,86 +1,74 @@
-"""Columns of phi that say too much, nothing, or the same: ready ones, else the specification's on a sample."""
+"""Columns of phi that reveal the label, change nothing, or repeat each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ltr.arrays import FloatArray, group_sums
-from ltr.audit.chance_test import Judged, Tally, beyond_chance
-from ltr.audit.findings import Finding, first_rows, share
+from ltr.audit.chance_test import ChanceTest
+from ltr.audit.findings import Finding, Severity, first_lines, percent
 from ltr.data.groups import Groups, select
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranked import TOP1
-from ltr.evaluation.ranking import rank
-from ltr.features.crossfit import SPECIFICATION, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 
-CERTAIN = 0.99  # of the groups, from which a column alone knows the answer
+CERTAIN = 0.99  # of the groups, from which a column by itself predicts the label
 COLLINEAR = 0.999
 SAMPLE = 300  # groups that plain features are computed for
-KNOWN = {("tool.rel", "tool.struct"): "tool.struct is a monotone copy of tool.rel, sqrt(tool.rel + 0.1)"}
+EXPLAINED = {("tool.rel", "tool.struct"): "tool.struct is a monotone copy of tool.rel, sqrt(tool.rel + 0.1)"}
 
 
 def column_findings(groups: Groups) -> Iterator[Finding]:
-    """Of ready numbers all there is to say; of plain features only which are copies of each other."""
-    ready = groups.candidates.features
-    if ready is not None:
-        yield from _certain(groups, ready)
-        yield from _constant(groups, ready)
-        yield from _collinear(groups.candidates.feature_names, within(ready, groups), "warning")
+    """All findings about ready numbers; without them, copies among the specification's features on a sample."""
+    ready, names = groups.candidates.features, groups.candidates.feature_names
+    if ready is None:
+        count = len(groups.offsets) - 1
+        sample = select(groups, np.arange(0, count, -(-count // SAMPLE)))
+        configs = [FeatureConfig(name) for name in SPECIFICATION[sample.candidates.kind]]
+        _, phi = fit_features(configs, sample, "hash")
+        yield from collinear([config.name for config in configs], phi, sample, "info")
         return
-    count = len(groups.offsets) - 1
-    sample = select(groups, np.arange(0, count, -(-count // SAMPLE)))
-    configs = [FeatureConfig(name) for name in SPECIFICATION[sample.candidates.kind]]
-    _, phi = fit_features(configs, sample, "hash")
-    yield from _collinear(tuple(config.name for config in configs), within(phi, sample), "info")
+    yield from certain(groups, ready)
+    starts = groups.offsets[:-1]
+    ranges = np.maximum.reduceat(ready, starts, axis=0) - np.minimum.reduceat(ready, starts, axis=0)
+    for column in np.flatnonzero(ranges.max(axis=0) == 0).tolist():
+        message = f"{names[column]} is the same for all candidates of each group: no weight changes a ranking"
+        yield Finding(severity="warning", code="constant-feature", message=message)
+    yield from collinear(names, ready, groups, "warning")
 
 
-def within(phi: FloatArray, groups: Groups) -> FloatArray:
-    """The columns less their mean in each group: only that changes a ranking."""
+def certain(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
+    """Columns that by themselves put the right candidate first nearly always."""
+    counted = np.flatnonzero(ChanceTest.of(groups).counts)
+    if not counted.size:
+        return
+    chosen = select(groups, counted)
+    test, is_chosen = ChanceTest.of(chosen), np.repeat(ChanceTest.of(groups).counts, np.diff(groups.offsets))
+    for column, name in enumerate(groups.candidates.feature_names):
+        for sign, which in ((1, "largest"), (-1, "smallest")):
+            tally = test.ranked_first(sign * phi[is_chosen, column])
+            hits, queries = float(tally.hits[0]), len(test.sizes)
+            if hits >= CERTAIN * queries and tally.is_beyond_chance[0]:
+                message = (
+                    f"{name} alone knows the answer: its {which} value is right in {percent(hits, queries)} of the "
+                    "groups; was it made from the label?"
+                )
+                where = first_lines(chosen.candidates, np.arange(queries))
+                yield Finding(severity="warning", code="leak-feature", message=message, where=where, count=round(hits))
+
+
+def collinear(names: Sequence[str], phi: FloatArray, groups: Groups, severity: Severity) -> Iterator[Finding]:
+    """Pairs of columns that inside groups are copies of each other up to scale: |r| of COLLINEAR or more."""
     sizes = np.diff(groups.offsets)
     means = np.column_stack([group_sums(column, groups.offsets) / sizes for column in phi.T])
-    return phi - np.repeat(means, sizes, axis=0)
-
-
-def _certain(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
-    """Columns that by themselves put the right candidate first nearly always."""
-    judged = Judged.of(groups)
-    if not judged.can_tell.any():
-        return
-    open_groups = select(groups, np.flatnonzero(judged.can_tell))
-    telling = Judged.of(open_groups)
-    rows = np.repeat(judged.can_tell, judged.sizes)
-    queries, expected = float(len(telling.sizes)), float((telling.right / telling.sizes).sum())
-    for place, name in enumerate(groups.candidates.feature_names):
-        for sign, which in ((1, "largest"), (-1, "smallest")):
-            top1 = evaluate(rank(sign * phi[rows, place], telling.offsets), telling.is_right).means[TOP1] or 0.0
-            found = Tally(*(np.array([each]) for each in (top1 * queries, queries, expected, queries, queries)))
-            if top1 >= CERTAIN and beyond_chance(found)[0]:
-                message = (
-                    f"{name} alone knows the answer: its {which} value is right in {share(top1, 1)} of the groups; "
-                    "was it made from the label?"
-                )
-                where = first_rows(open_groups.candidates, np.arange(len(telling.sizes)))
-                hits = round(top1 * queries)
-                yield Finding(severity="warning", code="leak-feature", message=message, where=where, count=hits)
-
-
-def _constant(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
-    starts = groups.offsets[:-1]
-    spread = np.maximum.reduceat(phi, starts, axis=0) - np.minimum.reduceat(phi, starts, axis=0)
-    for place in np.flatnonzero(spread.max(axis=0) == 0).tolist():
-        message = f"{groups.candidates.feature_names[place]} is the same for all candidates of each group: no weight"
-        yield Finding(severity="warning", code="constant-feature", message=f"{message} changes a ranking")
-
-
-def _collinear(names: tuple[str, ...], inside: FloatArray, severity: str) -> Iterator[Finding]:
-    """Pairs of columns that inside groups are copies of each other up to scale: |r| of COLLINEAR or more."""
+    inside = phi - np.repeat(means, sizes, axis=0)  # only what differs inside a group changes a ranking
     lengths = np.linalg.norm(inside, axis=0)
     varying = np.flatnonzero(lengths > 0)
     unit = inside[:, varying] / lengths[varying]
     correlations = unit.T @ unit
     for first, second in zip(*np.nonzero(np.triu(np.abs(correlations) >= COLLINEAR, 1)), strict=True):
         pair = names[varying[first]], names[varying[second]]
-        said = KNOWN.get(pair, f"{pair[1]} is {pair[0]} in another scale")
-        message = f"{said}: r = {correlations[first, second]:.5f} inside groups, so neither weight means much alone"
-        yield Finding(severity="info" if severity == "info" else "warning", code="collinear", message=message)
+        explanation = EXPLAINED.get(pair, f"{pair[1]} is {pair[0]} in another scale")
+        r = f"r = {correlations[first, second]:.5f}"
+        message = f"{explanation}: {r} inside groups, so neither weight means much alone"
+        yield Finding(severity=severity, code="collinear", message=message)

@@ -1,8 +1,8 @@
-"""What was found wrong, or odd, with data or with a run."""
+"""What is wrong, or odd, with data or with a run: findings, and the report that collects them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ltr.arrays import IntArray
 from ltr.data.groups import Candidates
@@ -14,7 +14,7 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was found, how often, and where it is seen."""
+    """One thing that is wrong or odd, how often, and where."""
 
     severity: Severity
     code: str
@@ -24,41 +24,35 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """All findings, errors first, and how much was looked at."""
+class AuditReport:
+    """All findings, errors first; and counts of errors, warnings and infos, and of what was read."""
 
     findings: tuple[Finding, ...]
     counts: dict[str, int]
 
-    def document(self) -> dict[str, Any]:
-        """The report as JSON."""
-        keys = ("severity", "code", "message", "where", "count")
-        findings = [{key: getattr(finding, key) for key in keys} for finding in self.findings]
-        return {"findings": [{**each, "where": list(each["where"])} for each in findings], "counts": self.counts}
+    @classmethod
+    def of(cls, findings: Iterable[Finding], sizes: dict[str, int]) -> "AuditReport":
+        """The findings by severity, otherwise in their order; sizes: how much was read."""
+        unordered = list(findings)
+        ordered = [finding for severity in SEVERITIES for finding in unordered if finding.severity == severity]
+        counts = {f"{level}s": sum(finding.severity == level for finding in ordered) for level in SEVERITIES}
+        return cls(tuple(ordered), counts | sizes)
 
 
-def report(findings: Iterable[Finding], looked_at: dict[str, int]) -> Report:
-    """The findings by severity, in the order they were made, and how many there are of each."""
-    made = list(findings)
-    by_severity = {severity: [each for each in made if each.severity == severity] for severity in SEVERITIES}
-    counts = {f"{severity}s": len(found) for severity, found in by_severity.items()}
-    return Report(tuple(each for found in by_severity.values() for each in found), counts | looked_at)
-
-
-def places(candidates: Candidates, rows: IntArray) -> tuple[str, ...]:
-    """Where the first few of the rows stand, as file:line."""
+def lines_of(candidates: Candidates, rows: IntArray) -> tuple[str, ...]:
+    """The first few of the rows, as file:line."""
     return tuple("{}:{}".format(*candidates.place(row)) for row in rows[:EXAMPLES].tolist())
 
 
-def first_rows(candidates: Candidates, groups: IntArray) -> tuple[str, ...]:
-    """Where the first few of the groups begin."""
-    return places(candidates, candidates.offsets[groups[:EXAMPLES]])
+def first_lines(candidates: Candidates, groups: IntArray) -> tuple[str, ...]:
+    """The first rows of the first few of the groups, as file:line."""
+    return lines_of(candidates, candidates.offsets[groups[:EXAMPLES]])
 
 
-def share(part: float, whole: float) -> str:
-    """A part in per cent.
+def percent(part: float, total: float) -> str:
+    """A part of the total in per cent.
 
-    >>> share(1, 8)
+    >>> percent(1, 8)
     '12.5 %'
     """
-    return f"{100 * part / max(whole, 1):.3g} %"
+    return f"{100 * part / max(total, 1):.3g} %"

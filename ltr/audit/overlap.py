@@ -1,4 +1,4 @@
-"""What test data share with training data, so that a test would praise what was learned by heart."""
+"""What test data share with training data: results on it are better than on new data."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.audit.findings import EXAMPLES, Finding, first_rows, share
+from ltr.audit.findings import EXAMPLES, Finding, first_lines, percent
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
 from ltr.encoders.sparse import Sparse
@@ -20,91 +20,90 @@ AT_ONCE = 1000  # texts
 MULTIPLIER = 0x9E3779B1
 
 
-def overlaps(groups: Groups, against: Groups) -> Iterator[Finding]:
+def overlaps(groups: Groups, training: Groups) -> Iterator[Finding]:
     """Files, groups, traces and queries of the data that stand in the training data too."""
-    ours, theirs = groups.candidates, against.candidates
-    files = sorted({file.path for file in ours.files if file.sha256 in {each.sha256 for each in theirs.files}})
+    ours, theirs = groups.candidates, training.candidates
+    their_files = {file.sha256 for file in theirs.files}
+    files = sorted({file.path for file in ours.files if file.sha256 in their_files})
     if files:
         yield _shared("overlap-file", "file", files, len(files), tuple(files[:EXAMPLES]))
-    keys = set(_keys(theirs))
-    same = np.flatnonzero([key in keys for key in _keys(ours)])
+    training_keys = set(group_keys(theirs))
+    same = np.flatnonzero([key in training_keys for key in group_keys(ours)])
     if same.size:
-        yield _shared("overlap-group", "group", [], len(same), first_rows(ours, same))
-    known = set(theirs.trace_ids)
-    in_trace = np.flatnonzero([ours.trace_ids[trace] in known for trace in ours.traces.tolist()])
-    traces = sorted(set(ours.trace_ids) & known)
+        yield _shared("overlap-group", "group", [], len(same), first_lines(ours, same))
+    traces = set(ours.trace_ids) & set(theirs.trace_ids)
+    in_trace = np.flatnonzero([ours.trace_ids[trace] in traces for trace in ours.traces.tolist()])
     if len(in_trace) > len(same):
-        yield _shared("overlap-trace", "trace", traces, len(traces), first_rows(ours, in_trace))
-    queries = {plain(text) for text in theirs.query_texts}
-    repeated = np.array([plain(text) in queries for text in ours.query_texts], dtype=bool)[ours.queries]
+        yield _shared("overlap-trace", "trace", sorted(traces), len(traces), first_lines(ours, in_trace))
+    queries = {normalized(text) for text in theirs.query_texts}
+    repeated = np.array([normalized(text) in queries for text in ours.query_texts], dtype=bool)[ours.queries]
     if repeated.any():
         texts = [ours.query_texts[code] for code in ours.queries[repeated][:1].tolist()]
-        where = first_rows(ours, np.flatnonzero(repeated))
+        where = first_lines(ours, np.flatnonzero(repeated))
         yield _shared("overlap-query", "query", texts, int(repeated.sum()), where)
 
 
 def _shared(code: str, noun: str, names: list[str], count: int, where: tuple[str, ...]) -> Finding:
     plural = "queries" if noun == "query" else f"{noun}s"
     stand = f"1 {noun} stands" if count == 1 else f"{count:,} {plural} stand"
-    such = f", such as {names[0][:60]!r}" if names else ""
-    message = f"{stand} in the training data, too{such}"
+    example = f", such as {names[0][:60]!r}" if names else ""
+    message = f"{stand} in the training data, too{example}"
     return Finding(severity="warning", code=code, message=message, where=where, count=count)
 
 
-def _keys(candidates: Candidates) -> list[tuple[str, str]]:
+def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:
+    """trace_id and node_id of each group."""
     traces = (candidates.trace_ids[trace] for trace in candidates.traces.tolist())
-    return list(zip(traces, candidates.node_ids, strict=True))
+    return zip(traces, candidates.node_ids, strict=True)
 
 
-def plain(text: str) -> str:
-    """A query as it is compared: case and white space aside.
+def normalized(text: str) -> str:
+    """A query without case and repeated white space, which is how queries are compared.
 
-    >>> plain("  Weather in\\tParis ")
+    >>> normalized("  Weather in\\tParis ")
     'weather in paris'
     """
     return " ".join(text.lower().split())
 
 
-def near_duplicates(groups: Groups, against: Groups) -> Iterator[Finding]:
-    """The share of queries that a training query resembles to a cosine of NEAR, as counted on at most MOST_TEST."""
+def near_duplicates(groups: Groups, training: Groups) -> Iterator[Finding]:
+    """The share of queries with a training query at a cosine of NEAR or more, among at most MOST_TEST of them."""
     ours = groups.candidates
     codes = np.unique(ours.queries)
     codes = codes[:: -(-len(codes) // MOST_TEST)]
-    texts = [plain(ours.query_texts[code]) for code in codes.tolist()]
-    known = list(dict.fromkeys(plain(text) for text in against.candidates.query_texts))
-    nearest = closest(texts, known[:: -(-len(known) // MOST_TRAIN)])
-    close = np.isin(ours.queries, codes[nearest >= NEAR])
-    asked = np.isin(ours.queries, codes)
-    if not close.any():
+    texts = [normalized(ours.query_texts[code]) for code in codes.tolist()]
+    others = list(dict.fromkeys(normalized(text) for text in training.candidates.query_texts))
+    cosines = nearest_cosines(texts, others[:: -(-len(others) // MOST_TRAIN)])
+    is_near = np.isin(ours.queries, codes[cosines >= NEAR])
+    near, compared = int(is_near.sum()), int(np.isin(ours.queries, codes).sum())
+    if not near:
         return
-    part = float(close.sum() / asked.sum())
     message = (
-        f"{share(close.sum(), asked.sum())} of the queries ({int(close.sum()):,} of {int(asked.sum()):,}) resemble a "
+        f"{percent(near, compared)} of the queries ({near:,} of {compared:,}) resemble a "
         f"training query to a cosine of {NEAR} or more: what is learned query by query looks better than it is"
     )
     yield Finding(
-        severity="warning" if part >= MUCH else "info",
+        severity="warning" if near / compared >= MUCH else "info",
         code="near-duplicates",
         message=message,
-        where=first_rows(ours, np.flatnonzero(close)),
-        count=int(close.sum()),
+        where=first_lines(ours, np.flatnonzero(is_near)),
+        count=near,
     )
 
 
-def closest(texts: Sequence[str], known: Sequence[str]) -> FloatArray:
-    """The cosine of each text with the known one that is nearest to it by their sketches; of hashed character grams."""
-    sketches, nearest = sketched(known).T, np.empty(len(texts), dtype=np.int64)
-    at_once = max(BLOCK // max(len(known), 1), 1)
+def nearest_cosines(texts: Sequence[str], others: Sequence[str]) -> FloatArray:
+    """Cosine of the hashed character grams of each text with those of the other text nearest to it by sketches."""
+    sketches, nearest = sketched(others).T, np.empty(len(texts), dtype=np.int64)
+    at_once = max(BLOCK // max(len(others), 1), 1)
     for first in range(0, len(texts), at_once):
         part = slice(first, first + at_once)
         nearest[part] = (sketched(texts[part]) @ sketches).argmax(axis=1)
-    return grams(texts).dots(
-        np.arange(len(texts)), grams([known[place] for place in nearest.tolist()]), np.arange(len(texts))
-    )
+    rows = np.arange(len(texts))
+    return grams(texts).dots(rows, grams([others[place] for place in nearest.tolist()]), rows)
 
 
 def sketched(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Of each text its grams, each added to or taken from one of SKETCH numbers; rows of length 1.
+    """A row of length 1 for each text: its grams, each added to or subtracted from one of SKETCH numbers.
 
     Cosines survive this folding nearly unchanged where they are near 1.
     """
@@ -121,7 +120,7 @@ def sketched(texts: Sequence[str]) -> npt.NDArray[np.float32]:
 
 
 def grams(texts: Sequence[str]) -> Sparse:
-    """Of each text a row of 1 + ln(times) of its hashed character grams, of length 1.
+    """A row of length 1 for each text: 1 + ln(times) of each of its hashed character grams.
 
     Rare grams weigh as much as others: the one word in which two forms of a question differ must not hide the rest.
     """

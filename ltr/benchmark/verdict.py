@@ -80,10 +80,10 @@ class Bench:
         for measured in self.measured[:1]:
             result = measured.evaluation
             rules |= {
-                "ties": result.ties.value,
-                "gain": result.gain,
-                "rel_threshold": result.rel_threshold,
-                "no_relevant": result.no_relevant.value,
+                "ties": result.rules.ties.value,
+                "gain": result.rules.gain,
+                "rel_threshold": result.rules.rel_threshold,
+                "no_relevant": result.rules.no_relevant.value,
                 "num_queries": result.num_queries,
                 "num_no_relevant": result.num_no_relevant,
                 "interval_unit": measured.unit,

@@ -69,7 +69,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
         case Plugins.FEATURES:
             from ltr.features.registry import FEATURES
 
-            return FEATURES, ["family"]
+            return FEATURES, ["title", "family"]
         case Plugins.ENCODERS:
             from ltr.encoders.naming import ENCODERS
 
@@ -100,5 +100,7 @@ def _what(plugin: Any) -> str:
     """What a plug-in says of itself: its summary or rule, else the first line of its docstring."""
     import inspect
 
-    told = getattr(plugin, "summary", None) or getattr(plugin, "rule", None)
-    return str(told or (inspect.getdoc(plugin) or "").partition("\n")[0])
+    for attribute in ("summary", "rule"):
+        if hasattr(plugin, attribute):
+            return str(getattr(plugin, attribute))
+    return (inspect.getdoc(plugin) or "").partition("\n")[0]

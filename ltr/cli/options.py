@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ltr.cli.terminal import Format, note, visible
+from ltr.cli.logging import show_log
+from ltr.cli.terminal import Format
 from ltr.errors import UsageError
-from ltr.logs import told_to
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
@@ -45,7 +45,7 @@ Shown = Annotated[Format | None, typer.Option("--format", help="human on a termi
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", callback=lambda ctx, on: listen(ctx, on=on), help="Tell on stderr what is done."),
+    typer.Option("--verbose", "-v", callback=show_log, help="Show the log on stderr: files, encoder, times."),
 ]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
@@ -114,13 +114,6 @@ def plainly(error: Any) -> str:
     ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
     several = "; several go into --set, such as --set 'train.l2=[0.1, 0.01]'" if "," in problems[0]["input"] else ""
     return told.replace(error.message, ours + several)
-
-
-def listen(ctx: typer.Context, *, on: bool) -> bool:
-    """Write what is told while the command works to stderr, if that is on."""
-    if on:
-        ctx.with_resource(told_to(lambda text: note(visible(text))))
-    return on
 
 
 def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":

@@ -103,9 +103,9 @@ def _named_baselines(measured: "EvaluatedRanking", best: "BestFeature") -> dict[
 def rule_lines(measured: "EvaluatedRanking") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     result, counts = measured.evaluation, measured.counts
-    lines = [f"ties: {result.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
+    lines = [f"ties: {result.rules.ties}; {count(result.num_tied, 'query', 'queries')} with a right candidate in a tie"]
     if result.num_no_relevant:
-        what = {"skip": "left out", "zero": "counted 0"}[result.no_relevant]
+        what = {"skip": "left out", "zero": "counted 0"}[result.rules.no_relevant]
         lines.append(f"{count(result.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
     if result.num_one_candidate:
         lines.append(f"{count(result.num_one_candidate, 'query', 'queries')} with a single candidate: counted")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ltr.cli.options import Graphs, Shown, Tools
@@ -10,7 +11,7 @@ from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_j
 from ltr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.audit.findings import Finding, Report
+    from ltr.audit.findings import AuditReport, Finding
 
 COLUMNS = ("severity", "code", "count", "where", "message")
 
@@ -29,10 +30,16 @@ def validate(
 
     Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
     """
-    report = examined(samples, against, tools, graphs)
+    from ltr.audit.audit import audit_samples
+    from ltr.audit.run_integrity import audit_run
+
+    runs = [name for name in samples if Path(name).is_dir()]
+    if runs and (len(samples) > 1 or against or tools or graphs):
+        raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools or --graphs")
+    report = audit_run(runs[0]) if runs else audit_samples(samples, against=against, tools=tools, graphs=graphs)
     match chosen_format(shown):
         case Format.JSON:
-            show_json(report.document())
+            show_json(msgspec.to_builtins(report))
         case Format.TSV:
             show_tsv([COLUMNS, *(cells(finding) for finding in report.findings)])
         case Format.HUMAN:
@@ -43,24 +50,12 @@ def validate(
         raise DataError(f"{count(report.counts['warnings'], 'warning')} found")
 
 
-def examined(samples: list[str], against: list[str] | None, tools: str | None, graphs: str | None) -> "Report":
-    """The report on the samples, or on the one run."""
-    from ltr.audit.audit import validate_run, validate_samples
-
-    runs = [name for name in samples if Path(name).is_dir()]
-    if not runs:
-        return validate_samples(samples, against=against, tools=tools, graphs=graphs)
-    if len(samples) > 1 or against or tools or graphs:
-        raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools or --graphs")
-    return validate_run(runs[0])
-
-
 def cells(finding: "Finding") -> list[str]:
     """One finding as a row."""
     return [finding.severity, finding.code, str(finding.count), ", ".join(finding.where), finding.message]
 
 
-def lines(report: "Report") -> list[str]:
+def lines(report: "AuditReport") -> list[str]:
     """The findings to read, and how many there are."""
     told = []
     for finding in report.findings:

@@ -9,13 +9,12 @@ from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.data.schema import Kind
-from ltr.data.sources import DataConfig, moved, resolved
+from ltr.data.sources import DataConfig, paths_from, resolve_paths
 from ltr.encoders.naming import AUTO, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import named
-from ltr.features.crossfit import SPECIFICATION
-from ltr.features.recommended import RECOMMENDED, recommended
+from ltr.features.presets import RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
 from ltr.training.config import LOSS, TrainConfig
@@ -123,7 +122,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     if problems:
         raise ConfigError(strict.in_order(document, problems))
     base = Path() if path is None or str(path) == STDIN else Path(path).parent
-    return replace(config, data=resolved(config.data, document, base))
+    return replace(config, data=resolve_paths(config.data, document, base))
 
 
 def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
@@ -197,13 +196,13 @@ def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[F
     """
     named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
     if config.features == (RECOMMENDED,):
-        named, warnings = recommended(kind, traces)
+        named, warnings = recommended_features(kind, traces)
     return tuple(feature_config(entry) for entry in named), warnings
 
 
 def relocated(config: RunConfig, directory: Path) -> RunConfig:
     """The config as it stands in a file of another directory: it names the same data from there."""
-    return replace(config, data=moved(config.data, directory))
+    return replace(config, data=paths_from(config.data, directory))
 
 
 def render(config: RunConfig) -> str:

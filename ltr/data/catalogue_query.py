@@ -1,55 +1,55 @@
-"""A catalogue offered to a query: one group of all its candidates."""
+"""One query and a whole catalogue: a group of all its candidates."""
 
 import numpy as np
 
-from ltr.data.catalogues.graphs import GraphCatalogue, GraphKey
-from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.arrays import IntArray
+from ltr.data.catalogues.graphs import GraphCatalogue
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 
-NOTHING = np.empty(0, dtype=np.int64)
+NO_CODES = np.empty(0, dtype=np.int64)
 
 
-def offered_tools(query: str, tools: ToolCatalogue) -> Candidates:
+def tool_candidates(query: str, tools: ToolCatalogue) -> Candidates:
     """The query with every tool of the catalogue.
 
     >>> from ltr.data.catalogues.tools import ToolText
-    >>> offered_tools("weather?", {"get_weather": ToolText("of a city")}).name_texts
+    >>> tool_candidates("weather?", {"get_weather": ToolText("of a city")}).name_texts
     ('get_weather',)
     """
-    every = np.arange(len(tools))
-    return _offered("tool", query, tuple(tools), texts=every, tool_texts=tuple(tools.values()))
+    return _candidates("tool", query, tuple(tools), texts=np.arange(len(tools)), tool_texts=tuple(tools.values()))
 
 
-def offered_graphs(query: str, graphs: GraphCatalogue) -> Candidates:
-    """The query with every graph of the catalogue, named by its whole key where its id alone is not enough."""
-    every = np.arange(len(graphs))
-    types = [entry.candidate_type or "" for entry in graphs.values()]
-    return _offered(
+def graph_candidates(query: str, graphs: GraphCatalogue) -> Candidates:
+    """The query with every graph of the catalogue, named by its whole key where two graphs have the same id."""
+    ids = [candidate_id for _, _, candidate_id in graphs]
+    codes = np.arange(len(graphs))
+    return _candidates(
         "graph",
         query,
-        _names(list(graphs)),
-        types=every,
-        type_texts=tuple(types),
-        graphs=every,
+        tuple(ids) if len(set(ids)) == len(ids) else tuple("/".join(key) for key in graphs),
+        types=codes,
+        type_texts=tuple(entry.candidate_type or "" for entry in graphs.values()),
+        graphs=codes,
         distinct_graphs=tuple(entry.graph for entry in graphs.values()),
     )
 
 
-def _names(keys: list[GraphKey]) -> tuple[str, ...]:
-    ids = [candidate_id for _, _, candidate_id in keys]
-    return tuple(ids) if len(set(ids)) == len(ids) else tuple("/".join(key) for key in keys)
-
-
-def _offered(kind: Kind, query: str, names: tuple[str, ...], **columns: object) -> Candidates:
-    empty = {
-        "texts": NOTHING,
-        "tool_texts": (),
-        "types": NOTHING,
-        "type_texts": (),
-        "graphs": NOTHING,
-        "distinct_graphs": (),
-    }
+def _candidates(
+    kind: Kind,
+    query: str,
+    names: tuple[str, ...],
+    *,
+    texts: IntArray = NO_CODES,
+    tool_texts: tuple[ToolText, ...] = (),
+    types: IntArray = NO_CODES,
+    type_texts: tuple[str, ...] = (),
+    graphs: IntArray = NO_CODES,
+    distinct_graphs: tuple[Graph, ...] = (),
+) -> Candidates:
+    """One group without a key, of the query and candidates of these names."""
     return Candidates(
         kind=kind,
         offsets=np.array([0, len(names)]),
@@ -60,9 +60,14 @@ def _offered(kind: Kind, query: str, names: tuple[str, ...], **columns: object) 
         query_texts=(query,),
         names=np.arange(len(names)),
         name_texts=names,
+        texts=texts,
+        tool_texts=tool_texts,
+        types=types,
+        type_texts=type_texts,
+        graphs=graphs,
+        distinct_graphs=distinct_graphs,
         features=None,
         feature_names=(),
         lines=np.zeros(len(names), dtype=np.int64),
         files=(),
-        **(empty | columns),  # type: ignore[arg-type]
     )

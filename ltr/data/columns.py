@@ -1,6 +1,6 @@
-"""The columns of samples while they grow, line after line; what contradicts an earlier line is refused.
+"""The columns of samples while files are read; a line that contradicts an earlier one is refused.
 
-Errors are FieldErrors: the loop that reads knows the line.
+Errors are FieldErrors: the loop that reads adds file and line.
 """
 
 import math
@@ -32,7 +32,7 @@ class SourceFile:
 
 
 def place(files: Sequence[SourceFile], line: int) -> tuple[str, int]:
-    """File and line number there of a line counted through all files.
+    """The file, and the line number in it, of a line number that counts through all files.
 
     >>> place([SourceFile("a.jsonl", 0), SourceFile("b.jsonl", 10)], 12)
     ('b.jsonl', 2)
@@ -55,7 +55,7 @@ class Codes(dict[Any, int]):
 
 
 class NameCodes(Codes):
-    """Codes of candidate names; what has no name cannot be a candidate."""
+    """Codes of candidate names; a blank name is refused."""
 
     def __init__(self, field: str) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class NameCodes(Codes):
 
 
 def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """The codes numbered again in order of first appearance, and what each new code was.
+    """The codes renumbered in order of first appearance, and the old code of each new one.
 
     >>> recoded(np.array([7, 3, 7]))
     (array([0, 1, 0]), array([7, 3]))
@@ -81,7 +81,7 @@ def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
 
 
 class GroupColumns:
-    """One entry a group: key, query, weight, time. No two lines of a group may say different things."""
+    """One entry a group: key, query, weight, time. Lines of one group that contradict each other are refused."""
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.files = files
@@ -89,42 +89,40 @@ class GroupColumns:
         self.group = -1
         self.codes, self.trace_codes, self.node_codes, self.query_codes = (Codes() for _ in range(4))
         self.traces, self.nodes, self.queries, self.first_lines = (array("q") for _ in range(4))
-        self.weights: dict[int, tuple[float, int]] = {}  # of a group: the value and the line that gave it
+        self.weights: dict[int, tuple[float, int]] = {}  # of a group: the value and the line that has it first
         self.times: dict[int, tuple[float, int]] = {}
 
     def enter(self, sample: Sample, line: int) -> int:
         """The code of the line's group, which becomes the current one."""
         key = self.key
         if key is None or sample.node_id != key[1] or sample.trace_id != key[0] or sample.query != key[2]:
-            self._change(sample, line)
+            trace, node = self.trace_codes[str(sample.trace_id)], self.node_codes[str(sample.node_id)]
+            self.group = self.codes[trace << 32 | node]  # one integer takes half the memory of a pair
+            query = self.query_codes[sample.query]
+            if self.group == len(self.traces):
+                self.traces.append(trace)
+                self.nodes.append(node)
+                self.queries.append(query)
+                self.first_lines.append(line)
+            elif self.queries[self.group] != query:
+                earlier_query = list(self.query_codes)[self.queries[self.group]]
+                raise self._contradiction("query", sample.query, earlier_query, self.first_lines[self.group])
+            self.key = sample.trace_id, sample.node_id, sample.query
         if sample.weight is not None:
-            self._give("weight", self.weights, sample.weight, line)
+            self._set("weight", self.weights, sample.weight, line)
         if sample.time is not None:
-            self._give("time", self.times, seconds(sample.time), line)
+            self._set("time", self.times, seconds(sample.time), line)
         return self.group
 
-    def _change(self, sample: Sample, line: int) -> None:
-        trace, node = self.trace_codes[str(sample.trace_id)], self.node_codes[str(sample.node_id)]
-        self.group = self.codes[trace << 32 | node]  # one integer takes half the memory of a pair
-        query = self.query_codes[sample.query]
-        if self.group == len(self.traces):
-            self.traces.append(trace)
-            self.nodes.append(node)
-            self.queries.append(query)
-            self.first_lines.append(line)
-        elif self.queries[self.group] != query:
-            said = list(self.query_codes)[self.queries[self.group]]
-            raise self._differs("query", sample.query, said, self.first_lines[self.group])
-        self.key = sample.trace_id, sample.node_id, sample.query
+    def _set(self, field: str, values: dict[int, tuple[float, int]], value: float, line: int) -> None:
+        earlier_value, earlier_line = values.setdefault(self.group, (value, line))
+        if earlier_value != value:
+            raise self._contradiction(field, value, earlier_value, earlier_line)
 
-    def _give(self, field: str, values: dict[int, tuple[float, int]], value: float, line: int) -> None:
-        said, where = values.setdefault(self.group, (value, line))
-        if said != value:
-            raise self._differs(field, value, said, where)
-
-    def _differs(self, field: str, found: object, said: object, line: int) -> FieldError:
-        path, number = place(self.files, line)
-        return FieldError(field, f"found {excerpt(found)}; {path}:{number} has {excerpt(said)} for the same group")
+    def _contradiction(self, field: str, value: object, earlier_value: object, earlier_line: int) -> FieldError:
+        path, number = place(self.files, earlier_line)
+        problem = f"found {excerpt(value)}; {path}:{number} has {excerpt(earlier_value)} for the same group"
+        return FieldError(field, problem)
 
 
 class RowColumns:
@@ -162,9 +160,13 @@ class RowColumns:
         if (NO_FEATURES if features is None else len(features)) != self.width:
             self._require_width(features)
         if label is None:
-            label = self._missing_label()
+            if self.labels_required:
+                raise FieldError("label", f"missing; {NEEDED['label']}")
+            label = math.nan
         if tool is None:
-            self._add_graph(candidate)
+            self.names.append(self.id_codes[str(candidate.candidate_id)])
+            self.types.append(self.type_codes[candidate.candidate_type or ""])
+            self.trees.append(self.tree_codes[bytes(candidate.tree)])
         else:
             self.names.append(self.tool_codes[tool])
             self.descriptions.append(self.description_codes[candidate.tool_description or ""])
@@ -173,11 +175,6 @@ class RowColumns:
         self.labels.append(label)
         self.groups.append(group)
         self.lines.append(line)
-
-    def _add_graph(self, candidate: Candidate) -> None:
-        self.names.append(self.id_codes[str(candidate.candidate_id)])
-        self.types.append(self.type_codes[candidate.candidate_type or ""])
-        self.trees.append(self.tree_codes[bytes(candidate.tree)])
 
     def _require_kind(self, candidate: Candidate) -> None:
         if candidate.tool is None and candidate.candidate_id is None:
@@ -200,10 +197,5 @@ class RowColumns:
         if self.width is None:
             self.width = width
         elif width != self.width:
-            found, before = ("none" if n == NO_FEATURES else f"{n} numbers" for n in (width, self.width))
-            raise FieldError("features", f"found {found}; the candidates before have {before}")
-
-    def _missing_label(self) -> float:
-        if self.labels_required:
-            raise FieldError("label", f"missing; {NEEDED['label']}")
-        return math.nan
+            here, before = ("none" if n == NO_FEATURES else f"{n} numbers" for n in (width, self.width))
+            raise FieldError("features", f"found {here}; the candidates before have {before}")

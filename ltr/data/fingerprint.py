@@ -1,4 +1,4 @@
-"""What groups ask, and what is right, in sixteen digits: two runs with the same digits were put to the same test."""
+"""The fingerprint of an evaluation: sixteen digits that are equal where two runs answered the same queries."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def fingerprint(groups: Groups) -> str:
-    """A digest of every group's key with its candidates' names and labels, whatever the order of groups and rows.
+    """A digest of the keys of all groups and the names and labels of their candidates, in any order.
 
-    Rows are hashed one by one and the hashes added up, so that no row has a place. It tells apart what was
-    changed by mistake; it does not withstand who forges it.
+    It is the sum of a hash of each row, so the order of groups and rows changes nothing. It shows an accidental
+    change; it does not resist a forger.
     """
     candidates = groups.candidates
     traces, nodes = _hashed(candidates.trace_ids)[candidates.traces], _hashed(candidates.node_ids)
@@ -27,8 +27,8 @@ def fingerprint(groups: Groups) -> str:
 
 
 def _hashed(texts: Iterable[str]) -> Hashes:
-    marks = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
-    return np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)
+    hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
 
 
 def _mixed(values: Hashes) -> Hashes:

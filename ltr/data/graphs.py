@@ -1,10 +1,10 @@
 """A candidate graph: its nodes, their texts, its edges, and the one text that stands for all of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
-from ltr.data.jsonlines import FAILURES, excerpt, explained
+from ltr.data.jsonlines import FAILURES, decode_error, excerpt
 from ltr.errors import FieldError
 
 NodeId = int | str
@@ -24,7 +24,7 @@ NEEDED = {
 
 
 class Node(msgspec.Struct):
-    """A node as a file gives it; other keys are left alone."""
+    """A node in a file; other keys are ignored."""
 
     id: NodeId
     name: str | None = None
@@ -33,14 +33,14 @@ class Node(msgspec.Struct):
 
 
 class Edge(msgspec.Struct):
-    """An edge as a file gives it, unless it is a pair of ids."""
+    """An edge in a file, which may be a pair of ids instead."""
 
     source: NodeId
     target: NodeId
 
 
 class Tree(msgspec.Struct):
-    """A graph as a file gives it."""
+    """A graph in a file."""
 
     nodes: list[Node] = []
     edges: list[Edge | tuple[NodeId, NodeId]] = []
@@ -56,11 +56,11 @@ class Graph:
     names: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
-    edges: tuple[tuple[int, int], ...] = field(default=())
+    edges: tuple[tuple[int, int], ...] = ()
 
 
 def decode_graph(tree: bytes) -> Graph:
-    """The graph that a tree's JSON describes.
+    """The graph that a tree's JSON describes. An integer id and its decimal text are the same id.
 
     >>> tree = b'{"nodes": [{"id": "a", "name": "search"}, {"id": 2, "task": "sum up"}], "edges": [["a", 2]]}'
     >>> decode_graph(tree)
@@ -69,39 +69,27 @@ def decode_graph(tree: bytes) -> Graph:
     try:
         decoded = msgspec.json.decode(tree, type=Tree)
     except FAILURES as failure:
-        path, problem = explained(tree, failure, NEEDED).args
+        path, problem = decode_error(tree, failure, NEEDED).args
         raise FieldError(f"tree.{path}".rstrip("."), problem) from failure
-    return _graph(decoded)
-
-
-def _graph(tree: Tree) -> Graph:
-    nodes = tree.nodes
-    places = _places(nodes)
-    return Graph(
-        names=tuple(node.name or "" for node in nodes),
-        texts=tuple(node.name or node.task or node.description or "" for node in nodes),
-        descriptions=tuple(node.description or "" for node in nodes),
-        edges=tuple(_edge(places, index, edge) for index, edge in enumerate(tree.edges)),
-    )
-
-
-def _places(nodes: list[Node]) -> dict[str, int]:
-    """The index of each node id; an integer id is its decimal text."""
-    places: dict[str, int] = {}
-    for index, node in enumerate(nodes):
-        first = places.setdefault(str(node.id), index)
+    index_of: dict[str, int] = {}
+    for index, node in enumerate(decoded.nodes):
+        first = index_of.setdefault(str(node.id), index)
         if first != index:
             problem = f"found {excerpt(node.id)}; nodes[{first}] has it already, and each node needs its own"
             raise FieldError(f"tree.nodes[{index}].id", problem)
-    return places
-
-
-def _edge(places: dict[str, int], index: int, edge: Edge | tuple[NodeId, NodeId]) -> tuple[int, int]:
-    source, target = edge if isinstance(edge, tuple) else (edge.source, edge.target)
-    for end in (source, target):
-        if str(end) not in places:
-            raise FieldError(f"tree.edges[{index}]", f"found {excerpt(end)}; the id of a node is needed")
-    return places[str(source)], places[str(target)]
+    edges = []
+    for index, edge in enumerate(decoded.edges):
+        source, target = edge if isinstance(edge, tuple) else (edge.source, edge.target)
+        for end in (source, target):
+            if str(end) not in index_of:
+                raise FieldError(f"tree.edges[{index}]", f"found {excerpt(end)}; the id of a node is needed")
+        edges.append((index_of[str(source)], index_of[str(target)]))
+    return Graph(
+        names=tuple(node.name or "" for node in decoded.nodes),
+        texts=tuple(node.name or node.task or node.description or "" for node in decoded.nodes),
+        descriptions=tuple(node.description or "" for node in decoded.nodes),
+        edges=tuple(edges),
+    )
 
 
 def graph_text(graph: Graph) -> str:

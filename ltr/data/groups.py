@@ -1,14 +1,14 @@
-"""Groups: what there is to rank, query by query, as columns with offsets."""
+"""Groups: the candidates of each query and their labels, as columns with offsets."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, retold, tool_columns
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
 from ltr.data.columns import SourceFile, place, recoded
 from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
@@ -16,12 +16,12 @@ from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.errors import SampleError
 from ltr.files.reading import AnyPath, expand
-from ltr.logs import tell, timed
+from ltr.logs import LOG, stage
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
 
-LISTED_NODES = 6  # of a graph, where it is told to a person
+LISTED_NODES = 6  # of a graph, where a person reads its name
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -61,16 +61,16 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Candidates and what was right about them."""
+    """Candidates with their labels, weights and times."""
 
     candidates: Candidates
     labels: FloatArray  # (rows,) at least 0; NaN where a line has none, if that was allowed
     offsets: IntArray  # those of the candidates
-    weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None: none has one
-    times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; as above
+    weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None where no group has one
+    times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
 
 
-@timed("reading")
+@stage("reading")
 def read_groups(
     paths: AnyPath | Iterable[AnyPath],
     *,
@@ -83,37 +83,31 @@ def read_groups(
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
     samples = read_samples(expand(paths), labels_required=labels_required)
-    refuse_duplicates(samples)
+    repeated, before = repeated_rows(samples)
+    if repeated.size:
+        first = int(np.argmin(repeated))
+        raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
-        tell(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
-    found = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    tell(
-        f"found {len(found.labels):,} candidates, {len(found.offsets) - 1:,} groups, {len(samples.trace_ids):,} traces"
-    )
-    return found
+        LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+    groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
+    counts = {"candidates": len(groups.labels), "groups": len(samples.traces), "traces": len(samples.trace_ids)}
+    LOG.info(f"found {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+    return groups
 
 
-def refuse_duplicates(samples: Samples) -> None:
-    """Raise for the first row whose name its group has already, naming both lines."""
-    again, before = repeats(samples)
-    if again.size:
-        first = int(np.argmin(again))
-        raise repeated(samples, int(again[first]), int(before[first]))
-
-
-def repeats(samples: Samples) -> tuple[IntArray, IntArray]:
-    """The rows whose name their group has already, and for each the row that had it last."""
+def repeated_rows(samples: Samples) -> tuple[IntArray, IntArray]:
+    """The rows whose name an earlier row of their group has, and for each the last such row."""
     keys = samples.groups * len(samples.name_texts) + samples.names
     ordered = np.sort(keys)
     if not (ordered[1:] == ordered[:-1]).any():
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
-    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
-    return order[again], order[again - 1]
+    repeated = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
+    return order[repeated], order[repeated - 1]
 
 
-def repeated(samples: Samples, row: int, before: int) -> SampleError:
-    """What is wrong with a row whose name its group has before it."""
+def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
+    """The error for a row whose name the row `before` has for the same group."""
     path, line = place(samples.files, int(samples.lines[row]))
     first_path, first_line = place(samples.files, int(samples.lines[before]))
     name = excerpt(samples.name_texts[samples.names[row]])
@@ -123,11 +117,13 @@ def repeated(samples: Samples, row: int, before: int) -> SampleError:
 
 
 def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:
-    """The rows of the samples, each group's together, and the texts they stand for."""
+    """The rows of the samples, those of a group together, with the texts and graphs of their candidates."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(samples.groups))])
     is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
     rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
     features = None if samples.features is None else samples.features[rows]
+    texts, tool_texts = tool_columns(samples, tools)
+    types, type_texts, graph_codes, distinct_graphs = graph_columns(samples, graphs)
     candidates = Candidates(
         kind=samples.kind,
         offsets=offsets,
@@ -138,7 +134,12 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
         query_texts=samples.query_texts,
         names=samples.names[rows],
         name_texts=samples.name_texts,
-        **_described(samples, rows, tools=tools, graphs=graphs),
+        texts=_at(texts, rows),
+        tool_texts=tool_texts,
+        types=_at(types, rows),
+        type_texts=type_texts,
+        graphs=_at(graph_codes, rows),
+        distinct_graphs=distinct_graphs,
         features=features,
         feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
         lines=samples.lines[rows],
@@ -147,45 +148,28 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
     return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
 
 
-def _described(samples: Samples, rows: Rows, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> dict[str, Any]:
-    """What the rows' names stand for: texts of tools, types and trees of graphs."""
-    texts, tool_texts = tool_columns(samples, tools)
-    types, type_texts, trees, distinct_graphs = graph_columns(samples, graphs)
-    columns = {"texts": texts, "types": types, "graphs": trees}
-    tables = {"tool_texts": tool_texts, "type_texts": type_texts, "distinct_graphs": distinct_graphs}
-    return {name: _taken(codes, rows) for name, codes in columns.items()} | tables
-
-
-def _taken(codes: IntArray, rows: Rows) -> IntArray:
+def _at(codes: IntArray, rows: Rows) -> IntArray:
+    """The codes of the rows; a column that candidates of this kind do not have stays empty."""
     return codes[rows] if codes.size else codes
 
 
 def select(groups: Groups, indices: IntArray) -> Groups:
     """The groups at the indices, in that order, with the tables cut to what they use.
 
-    A text of a group that is left out, of the test set for one, is not there to be learned from.
+    So a text that only groups of the test set have is not there to be learned from.
     """
+    candidates = groups.candidates
     sizes = np.diff(groups.offsets)[indices]
     owner, within = ragged(sizes)
     rows = groups.offsets[indices][owner] + within
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return Groups(
-        _select(groups.candidates, indices, rows, offsets),
-        groups.labels[rows],
-        offsets,
-        None if groups.weights is None else groups.weights[indices],
-        None if groups.times is None else groups.times[indices],
-    )
-
-
-def _select(candidates: Candidates, indices: IntArray, rows: IntArray, offsets: IntArray) -> Candidates:
     traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
     queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
     names, name_texts = _cut(candidates.names[rows], candidates.name_texts)
-    texts, tool_texts = _cut(_taken(candidates.texts, rows), candidates.tool_texts)
-    types, type_texts = _cut(_taken(candidates.types, rows), candidates.type_texts)
-    graphs, distinct_graphs = _cut(_taken(candidates.graphs, rows), candidates.distinct_graphs)
-    return replace(
+    texts, tool_texts = _cut(_at(candidates.texts, rows), candidates.tool_texts)
+    types, type_texts = _cut(_at(candidates.types, rows), candidates.type_texts)
+    graphs, distinct_graphs = _cut(_at(candidates.graphs, rows), candidates.distinct_graphs)
+    selected = replace(
         candidates,
         offsets=offsets,
         traces=traces,
@@ -204,10 +188,12 @@ def _select(candidates: Candidates, indices: IntArray, rows: IntArray, offsets: 
         features=None if candidates.features is None else candidates.features[rows],
         lines=candidates.lines[rows],
     )
+    weights, times = (None if column is None else column[indices] for column in (groups.weights, groups.times))
+    return Groups(selected, groups.labels[rows], offsets, weights, times)
 
 
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
-    """The codes and the table without what no code names, in order of first appearance.
+    """Codes and table cut to the entries in use, in order of first appearance.
 
     >>> _cut(np.array([2, 0, 2]), ("a", "b", "c"))
     (array([0, 1, 0]), ('c', 'a'))
@@ -216,17 +202,17 @@ def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Val
     return renumbered, tuple(table[code] for code in distinct.tolist())
 
 
-def described(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
-    """The candidates; tools that bear no text of their own have the catalogue's."""
+def with_tool_texts(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
+    """The candidates; a tool without a text has that of the catalogue."""
     if candidates.kind != "tool" or candidates.features is not None:
         return candidates
     names, own = (candidates.names, candidates.name_texts), (candidates.texts, candidates.tool_texts)
-    texts, tool_texts = retold(names, own, lambda name, text: text if any(text) else tools.get(name, text))
+    texts, tool_texts = replace_texts(names, own, lambda name, text: text if any(text) else tools.get(name, text))
     return replace(candidates, texts=texts, tool_texts=tool_texts)
 
 
 def key_order(candidates: Candidates) -> IntArray:
-    """For each row the rank of its name among all names, in byte order: what breaks a tie by id."""
+    """The rank of each row's name among all names in byte order, which breaks ties of scores."""
     texts = candidates.name_texts  # UTF-8 keeps the order of code points, and so does Python's comparison
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
@@ -234,7 +220,7 @@ def key_order(candidates: Candidates) -> IntArray:
 
 
 def candidate_text(candidates: Candidates, row: int) -> str:
-    """The name of a tool; the id of a graph with its first nodes, because an id says nothing."""
+    """The name of a tool; the id of a graph with its first nodes, because an id alone says nothing."""
     name = candidates.name_texts[candidates.names[row]]
     if not candidates.graphs.size:
         return name

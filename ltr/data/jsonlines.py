@@ -22,7 +22,8 @@ LARGEST_EXPLAINED = 1 << 20  # taking a line apart costs many times its length i
 PLACE = re.compile(r" - at `\$\.?(.*)`$")
 MISSING = re.compile(r"Object missing required field `([^`]+)`")
 PLAIN_NAME = re.compile(r"[\w-]{1,40}")
-STEP = re.compile(r"[^.\[\]]+")
+KEY_OR_INDEX = re.compile(r"[^.\[\]]+")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def records(
@@ -30,7 +31,7 @@ def records(
 ) -> Iterator[tuple[int, Record]]:
     """Line numbers and decoded lines; blank lines are skipped. `needed` says for each field what is right.
 
-    The plain way; the reader of samples has a loop of its own, because it reads millions.
+    The reader of samples does not use it: it reads millions of lines, and has a faster loop of its own.
     """
     decode = msgspec.json.Decoder(kind).decode
     for number, line in lines:
@@ -39,15 +40,15 @@ def records(
         try:
             yield number, decode(line)
         except FAILURES as failure:
-            cause = explained(line, failure, needed)
+            cause = decode_error(line, failure, needed)
             raise SampleError(shown(path), number, *cause.args) from failure
 
 
-def explained(line: bytes, failure: Exception, needed: Mapping[str, str]) -> FieldError:
-    """The field of the line that made the decoder fail, what stands there and what is needed.
+def decode_error(line: bytes, failure: Exception, needed: Mapping[str, str]) -> FieldError:
+    """The field of the line that made the decoder fail, the value found there and what is needed instead.
 
     >>> line = b'{"label": "1"}'
-    >>> explained(line, ValueError("Expected `float`, got `str` - at `$.label`"), {"label": "a number"})
+    >>> decode_error(line, ValueError("Expected `float`, got `str` - at `$.label`"), {"label": "a number"})
     FieldError('label', "found '1'; a number")
     """
     if isinstance(failure, RecursionError):
@@ -56,56 +57,30 @@ def explained(line: bytes, failure: Exception, needed: Mapping[str, str]) -> Fie
         line.decode()
     except UnicodeDecodeError as error:
         return FieldError("", f"byte {error.start + 1} is not UTF-8")
+    message = str(failure)
     if isinstance(failure, msgspec.DecodeError) and not isinstance(failure, msgspec.ValidationError):
-        return _malformed(line, str(failure), needed)
-    return _misfit(line, str(failure), needed)
-
-
-def _misfit(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
-    """JSON as it should be, a value that is not: the decoder names the path, the value is looked up."""
-    place = PLACE.search(message)
+        return _syntax_error(line, message, needed)
+    place, missing = PLACE.search(message), MISSING.match(message)
     path = place[1] if place else ""
-    missing = MISSING.match(message)
     if missing:
         path = f"{path}.{missing[1]}".lstrip(".")
-        return FieldError(path, f"missing; {_right(path, needed)}")
-    return FieldError(path, f"found {_found(line, path)}; {_right(path, needed)}")
+    keys = [key for key in KEY_OR_INDEX.findall(path) if not key.isdecimal()]
+    right = needed.get(keys[-1] if keys else "", OBJECT)
+    return FieldError(path, f"missing; {right}" if missing else f"found {_value_at(line, path)}; {right}")
 
 
-def _right(path: str, needed: Mapping[str, str]) -> str:
-    names = [step for step in STEP.findall(path) if not step.isdecimal()]
-    return needed.get(names[-1] if names else "", OBJECT)
-
-
-def _found(line: bytes, path: str) -> str:
+def _syntax_error(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
+    """The line is not JSON, or holds what other writers take for JSON: NaN, Infinity, half a surrogate pair."""
     try:
-        value = _plain(line)
-        for name in STEP.findall(path):
-            value = value[int(name)] if isinstance(value, list) else value[name]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return "a value that cannot be used"  # such as an integer of 5,000 digits
-    return excerpt(value)
-
-
-def _plain(line: bytes) -> Any:
-    """The line as the standard library reads it, which forgives more and names less."""
-    if len(line) > LARGEST_EXPLAINED:
-        raise ValueError("too large to take apart for a message")
-    return json.loads(line.decode())
-
-
-def _malformed(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
-    """Not JSON, or one of the things other writers take for JSON: NaN, Infinity, half a surrogate pair."""
-    problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
-    try:
-        leaves = list(_leaves(_plain(line)))
+        leaves = list(_leaves(_loaded(line)))
     except (ValueError, RecursionError):
         leaves = []
     for path, leaf in leaves:
         if isinstance(leaf, float) and not math.isfinite(leaf):
             return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
-        if isinstance(leaf, str) and not _is_unicode(leaf):
+        if isinstance(leaf, str) and SURROGATE.search(leaf):
             return FieldError(path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed")
+    problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
     return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
 
 
@@ -116,32 +91,41 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
         path, value = waiting.pop()
         if isinstance(value, dict):
             yield from ((path, key) for key in value)
-            waiting += [(_joined(path, f".{step(key)}"), value[key]) for key in reversed(value)]
+            inner = [(f".{key_text(key)}", value[key]) for key in reversed(value)]
         elif isinstance(value, list):
-            waiting += [(_joined(path, f"[{index}]"), value[index]) for index in reversed(range(len(value)))]
+            inner = [(f"[{index}]", value[index]) for index in reversed(range(len(value)))]
         else:
             yield path, value
+            continue
+        is_short = len(path) < LONGEST_EXCERPT  # a path that is too long to show grows no longer
+        waiting += [(f"{path}{end}".lstrip(".") if is_short else path, entry) for end, entry in inner]
 
 
-def _joined(path: str, end: str) -> str:
-    return f"{path}{end}".lstrip(".") if len(path) < LONGEST_EXCERPT else path
-
-
-def _is_unicode(text: str) -> bool:
+def _value_at(line: bytes, path: str) -> str:
+    """The value at the path, as a message shows it."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        value = _loaded(line)
+        for key in KEY_OR_INDEX.findall(path):
+            value = value[int(key)] if isinstance(value, list) else value[key]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return "a value that cannot be used"  # such as an integer of 5,000 digits
+    return excerpt(value)
 
 
-def step(name: str) -> str:
+def _loaded(line: bytes) -> Any:
+    """The line as the standard library reads it, which forgives more and says less about what is wrong."""
+    if len(line) > LARGEST_EXPLAINED:
+        raise ValueError("too large to take apart for a message")
+    return json.loads(line.decode())
+
+
+def key_text(key: str) -> str:
     """A key as a path shows it: itself when it is a plain word, else its excerpt.
 
-    >>> step("query"), step("two words")
+    >>> key_text("query"), key_text("two words")
     ('query', "'two words'")
     """
-    return name if PLAIN_NAME.fullmatch(name) else excerpt(name)
+    return key if PLAIN_NAME.fullmatch(key) else excerpt(key)
 
 
 def excerpt(value: object) -> str:

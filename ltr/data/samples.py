@@ -1,18 +1,17 @@
-"""Samples files become columns: one row a candidate, texts kept once; refusals name file, line, field."""
+"""Samples files become columns: a row for each candidate, each text stored once; errors name file, line and field."""
 
 import gc
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.columns import GroupColumns, RowColumns, SourceFile
-from ltr.data.jsonlines import FAILURES, explained
+from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.errors import DataError, FieldError, SampleError
 from ltr.files.reading import AnyPath, Fingerprint, read_lines, shown
@@ -68,7 +67,7 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
             if not line or line.isspace():
                 continue
             if not line.isascii():
-                line.decode()  # the decoder passes over keys it does not know, bad bytes included
+                line.decode()  # the decoder skips unknown keys, bad bytes included
             sample = decode(line)
             group = enter(sample, before + number)
             if sample.candidates is None:
@@ -78,13 +77,13 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
     except FieldError as cause:
         raise SampleError(shown(path), number, *cause.args) from cause
     except FAILURES as failure:
-        raise SampleError(shown(path), number, *explained(line, failure, NEEDED).args) from failure
+        raise SampleError(shown(path), number, *decode_error(line, failure, NEEDED).args) from failure
     files[-1] = SourceFile(shown(path), before, number, fingerprint.sha256, fingerprint.byte_count)
 
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Millions of short-lived objects without a cycle: looking for one costs time and frees nothing."""
+    """Reading makes millions of short-lived objects without cycles: collecting costs time and frees nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -95,7 +94,7 @@ def _garbage_collection_paused() -> Iterator[None]:
 
 
 def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:
-    """The columns as they stand when all is read."""
+    """The columns of everything that was read."""
     return Samples(
         kind=kind,
         files=tuple(files),
@@ -103,8 +102,8 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
         groups=_integers(rows.groups),
         names=_integers(rows.names),
         name_texts=tuple(rows.tool_codes or rows.id_codes),
-        labels=_floats(rows.labels),
-        features=_floats(rows.features).reshape(len(rows.labels), -1) if rows.features else None,
+        labels=np.frombuffer(rows.labels),
+        features=np.frombuffer(rows.features).reshape(len(rows.labels), -1) if rows.features else None,
         descriptions=_integers(rows.descriptions),
         description_texts=tuple(rows.description_codes),
         types=_integers(rows.types),
@@ -126,13 +125,9 @@ def _integers(column: "array[int]") -> IntArray:
     return np.frombuffer(column, dtype=np.int64)  # the same memory, not a copy
 
 
-def _floats(column: "array[float]") -> FloatArray:
-    return np.frombuffer(column, dtype=np.float64)
-
-
-def _per_group(given: Mapping[int, tuple[float, Any]], groups: int, *, absent: float) -> FloatArray | None:
-    if not given:
+def _per_group(values: Mapping[int, tuple[float, int]], groups: int, *, absent: float) -> FloatArray | None:
+    if not values:
         return None
-    values = np.full(groups, absent)
-    values[list(given)] = [value for value, _ in given.values()]
-    return values
+    column = np.full(groups, absent)
+    column[list(values)] = [value for value, _ in values.values()]
+    return column

@@ -1,4 +1,4 @@
-"""What a line of a samples file may say, and for each field what is right."""
+"""The fields of a line of a samples file, and what is right for each."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -37,19 +37,19 @@ NEEDED: Mapping[str, str] = {
 
 
 class Candidate(msgspec.Struct):
-    """What a line says of one candidate. null is the same as absent; other keys are left alone."""
+    """The fields of one candidate. null is the same as absent; other keys are ignored."""
 
     tool: str | None = None
     tool_description: str | None = None
     candidate_id: Id | None = None
     candidate_type: str | None = None
-    tree: msgspec.Raw = msgspec.Raw()  # decoded once for all its repetitions, by `graphs`
+    tree: msgspec.Raw = msgspec.Raw()  # decoded once, however often it is repeated, by `graphs`
     label: Label | None = None
     features: list[Number] | None = None
 
 
 class Sample(Candidate, kw_only=True):
-    """One line: a group's key and query, and one candidate or, in `candidates`, several."""
+    """One line: key and query of a group, and one candidate or, in `candidates`, several."""
 
     trace_id: Id
     node_id: Id
@@ -60,7 +60,7 @@ class Sample(Candidate, kw_only=True):
 
 
 def seconds(time: float | str) -> float:
-    """Seconds since 1970: of a number that is them, or of an ISO 8601 text (UTC when it names no zone).
+    """Seconds since 1970. A number is taken as it is; a text is ISO 8601, in UTC when it names no zone.
 
     >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00"), seconds(2.5)
     (86400.0, 0.0, 2.5)

@@ -1,5 +1,6 @@
-"""Where the samples of a run are: the paths in its config."""
+"""The section `data` of a config: where samples and catalogues lie, and how held-out data are split off."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,54 +30,47 @@ class DataConfig:
     """A catalogue that gives the trees of graphs."""
 
     def __post_init__(self) -> None:
-        wrong = [f"{key} is blank; a path is needed" for key in PATHS if _has_blank(getattr(self, key))]
-        for name in ("valid", "test"):
-            share = getattr(self, name)
+        wrong = []
+        for key in PATHS:
+            value = getattr(self, key)
+            names = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(name, str) and not name.strip() for name in names):
+                wrong.append(f"{key} is blank; a path is needed")
+        for key in ("valid", "test"):
+            share = getattr(self, key)
             if isinstance(share, float) and not 0 < share < 1:
-                wrong.append(f"{name} {share} is not a share between 0 and 1")
+                wrong.append(f"{key} {share} is not a share between 0 and 1")
         if wrong:
             raise ValueError(*wrong)
 
 
-def _has_blank(paths: object) -> bool:
-    names = paths if isinstance(paths, tuple) else (paths,)
-    return any(isinstance(name, str) and not name.strip() for name in names)
+def resolve_paths(data: DataConfig, document: Document, base: Path) -> DataConfig:
+    """The data, each path of the config file taken from the file's directory; flags mean the current directory."""
+
+    def from_base(name: str) -> str:
+        return str(base / (Path.home() / name[2:] if name.startswith("~/") else name))
+
+    return _rename(data, [key for key in PATHS if document.place(("data", key)).source == document.source], from_base)
 
 
-def resolved(data: DataConfig, document: Document, base: Path) -> DataConfig:
-    """The data with the paths that stand in the file put against its directory; flags mean the current one."""
+def paths_from(data: DataConfig, directory: Path) -> DataConfig:
+    """The same data, each path written as it is found from the directory."""
+    return _rename(data, PATHS, lambda name: path_from(directory, name))
+
+
+def _rename(data: DataConfig, keys: Iterable[str], renamed: Callable[[str], str]) -> DataConfig:
+    """The data with other names of files and globs; shares and stdin stay."""
     changes: dict[str, Any] = {}
-    for key in PATHS:
-        value, place = getattr(data, key), document.place(("data", key))
-        if place.source != document.source or value is None or isinstance(value, float):
-            continue
-        names = (value,) if isinstance(value, str) else value
-        joined = tuple(name if name == STDIN else str(base / _from_home(name)) for name in names)
-        changes[key] = joined[0] if isinstance(value, str) else joined
+    for key in keys:
+        value = getattr(data, key)
+        if isinstance(value, str | tuple):
+            names = (value,) if isinstance(value, str) else value
+            changed = tuple(name if name == STDIN else renamed(name) for name in names)
+            changes[key] = changed[0] if isinstance(value, str) else changed
     return replace(data, **changes)
-
-
-def _from_home(name: str) -> Path:
-    return Path.home() / name[2:] if name.startswith("~/") else Path(name)
 
 
 def source_names(data: DataConfig) -> tuple[str | tuple[str, ...], ...]:
-    """The files and globs that a run reads."""
+    """The files and globs that the section names."""
     values = (getattr(data, key) for key in PATHS)
     return tuple(value for value in values if value is not None and not isinstance(value, float))
-
-
-def moved(data: DataConfig, directory: Path) -> DataConfig:
-    """The same data as they are named from another directory."""
-    changes: dict[str, Any] = {}
-    for key in PATHS:
-        value = getattr(data, key)
-        if isinstance(value, str):
-            changes[key] = _from(value, directory)
-        elif isinstance(value, tuple):
-            changes[key] = tuple(_from(name, directory) for name in value)
-    return replace(data, **changes)
-
-
-def _from(name: str, directory: Path) -> str:
-    return name if name == STDIN else path_from(directory, name)

@@ -1,4 +1,4 @@
-"""Groups taken apart by trace, so that no trace stands on both sides: drawn by the seed, or by time."""
+"""Splits of groups: no trace stands on both sides; traces are drawn by the seed, or taken by time."""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from ltr.errors import DataError, UsageError
 TRACE, TIME = "trace", "time"
 
 
-def taken_out(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
+def split_off(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
     """The groups that stay, and those of a share of `of` traces: drawn by the seed, or the latest.
 
     By time traces stand in the order of their latest time, and the border moves to the nearest change of it: no trace
-    that is taken out ends before, or with, one that stays. It may have begun before: see `earlier`.
+    that is split off ends before, or with, one that stays. It may have begun before: see `count_earlier`.
     """
     order, times = _in_order(groups, seed, by)
     count = round(share * of)
@@ -25,26 +25,27 @@ def taken_out(groups: Groups, share: float, name: str, *, seed: int, by: str, of
     borders = _borders(times[order], [count if by == TRACE else len(order) - count])
     if not borders:
         raise UsageError(f"{name} {share}: all {len(order)} traces end at the same time; drop data.split: time")
-    parts = np.split(order, borders)
-    is_out = np.zeros(len(order), dtype=bool)
-    is_out[parts[0] if by == TRACE else parts[1]] = True
-    out = is_out[groups.candidates.traces]
-    return select(groups, np.flatnonzero(~out)), select(groups, np.flatnonzero(out))
+    first, last = np.split(order, borders)
+    is_split_off = np.zeros(len(order), dtype=bool)
+    is_split_off[first if by == TRACE else last] = True
+    is_out = is_split_off[groups.candidates.traces]
+    return select(groups, np.flatnonzero(~is_out)), select(groups, np.flatnonzero(is_out))
 
 
-def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[IntArray, IntArray]]:
-    """Of each fold the groups to learn from and the groups to measure on.
+def fold_indices(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[IntArray, IntArray]]:
+    """For each fold the groups to learn from and the groups to measure on.
 
     By trace: each fold is measured on once, and learned from in all the others. By time: of folds + 1 blocks, each
     but the first is measured on, and what was learned comes from the earlier ones; no two blocks end a trace together.
     """
     order, times = _in_order(groups, seed, by)
     blocks = folds if by == TRACE else folds + 1
+    traces = "1 trace is" if len(order) == 1 else f"{len(order)} traces are"
     if len(order) < blocks:
-        raise UsageError(f"folds is {folds}; {_traces(len(order))} too few for them")
+        raise UsageError(f"folds is {folds}; {traces} too few for them")
     borders = _borders(times[order], [-(-block * len(order) // blocks) for block in range(1, blocks)])
     if len(borders) < blocks - 1:
-        raise UsageError(f"folds is {folds}; {_traces(len(order))} at too few different times for them")
+        raise UsageError(f"folds is {folds}; {traces} at too few different times for them")
     block_of_trace = np.empty(len(order), dtype=np.int64)
     block_of_trace[order] = np.searchsorted(borders, np.arange(len(order)), side="right")
     block = block_of_trace[groups.candidates.traces]
@@ -55,17 +56,17 @@ def dealt(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[I
             yield np.flatnonzero(block <= fold), np.flatnonzero(block == fold + 1)
 
 
-def earlier(learned: Groups, held: Groups) -> int:
-    """How many held-out groups are no later than the newest that is learned from: their traces began before."""
-    if learned.times is None or held.times is None:
+def count_earlier(learned: Groups, measured: Groups) -> int:
+    """How many groups to measure on are no later than the newest to learn from: their traces began before."""
+    if learned.times is None or measured.times is None:
         return 0
-    return int((held.times <= learned.times.max()).sum())
+    return int((measured.times <= learned.times.max()).sum())
 
 
-def told_earlier(name: str, count: int, of: int) -> Iterator[str]:
-    """That a split by time is none for so many of the held-out groups.
+def earlier_warnings(name: str, count: int, of: int) -> Iterator[str]:
+    """A warning where `count` of the held-out queries are no later than the newest training query.
 
-    >>> list(told_earlier("test", 2, 10))
+    >>> list(earlier_warnings("test", 2, 10))
     ['test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
     """
     if count:
@@ -73,12 +74,8 @@ def told_earlier(name: str, count: int, of: int) -> Iterator[str]:
         yield f"{name}: {are}: traces stay whole, and theirs began before"
 
 
-def _traces(count: int) -> str:
-    return "1 trace is" if count == 1 else f"{count} traces are"
-
-
 def _borders(times: FloatArray, wanted: list[int]) -> list[int]:
-    """The wanted borders, each moved to the nearest change of time, the earlier of two; what falls together is one.
+    """The wanted borders, each moved to the nearest change of time, the earlier of two; equal ones become one.
 
     >>> _borders(np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0]), [3])
     [2]
@@ -90,20 +87,17 @@ def _borders(times: FloatArray, wanted: list[int]) -> list[int]:
 
 
 def _in_order(groups: Groups, seed: int, by: str) -> tuple[IntArray, FloatArray]:
-    """The traces as they are dealt, by a hash of their id with the seed or by their latest time; NaN: not by time."""
+    """The traces by a hash of their id with the seed, or by their latest time, and these times; NaN: not by time."""
     trace_ids = groups.candidates.trace_ids
-    marks = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
-    times = _latest(groups) if by == TIME else np.full(len(marks), np.nan)
-    keys = times.tolist() if by == TIME else [0.0] * len(marks)
-    return np.array(sorted(range(len(marks)), key=lambda trace: (keys[trace], marks[trace])), dtype=np.int64), times
-
-
-def _latest(groups: Groups) -> FloatArray:
-    """The latest time of each trace."""
+    hashes = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
+    traces = range(len(hashes))
+    if by != TIME:
+        return np.array(sorted(traces, key=hashes.__getitem__), dtype=np.int64), np.full(len(hashes), np.nan)
     if groups.times is None or np.isnan(groups.times).any():
         missing = 0 if groups.times is None else int(np.argmax(np.isnan(groups.times)))
         path, line = groups.candidates.place(int(groups.offsets[missing]))
         raise DataError(f"{path}:{line}: time: missing; data.split is time, and every group needs one")
-    latest = np.full(len(groups.candidates.trace_ids), -np.inf)
+    latest = np.full(len(hashes), -np.inf)
     np.maximum.at(latest, groups.candidates.traces, groups.times)
-    return latest
+    keys = list(zip(latest.tolist(), hashes, strict=True))
+    return np.array(sorted(traces, key=keys.__getitem__), dtype=np.int64), latest

@@ -3,11 +3,11 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import IntArray, State
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
@@ -16,7 +16,7 @@ from ltr.encoders.vector_cache import Vector, VectorCache, key_of
 from ltr.encoders.vectors import Vectors, stacked
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
-from ltr.logs import tell
+from ltr.logs import LOG
 from ltr.plugins import blamed, source_of
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and kept before the next ones: an interrupted run has not worked in vain
@@ -29,7 +29,7 @@ class CachedEncoder:
     """An encoder that remembers what it has encoded. It is opened when it is first asked, its model even later."""
 
     def __init__(
-        self, name: str, revision: str, state: dict[str, Any], opened: Callable[[], Encoder], cache: VectorCache
+        self, name: str, revision: str, state: State, opened: Callable[[], Encoder], cache: VectorCache
     ) -> None:
         self.name, self.revision, self.state = name, revision, state
         self._opened, self._cache = opened, cache
@@ -48,7 +48,7 @@ class CachedEncoder:
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache or own_cache())
 
     @classmethod
-    def restored(cls, name: str, state: dict[str, Any], revision: str, cache: VectorCache | None = None) -> Self:
+    def restored(cls, name: str, state: State, revision: str, cache: VectorCache | None = None) -> Self:
         """The encoder that was saved. A state is checked at once; what is installed, when a text is to be encoded."""
         kind = encoder_kind(name)
 
@@ -90,7 +90,7 @@ class CachedEncoder:
             return self._fresh(texts, role)
         keys = [key_of(identity, text) for text in texts]
         found = self._cache.get(keys)
-        tell(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
+        LOG.info(f"encoder {self.name}: {len(found):,} of {len(texts):,} new texts were in the cache")
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         found |= self._put(missing, role)
         if len({vector.shape for vector in found.values()}) > 1:  # not all of them are what this encoder put there

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
@@ -54,7 +54,7 @@ class HashEncoder:
         return cls(len(distinct), frequencies)
 
     @classmethod
-    def restored(cls, state: dict[str, Any]) -> Self:
+    def restored(cls, state: State) -> Self:
         """The encoder with those counts."""
         documents, found = state.get("documents"), state.get("frequencies")
         frequencies = found if isinstance(found, np.ndarray) else np.empty(0)
@@ -64,7 +64,7 @@ class HashEncoder:
         return cls(documents, frequencies.astype(np.int64))
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """N and df."""
         return {"documents": self.documents, "frequencies": self.frequencies}
 

@@ -1,8 +1,9 @@
 """What every encoder offers: texts in, vectors out."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
+from ltr.arrays import State
 from ltr.encoders.vectors import Vectors
 
 Role = Literal["query", "document"]  # what asks, and what is looked through: some models read them differently
@@ -21,7 +22,7 @@ class Encoder(Protocol):
         ...
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What it learned from the training texts, plain JSON and arrays; empty for most."""
         ...
 
@@ -55,6 +56,6 @@ class EncoderKind(Protocol):
         """An encoder that has seen the training texts, if it learns from them."""
         ...
 
-    def restored(self, state: dict[str, Any]) -> Encoder:
+    def restored(self, state: State) -> Encoder:
         """The encoder whose state was saved; with it, it gives the same vectors."""
         ...

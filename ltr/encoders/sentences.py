@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ltr.arrays import State
 from ltr.encoders.dense import Dense
 from ltr.encoders.modelfolder import commit, digest, fetched, located, prompts, refuse_code
 from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
@@ -39,7 +40,7 @@ class SentenceEncoder:
         self.name, self.folder, self.revision = name, folder, revision
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Nothing: the model is on the disk."""
         return {}
 
@@ -139,7 +140,7 @@ class Minilm:
         )
 
     @classmethod
-    def restored(cls, state: dict[str, Any]) -> SentenceEncoder:
+    def restored(cls, state: State) -> SentenceEncoder:
         """The same encoder."""
         return cls.fitted(())
 
@@ -167,7 +168,7 @@ class Named:
         refuse_code(folder)
         return SentenceEncoder(self.name, folder, commit(folder) or digest(folder))
 
-    def restored(self, state: dict[str, Any]) -> SentenceEncoder:
+    def restored(self, state: State) -> SentenceEncoder:
         """The same encoder; its revision says whether the model is the same."""
         return self.fitted(())
 

@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ltr.arrays import State
 from ltr.encoders.dense import Dense
 from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
 from ltr.encoders.protocol import Role
@@ -47,12 +48,12 @@ class StaticEncoder:
         return cls(folder)
 
     @classmethod
-    def restored(cls, state: dict[str, Any]) -> Self:
+    def restored(cls, state: State) -> Self:
         """The same encoder; its revision says whether the table is the same."""
         return cls.fitted(())
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Nothing: table and tokenizer are installed."""
         return {}
 

@@ -1,7 +1,7 @@
 """How good a ranking is: one value per query first, the mean second, and every rule that made the number."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from numbers import Real
 
@@ -30,21 +30,24 @@ class NoRelevant(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that make the numbers."""
+    """What an evaluation computes, and by which rules."""
 
-    ties: Ties
-    rel_threshold: float
-    no_relevant: NoRelevant
-    threshold: float  # of the probability, for measures that choose candidates
-    max_grade: float  # the greatest label there can be
+    metrics: tuple[str, ...] = ()  # beside top1_accuracy, top3_accuracy and mrr
+    ties: Ties = Ties.EXPECTED
+    rel_threshold: float = 1.0  # the least label of a relevant candidate
+    no_relevant: NoRelevant = NoRelevant.SKIP
+    threshold: float = 0.5  # of the probability, for measures that choose candidates
+    max_grade: float | None = None  # the greatest label there can be; None: the greatest there is, at least 1
+    gain: str = field(default=GAIN, init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation(Rules):
+class Evaluation:
     """The means, the values behind them, and the rules and counts that belong to both."""
 
+    rules: Rules  # with every metric computed, and the greatest grade
     means: dict[str, float | None]  # None: no query could be scored; with what is pooled over candidates
     values: dict[str, FloatArray]  # (queries,) each; NaN where the query is left out; nothing of what is pooled
     curves: dict[str, Curve]  # of measures that are no number
@@ -57,7 +60,15 @@ class Evaluation(Rules):
     num_tied: int  # with a relevant candidate that shares its score
     num_no_relevant: int
     num_one_candidate: int
-    gain: str = GAIN
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """What the measures of an evaluation say."""
+
+    means: dict[str, float | None]
+    values: dict[str, FloatArray]
+    curves: dict[str, Curve]
 
 
 def evaluate(
@@ -83,102 +94,89 @@ def evaluate(
     >>> result.means["mrr"], result.rank, result.tied  # (1/2 + 1/3) / 2
     (0.41666666666666663, array([3]), array([1]))
     """
-    truth = as_column("labels", labels, ranking.offsets, least=0)
     rules = Rules(
+        metrics=tuple(measure.name for measure in all_named(metrics)),
         ties=chosen(Ties, "ties", ties),
         rel_threshold=_above_zero("rel_threshold", rel_threshold),
         no_relevant=chosen(NoRelevant, "no_relevant", no_relevant),
         threshold=_above_zero("threshold", threshold),
-        max_grade=max(float(truth.max(initial=0)), 1.0) if max_grade is None else _above_zero("max_grade", max_grade),
+        max_grade=None if max_grade is None else _above_zero("max_grade", max_grade),
     )
-    measures = _measures(metrics)
+    return evaluate_by(ranking, labels, rules)
+
+
+def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evaluation:
+    """The metrics of a ranking by these rules."""
+    checked = as_column("labels", labels, ranking.offsets, least=0)
+    measures: dict[str, Measure] = {}
+    for measure in all_named((TOP1, TOP3, MRR, *rules.metrics)):
+        measures[measure.name] = measure
+        measures |= {name: named(name) for name in COMPANIONS.get(measure.name, ())}
+    max_grade = max(float(checked.max(initial=0)), 1.0) if rules.max_grade is None else rules.max_grade
     keep_freed_memory()
-    judged = judge(ranking, truth, rules.ties, rules.rel_threshold, max_grade=rules.max_grade)
-    counted = _counted(judged, rules)
-    candidates = None
-    if any(type(each) is not Measure for each in measures.values()):
-        candidates = probable(ranking, truth >= rules.rel_threshold, counted, rules.threshold)
-    return _evaluation(judged, candidates, counted, measures, rules=rules)
-
-
-def _measures(metrics: Iterable[str]) -> dict[str, Measure]:
-    """The measures by their own names: the headline, those asked for, and what belongs to them."""
-    found: dict[str, Measure] = {}
-    for each in (*all_named((TOP1, TOP3, MRR)), *all_named(metrics)):
-        found[each.name] = each
-        found |= {name: named(name) for name in COMPANIONS.get(each.name, ())}
-    return found
-
-
-def _counted(judged: Judged, rules: Rules) -> BoolArray:
-    """Which queries the numbers count."""
-    scored = judged.relevant > 0
-    if rules.no_relevant is NoRelevant.ERROR and not scored.all():
-        missing = int(np.argmin(scored))
+    judged = judge(ranking, checked, rules.ties, rules.rel_threshold, max_grade=max_grade)
+    has_relevant = judged.relevant > 0
+    if rules.no_relevant is NoRelevant.ERROR and not has_relevant.all():
+        missing = int(np.argmin(has_relevant))
         raise DataError(f"group {missing} has no label of {rules.rel_threshold:g} or more, and no_relevant is 'error'")
-    return scored if rules.no_relevant is NoRelevant.SKIP else np.ones_like(scored)
-
-
-def _evaluation(
-    judged: Judged,
-    candidates: Probable | None,
-    counted: BoolArray,
-    measures: Mapping[str, Measure],
-    *,
-    rules: Rules,
-) -> Evaluation:
-    """The means of the counted queries, and everything that belongs to them."""
-    values, means, curves = _numbers(judged, candidates, counted, measures)
-    return Evaluation(
-        means=means,
-        values=values,
-        curves=curves,
-        rank=_best_rank(judged, rules.ties),
-        tied=np.maximum(judged.sharing - 1, 0),
-        num_positives=judged.relevant,
-        num_found=judged.found,
-        num_candidates=judged.sizes,
-        ties=rules.ties,
-        rel_threshold=rules.rel_threshold,
-        no_relevant=rules.no_relevant,
-        threshold=rules.threshold,
-        max_grade=rules.max_grade,
-        num_queries=int(counted.sum()),
-        num_tied=int(judged.tied.sum()),
-        num_no_relevant=int((judged.relevant == 0).sum()),
-        num_one_candidate=int((judged.sizes == 1).sum()),
-    )
+    counted = has_relevant if rules.no_relevant is NoRelevant.SKIP else np.ones_like(has_relevant)
+    candidates = None
+    if any(type(measure) is not Measure for measure in measures.values()):
+        candidates = probable(ranking, checked >= rules.rel_threshold, counted, rules.threshold)
+    numbers = _numbers(measures, judged, candidates, counted)
+    return _evaluation(numbers, judged, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
 
 
 def _numbers(
-    judged: Judged, candidates: Probable | None, counted: BoolArray, measures: Mapping[str, Measure]
-) -> tuple[dict[str, FloatArray], dict[str, float | None], dict[str, Curve]]:
-    """The values, means and curves of the measures, in their order."""
-    values: dict[str, FloatArray] = {}
-    same: dict[object, FloatArray] = {}  # top1_accuracy is hit@1
-    means: dict[str, float | None] = {}
-    curves: dict[str, Curve] = {}
-    for name, each in measures.items():
-        if candidates is not None and isinstance(each, Pooled):
-            means |= each.of(candidates)
-        elif candidates is not None and isinstance(each, Drawn):
-            curves[name] = each.of(candidates)
+    measures: Mapping[str, Measure], judged: Judged, candidates: Probable | None, counted: BoolArray
+) -> _Numbers:
+    """What the measures say, in their order; a query that does not count is NaN."""
+    numbers = _Numbers({}, {}, {})
+    computed: dict[object, FloatArray] = {}  # top1_accuracy is hit@1
+    for name, measure in measures.items():
+        if candidates is not None and isinstance(measure, Pooled):
+            numbers.means.update(measure.of(candidates))
+            continue
+        if candidates is not None and isinstance(measure, Drawn):
+            numbers.curves[name] = measure.of(candidates)
+            continue
+        formula = (measure.function, measure.k)
+        if formula in computed:
+            values = computed[formula].copy()
+        elif candidates is not None and isinstance(measure, ByQuery):
+            values = np.full(len(counted), np.nan)
+            values[counted] = measure.of(candidates)
         else:
-            known = same.get((each.function, each.k))
-            values[name] = _by_query(judged, candidates, counted, each) if known is None else known.copy()
-            same[each.function, each.k] = values[name]
-            means[name] = mean_or_none(values[name][~np.isnan(values[name])])
-    return values, means, curves
+            values = np.where(counted, np.where(judged.relevant > 0, measure(judged), 0.0), np.nan)
+        computed[formula] = numbers.values[name] = values
+        defined = values[~np.isnan(values)]
+        numbers.means[name] = float(defined.mean()) if defined.size else None
+    return numbers
 
 
-def _by_query(judged: Judged, candidates: Probable | None, counted: BoolArray, measure: Measure) -> FloatArray:
-    """One value a query, NaN where it is left out."""
-    values = np.full(len(counted), np.nan)
-    if candidates is not None and isinstance(measure, ByQuery):
-        values[counted] = measure.of(candidates)
-    else:
-        np.copyto(values, np.where(judged.relevant > 0, measure(judged), 0.0), where=counted)
-    return values
+def _evaluation(numbers: _Numbers, judged: Judged, counted: BoolArray, rules: Rules) -> Evaluation:
+    """The numbers with the counts that belong to them."""
+    blocks, first = judged.blocks, judged.first
+    best, is_listed = blocks.query[first], blocks.above < NOWHERE
+    rank, tied = np.zeros((2, len(judged.sizes)), dtype=np.int64)
+    rank[best] = np.where(is_listed, blocks.above + blocks.span - blocks.relevant + 1, 0)[first]
+    tied[best] = blocks.sharing[first] - 1
+    shares = (blocks.relevant > 0) & (blocks.sharing > 1)
+    return Evaluation(
+        rules=rules,
+        means=numbers.means,
+        values=numbers.values,
+        curves=numbers.curves,
+        rank=rank,
+        tied=tied,
+        num_positives=judged.relevant,
+        num_found=judged.per_query(blocks.query, np.where(is_listed, blocks.relevant, 0)).astype(np.int64),
+        num_candidates=judged.sizes,
+        num_queries=int(counted.sum()),
+        num_tied=int(np.count_nonzero(np.bincount(blocks.query[shares]))),
+        num_no_relevant=int((judged.relevant == 0).sum()),
+        num_one_candidate=int((judged.sizes == 1).sum()),
+    )
 
 
 def _above_zero(argument: str, value: float) -> float:
@@ -187,16 +185,3 @@ def _above_zero(argument: str, value: float) -> float:
     if not is_number or not 0 < value < np.inf:
         raise UsageError(f"{argument} is {value!r}; it must be above 0")
     return value
-
-
-def mean_or_none(values: FloatArray) -> float | None:
-    """Mean of the values, or None when there are none."""
-    return float(values.mean()) if values.size else None
-
-
-def _best_rank(judged: Judged, ties: Ties) -> IntArray:
-    first, place = judged.first, np.zeros(len(judged.sizes), dtype=np.int64)
-    blocks = judged.blocks
-    last = blocks.span - blocks.relevant if ties is Ties.EXPECTED else np.zeros_like(blocks.span)
-    place[blocks.query[first]] = np.where(blocks.above < NOWHERE, blocks.above + last + 1, 0)[first]
-    return place

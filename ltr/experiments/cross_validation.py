@@ -9,11 +9,11 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
-from ltr.data.splits import TIME, dealt, earlier
+from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.evaluation.baselines import Rules, Truth, measure
-from ltr.evaluation.evaluate import Evaluation
-from ltr.logs import timed
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.ranking import rank
+from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.storage.records import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
@@ -36,12 +36,12 @@ class Fold:
     scores: list[FloatArray]  # of each row
 
 
-@timed("cross-validation")
+@stage("cross-validation")
 def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
         raise UsageError("folds is not set")
-    dealing = dealt(groups, config.train.folds, seed=config.seed, by=config.data.split)
+    dealing = fold_indices(groups, config.train.folds, seed=config.seed, by=config.data.split)
     folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
     l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
@@ -67,7 +67,7 @@ def _fold(
         knots
     )
     values = [watched.value(w, config.train) for w in ws]
-    early = earlier(learned, held) if config.data.split == TIME else 0
+    early = count_earlier(learned, held) if config.data.split == TIME else 0
     return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
 
 
@@ -150,4 +150,5 @@ def judged_by(config: TrainConfig) -> tuple[str, ...]:
 
 
 def _measured(groups: Groups, column: FloatArray, rules: Rules) -> Evaluation:
-    return measure(column, Truth(groups.labels, groups.offsets, key_order(groups.candidates)), rules)[1]
+    ranking = rank(column, groups.offsets, keys=key_order(groups.candidates))
+    return evaluate_by(ranking, groups.labels, rules)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 
-from ltr.audit.degenerate import untold_tools
+from ltr.audit.degenerate import tools_without_text
 from ltr.data.groups import Candidates
 from ltr.evaluation.evaluate import Evaluation
 from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -21,7 +21,7 @@ MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lo
 
 def doubts(router: Router, candidates: Candidates) -> Iterator[str]:
     """What is to be said of candidates before the model ranks them."""
-    yield from (f"{each.code}: {each.message}" for each in untold_tools(candidates))
+    yield from (f"{each.code}: {each.message}" for each in tools_without_text(candidates))
     if candidates.fit and router.features and candidates.fit != fit_digest(router.features):
         yield OTHER_FIT
 
@@ -44,7 +44,7 @@ def learned_from(router: Router, candidates: Candidates) -> Iterator[str]:
 def nothing_right(evaluation: Evaluation) -> Iterator[str]:
     """That no query has a right candidate, so that the metrics say nothing."""
     if evaluation.num_no_relevant == len(evaluation.rank):
-        least = f"{evaluation.rel_threshold:g}"
+        least = f"{evaluation.rules.rel_threshold:g}"
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 

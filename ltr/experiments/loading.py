@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltr.arrays import vanishing
-from ltr.audit.audit import quick_findings
+from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.sources import DataConfig
-from ltr.data.splits import TIME, earlier, taken_out, told_earlier
+from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.storage.read_samples import read
@@ -46,7 +46,7 @@ def load(config: RunConfig) -> Loaded:
     for name, asked in (("test", data.test), ("valid", data.valid)):
         if isinstance(asked, float):
             refuse_fitted(state, f"{name} is a share")
-            train, held[name] = taken_out(train, asked, name, **options)
+            train, held[name] = split_off(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
     refuse_vanishing(train)
@@ -80,8 +80,8 @@ def _began_before(train: Groups, held: Mapping[str, Groups], data: DataConfig) -
     """That shares by time hold groups as old as the training groups: traces that last stay whole."""
     for name, asked in (("test", data.test), ("valid", data.valid)):
         if data.split == TIME and isinstance(asked, float):
-            count, of = earlier(train, held[name]), len(held[name].offsets) - 1
-            yield from told_earlier(f"data.{name}", count, of)
+            count, of = count_earlier(train, held[name]), len(held[name].offsets) - 1
+            yield from earlier_warnings(f"data.{name}", count, of)
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:

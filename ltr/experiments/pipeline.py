@@ -15,8 +15,8 @@ from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, out
 from ltr.experiments.loading import Loaded
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choices
-from ltr.logs import stage, timed
-from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules, truth_of
+from ltr.logs import stage
+from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
 from ltr.storage.model_file import Router
 from ltr.storage.training_record import training_record
 from ltr.training.config import OnEpoch, Progress, ignore
@@ -100,7 +100,7 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     return Router(groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
 
 
-@timed("measuring")
+@stage("measuring")
 def evaluate_router(
     router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
 ) -> EvaluatedRanking:
@@ -111,7 +111,7 @@ def evaluate_router(
         return measured
     best = router.training.best_feature
     asked = rules(config, groups, also=also)
-    beside = baselines(phi, truth_of(groups), asked, best=best, names=router.names)
+    beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
     measured = replace(measured, baselines=beside, best=best)
     return replace(measured, gain=gain(measured, config.seed))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ltr.config.run import RunConfig
-from ltr.data.splits import told_earlier
+from ltr.data.splits import earlier_warnings
 from ltr.experiments.cross_validation import Settled
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.training.l2_path import penalties
@@ -22,7 +22,7 @@ def choices(
     if folds is not None and watched is not None:
         yield from _stopped(config, watched)
     if folds is not None:
-        yield from told_earlier("folds", folds.earlier, len(folds.pooled.rank))
+        yield from earlier_warnings("folds", folds.earlier, len(folds.pooled.rank))
 
 
 def _idle(config: RunConfig) -> Iterator[str]:

@@ -6,24 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
-from ltr.features.registry import FEATURES, Context, FeatureConfig, State, column, fit_state
+from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
 from ltr.features.tool_specification import tool_text
-from ltr.logs import tell, timed
+from ltr.logs import LOG, stage
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
-
-SPECIFICATION = {
-    "tool": ("tool.rel", "tool.hist", "tool.coop", "tool.struct"),
-    "graph": ("graph.rel", "graph.hist", "graph.coop", "graph.struct"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +27,7 @@ class FittedFeatures:
 
     kind: Kind
     configs: tuple[FeatureConfig, ...]
-    states: tuple[State, ...]
+    states: tuple[State | None, ...]
     encoder: Encoder
 
     @property
@@ -48,7 +43,7 @@ class FittedFeatures:
         return np.column_stack([column(config, candidates, state, context) for config, state in each])
 
 
-@timed("featurising")
+@stage("featurising")
 def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
@@ -60,7 +55,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
     context = Context(CachedEncoder.fitted(encoder, texts(candidates)))
-    tell(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
+    LOG.info(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
     states = tuple(fit_state(config, groups, context) for config in configs)
     fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)
     phi = np.empty((len(groups.labels), len(configs)))

@@ -1,18 +1,17 @@
 """The graphs that were right for the stored queries nearest to a query."""
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, ragged, runs
+from ltr.arrays import BoolArray, FloatArray, IntArray, State, ragged, runs
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, vectors_from
 from ltr.features.graph_teams import edge_table, right_teams, table_edges
 from ltr.features.matrices import all_dots
-from ltr.features.registry import Context, Positive, State, feature
+from ltr.features.registry import Context, Positive, feature
 from ltr.features.tables import places
 from ltr.features.tool_prototypes import refuse_other_revision
 from ltr.features.tool_texts import right_rows, row_queries, teams_in
@@ -25,7 +24,7 @@ ROWS = 1 << 12  # graphs compared with their neighbours at once
 DIGITS = 9  # equal texts have equal products, whatever else was multiplied beside them
 
 
-def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORED) -> dict[str, Any]:
+def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORED) -> State:
     """The vectors of queries and the edges of their right graphs.
 
     Of more than `stored` right graphs those are kept whose queries have the lowest digests: a sample that neither
@@ -49,13 +48,13 @@ def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORE
     }
 
 
-@feature("graph.near_edges", "hist", fit=fit_neighbours)
+@feature("graph.near_edges", "hist", fit=fit_neighbours, title="edges right for similar queries")
 def near_edges(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean Jaccard likeness of the graph's edges to those of right graphs, over the 20 nearest stored queries.
 
     Weights exp(10 (cos - 1)) / their sum; two graphs without edges are not alike: 0.
     """
-    kept, teams, values = state or {}, teams_in(candidates, context), np.zeros(len(candidates.graphs))
+    kept, teams, values = state, teams_in(candidates, context), np.zeros(len(candidates.graphs))
     refuse_other_revision(kept, context)
     stored = Ragged(kept["starts"], kept["codes"].astype(np.int64))
     if not len(stored.lengths):

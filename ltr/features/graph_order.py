@@ -8,15 +8,15 @@ from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.data.columns import Codes
 from ltr.data.groups import Candidates
 from ltr.features.graph_teams import means
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, feature
 from ltr.features.tool_texts import row_queries, teams_in
 from ltr.features.words import TOKEN, Ragged
 
 SHARPNESS = 12.0
 
 
-@feature("graph.order", "coop")
-def order(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("graph.order", "coop", title="goes in the order of the query")
+def order(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """Mean over the edges a -> b of place(b) - place(a): does the graph go the way the query goes? No edges: 0.
 
     place = mean position of the query's words, from 0 to 1, each weighted by exp(12 cos(e(word), e(node))). The

@@ -1,20 +1,18 @@
 """The specification's features of agent graphs: n nodes, m edges, "others" the other candidates of the group."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, group_sums
+from ltr.arrays import FloatArray, IntArray, State, group_sums
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups
 from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, Positive, Rate, State, feature
+from ltr.features.registry import Context, Positive, Rate, feature
 
 SHORT_QUERY = 5  # words
 
 
-@feature("graph.rel", "rel")
-def relevance(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("graph.rel", "rel", title="query and graph text are alike")
+def relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """(cos(e(query), e(graph text)) + 1) / 2; 0.5 where the query says nothing, 0 for an empty graph."""
     texts = tuple(graph_text(graph) for graph in candidates.distinct_graphs)
     is_empty = np.array([not text for text in texts])
@@ -22,12 +20,12 @@ def relevance(candidates: Candidates, state: State, context: Context) -> FloatAr
     return np.where(is_empty[candidates.graphs], 0.0, mapped)
 
 
-def fit_type_success(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_type_success(groups: Groups, context: Context) -> State:
     """Of each candidate type: in how many groups it was right, and how many offered it."""
     return fit_success(groups, groups.candidates.types, groups.candidates.type_texts)
 
 
-@feature("graph.hist", "hist", fit=fit_type_success)
+@feature("graph.hist", "hist", fit=fit_type_success, title="success rate of its type")
 def history(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
@@ -35,8 +33,8 @@ def history(
     return success_rates(state, candidates.type_texts, prior, strength)[candidates.types]
 
 
-@feature("graph.coop", "coop")
-def size_fit(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("graph.coop", "coop", title="size suits the query's length")
+def size_fit(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """0.2 + 0.8 s; s = 1 / (1 + ln(1 + n)) for a query of under 5 words, else min(1, ln(1 + n) / 5)."""
     words = np.array([len(text.split()) for text in candidates.query_texts])[candidates.queries]
     is_short = np.repeat(words < SHORT_QUERY, np.diff(candidates.offsets))
@@ -44,8 +42,8 @@ def size_fit(candidates: Candidates, state: State, context: Context) -> FloatArr
     return 0.2 + 0.8 * np.where(is_short, 1 / (1 + logs), np.minimum(1, logs / 5))
 
 
-@feature("graph.struct", "struct")
-def balance(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("graph.struct", "struct", title="dense, and unlike the others in size")
+def balance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """0.6 min(1, m / n) + 0.4 min(1, |n - mean of others| / max(mean of others, 1) / 2); no others: 0.4 * 0.5."""
     nodes, edges = node_counts(candidates), edge_counts(candidates)
     sizes = np.repeat(np.diff(candidates.offsets), np.diff(candidates.offsets))

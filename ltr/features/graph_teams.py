@@ -1,12 +1,10 @@
 """What the right graphs of the past had: which edges, which roots, how many nodes."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums
+from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, feature
 from ltr.features.tables import looked_up, table, table_texts
 from ltr.features.tool_texts import Teams, right_rows, row_queries, teams_in, teams_of
 from ltr.features.words import Ragged
@@ -24,14 +22,14 @@ def right_teams(groups: Groups, context: Context) -> Teams:
     )
 
 
-def fit_edges(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_edges(groups: Groups, context: Context) -> State:
     """How often each edge, a pair of tools, stands in a right graph."""
     teams = right_teams(groups, context)
     times = np.bincount(teams.links.codes, minlength=len(teams.edges))
     return {"edges": edge_table(teams.edges), "times": times}
 
 
-def edge_table(edges: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+def edge_table(edges: tuple[tuple[str, str], ...]) -> State:
     """Pairs of tools as a state keeps them."""
     ends = [end for edge in edges for end in edge]
     tools = list(dict.fromkeys(ends))
@@ -39,7 +37,7 @@ def edge_table(edges: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return table(tools, pairs=np.array([place[end] for end in ends], dtype=np.int32).reshape(-1, 2))
 
 
-def table_edges(kept: dict[str, Any]) -> list[tuple[str, str]]:
+def table_edges(kept: State) -> list[tuple[str, str]]:
     """The pairs of a table.
 
     >>> table_edges(edge_table((("a", "b"), ("b", "a"))))
@@ -49,10 +47,10 @@ def table_edges(kept: dict[str, Any]) -> list[tuple[str, str]]:
     return [(tools[source], tools[target]) for source, target in kept["pairs"].tolist()]
 
 
-@feature("graph.edges", "coop", fit=fit_edges)
+@feature("graph.edges", "coop", fit=fit_edges, title="edges known from right graphs")
 def known_edges(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean over the edges of ln(1 + times the edge stands in a right graph); no edges: 0."""
-    kept, teams = state or {}, teams_in(candidates, context)
+    kept, teams = state, teams_in(candidates, context)
     times = looked_up(table_edges(kept["edges"]), kept["times"], teams.edges)
     return means(teams.links, np.log1p(times)[teams.links.codes])[candidates.graphs]
 
@@ -67,7 +65,7 @@ def means(owned: Ragged, values: FloatArray) -> FloatArray:
     return code_sums(owner, values, len(owned.lengths)) / np.maximum(owned.lengths, 1)
 
 
-def fit_starts(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_starts(groups: Groups, context: Context) -> State:
     """How often each tool is a node, and a root, of a right graph."""
     teams = right_teams(groups, context)
     tools, count = teams.node_tools, len(teams.tools)
@@ -75,13 +73,13 @@ def fit_starts(groups: Groups, context: Context) -> dict[str, Any]:
     return table(teams.tools, starts=starts, nodes=np.bincount(tools, minlength=count))
 
 
-@feature("graph.start", "struct", fit=fit_starts)
+@feature("graph.start", "struct", fit=fit_starts, title="starts as right graphs start")
 def usual_start(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean over the roots, the nodes no edge leads to, of ln((starts + 2 p) / (nodes + 2)); p = all starts / all nodes.
 
     Both are counted in right graphs. No roots, or no starts at all: 0.
     """
-    kept, teams = state or {}, teams_in(candidates, context)
+    kept, teams = state, teams_in(candidates, context)
     share = kept["starts"].sum() / max(int(kept["nodes"].sum()), 1)
     if not share:
         return np.zeros(len(candidates.graphs))
@@ -93,7 +91,7 @@ def usual_start(candidates: Candidates, state: State, context: Context) -> Float
     return (code_sums(owner, values * teams.is_root, count) / np.maximum(roots, 1))[candidates.graphs]
 
 
-def fit_size(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_size(groups: Groups, context: Context) -> State:
     """The ridge regression of the size of a right graph on what its query looks like."""
     candidates, rows = groups.candidates, right_rows(groups)
     looks = _looks(candidates.query_texts)[row_queries(candidates)[rows]]
@@ -114,8 +112,8 @@ def _sizes(candidates: Candidates) -> IntArray:
     return np.array([len(graph.texts) for graph in candidates.distinct_graphs], dtype=np.int64)
 
 
-@feature("graph.size", "struct", fit=fit_size)
+@feature("graph.size", "struct", fit=fit_size, title="size that the query suggests")
 def expected_size(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """-|n - n^|; n^ = the size that ridge regression expects from the query's words and signs of steps."""
-    expected = _looks(candidates.query_texts) @ np.array((state or {})["weights"])
+    expected = _looks(candidates.query_texts) @ np.array(state["weights"])
     return -np.abs(_sizes(candidates)[candidates.graphs] - expected[row_queries(candidates)])

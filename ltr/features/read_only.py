@@ -1,4 +1,4 @@
-"""Arrays that a stranger may read and not write."""
+"""Arrays that a plug-in of others may read and not write."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ import numpy as np
 
 
 @contextmanager
-def lent(*given: Any) -> Iterator[None]:
-    """No array of what is given, dataclasses and mappings of them included, can be written to within.
+def write_protected(*values: Any) -> Iterator[None]:
+    """Nobody can write to an array of the values, or of the dataclasses and mappings among them, inside the block.
 
     >>> column = np.zeros(2)
-    >>> with lent({"column": column}):
+    >>> with write_protected({"column": column}):
     ...     column += 1
     Traceback (most recent call last):
     ValueError: it writes to an array that it was given; it may write to a copy
     >>> column += 1
     """
-    arrays = [array for array in _arrays(*given) if array.flags.writeable]
+    arrays = [array for array in _arrays(*values) if array.flags.writeable]
     for array in arrays:
         array.flags.writeable = False
     try:
@@ -34,11 +34,11 @@ def lent(*given: Any) -> Iterator[None]:
             array.flags.writeable = True
 
 
-def _arrays(*given: Any) -> Iterator[np.ndarray[Any, Any]]:
-    for each in given:
-        if isinstance(each, np.ndarray):
-            yield each
-        elif isinstance(each, dict):
-            yield from _arrays(*each.values())
-        elif is_dataclass(each):
-            yield from _arrays(*(getattr(each, field.name) for field in fields(each)))
+def _arrays(*values: Any) -> Iterator[np.ndarray[Any, Any]]:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, dict):
+            yield from _arrays(*value.values())
+        elif is_dataclass(value):
+            yield from _arrays(*(getattr(value, field.name) for field in fields(value)))

@@ -1,27 +1,26 @@
-"""The features by name: two plain functions each, and what they may know."""
+"""The features by name: what a feature is, how it is registered, and how its two functions are called."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError, suggestion
-from ltr.features.read_only import lent
+from ltr.features.read_only import write_protected
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.plugins import OURS, blamed, told_of
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
-State = dict[str, Any] | None
-Fit = Callable[..., dict[str, Any]]
+Fit = Callable[..., State]
 Column = Callable[..., FloatArray]
 Value = TypeVar("Value")
 
@@ -40,7 +39,7 @@ class Context:
     """What a feature may use besides the candidates; never labels."""
 
     encoder: Encoder
-    remembered: dict[str, tuple[Candidates, Any]] = field(default_factory=dict)
+    memo: dict[str, tuple[Candidates, Any]] = field(default_factory=dict)
     lexicon: Lexicon = field(default_factory=Lexicon)
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
@@ -49,56 +48,39 @@ class Context:
         rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
         return queries.dots(rows, self.encoder.encode(texts, "document"), codes)
 
-    def once(self, name: str, candidates: Candidates, compute: Callable[[], FloatArray]) -> FloatArray:
-        """A column that several features need, computed for the first of them."""
-        return self.shared(name, candidates, compute).copy()
-
     def shared(self, name: str, candidates: Candidates, compute: Callable[[], Value]) -> Value:
-        """What several features need of the candidates and leave as it is, computed for the first of them."""
-        known = self.remembered.get(name)
-        if known is None or known[0] is not candidates:
-            known = self.remembered[name] = (candidates, compute())
-        found: Value = known[1]
-        return found
+        """A value that several features read of the candidates, computed once. Nobody may write to it."""
+        entry = self.memo.get(name)
+        if entry is None or entry[0] is not candidates:
+            entry = self.memo[name] = (candidates, compute())
+        value: Value = entry[1]
+        return value
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """A number that a config may set: its default, and the range it must lie in, a key of RANGES."""
+
+    default: float
+    range: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """One column of phi. `fit` learns a state from groups; `column` never sees a label."""
 
     name: str
+    title: str  # what the column holds, in the words of a newcomer
+    summary: str  # what it holds exactly, in one line
     family: Family
     column: Column
     fit: Fit | None
+    options: dict[str, Option]
 
     @property
     def kind(self) -> str:
         """tool or graph: what stands before the dot."""
         return self.name.partition(".")[0]
-
-    @property
-    def summary(self) -> str:
-        """What the column holds, in one line."""
-        return (inspect.getdoc(self.column) or "").partition("\n")[0]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options and their defaults: the keyword-only parameters of the two functions."""
-        return {name: parameter.default for name, parameter in self._parameters().items()}
-
-    def range_of(self, option: str) -> str | None:
-        """Which numbers the option may be, in the words of RANGES, where its annotation says so."""
-        known = [word for word in get_args(self._parameters()[option].annotation) if word in RANGES]
-        return known[0] if known else None
-
-    def _parameters(self) -> dict[str, inspect.Parameter]:
-        both = [self.column, *([self.fit] if self.fit else [])]
-        return {
-            name: parameter
-            for function in both
-            for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
 
 
 FEATURES: Registry[Feature] = Registry(
@@ -116,22 +98,33 @@ FEATURES: Registry[Feature] = Registry(
 )
 
 
-def feature(name: str, family: Family, *, fit: Fit | None = None) -> Callable[[Column], Column]:
-    """Register a column function under a name, with the function that fits its state, if it has one."""
+def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "") -> Callable[[Column], Column]:
+    """Register a column function under a name, with the function that fits its state, if it has one.
 
+    The keyword-only parameters of the two functions are its options. Without a title the name stands in tables.
+    """
     kind = name.partition(".")[0]
     if kind not in get_args(Kind) or kind == name:
         raise UsageError(f"feature {name!r}: a name such as tool.{name} or graph.{name} is needed")
     if family not in get_args(Family):
         raise UsageError(f"feature {name}: family {family!r}; one of {', '.join(get_args(Family))} is needed")
 
-    def keep(column: Column) -> Column:
+    def register(column: Column) -> Column:
         if not callable(column):
             raise UsageError(f"feature {name}: {column!r} is not a function")
-        FEATURES.add(name, Feature(name, family, column, fit), made_of=column)
+        options = {}
+        for parameter in [p for f in (column, fit) if f for p in inspect.signature(f).parameters.values()]:
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
+                options[parameter.name] = Option(parameter.default, ranges[0] if ranges else None)
+        summary = (inspect.getdoc(column) or "").partition("\n")[0]
+        plugin = Feature(
+            name=name, title=title or name, summary=summary, family=family, column=column, fit=fit, options=options
+        )
+        FEATURES.add(name, plugin, made_of=column)
         return column
 
-    return keep
+    return register
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,39 +132,37 @@ class FeatureConfig:
     """A feature by name, and its options where they are not the defaults."""
 
     name: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = FEATURES[self.name].options
+        options = FEATURES[self.name].options
         for option, value in self.options.items():
-            if option not in known:
-                hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
+            if option not in options:
+                hint = suggestion(option, options) or f"; known: {', '.join(options) or 'none'}"
                 raise UsageError(f"feature {self.name} has no option {option!r}{hint}")
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (is_number and np.isfinite(value)):
                 raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
-            needed = FEATURES[self.name].range_of(option)
-            if needed and not RANGES[needed](value):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {needed} is needed")
+            allowed = options[option].range
+            if allowed and not RANGES[allowed](value):
+                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {allowed} is needed")
 
 
-def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State:
+def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State | None:
     """The state of a feature that learns, fitted on the groups; None for one that does not."""
     function = FEATURES[config.name].fit
     if function is None:
         return None
-    with _asked(config.name, function, groups):
-        state: State = function(groups, context, **_accepted(function, config.options))
+    state: State = _result(config, function, context, groups)
     if FEATURES.source(config.name) != OURS:
         refuse_other_state(config.name, state)
     return state
 
 
-def column(config: FeatureConfig, candidates: Candidates, state: State, context: Context) -> FloatArray:
+def column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
     """The feature's value of each row."""
     function = FEATURES[config.name].column
-    with _asked(config.name, function, candidates, state):
-        values = function(candidates, state, context, **_accepted(function, config.options))
+    values = _result(config, function, context, candidates, state)
     rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
@@ -182,13 +173,11 @@ def column(config: FeatureConfig, candidates: Candidates, state: State, context:
     return values.astype(np.float64, copy=False)
 
 
-@contextmanager
-def _asked(name: str, function: Callable[..., object], *given: object) -> Iterator[None]:
-    """A stranger's function is told of by name where it fails, and writes to nothing that it is given."""
-    source = FEATURES.source(name)
-    with blamed(f"the feature {name}", function, source), nullcontext() if source == OURS else lent(*given):
-        yield
-
-
-def _accepted(function: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
+def _result(config: FeatureConfig, function: Callable[..., Any], context: Context, *arguments: Any) -> Any:
+    """What the function returns. A plug-in of others fails under its own name and may not write to its arguments."""
+    source = FEATURES.source(config.name)
+    parameters = inspect.signature(function).parameters
+    options = {name: value for name, value in config.options.items() if name in parameters}
+    protection = nullcontext() if source == OURS else write_protected(*arguments)
+    with blamed(f"the feature {config.name}", function, source), protection:
+        return function(*arguments, context, **options)

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.files.npz import Array, packed, unpacked
 
 
-def table(texts: Sequence[str], **columns: Array) -> dict[str, Any]:
+def table(texts: Sequence[str], **columns: Array) -> State:
     """Texts, and columns beside them, as a state keeps them."""
     content, ends = packed(texts)
     return {"texts": content, "ends": ends, **columns}
 
 
-def table_texts(kept: dict[str, Any]) -> tuple[str, ...]:
+def table_texts(kept: State) -> tuple[str, ...]:
     """The texts of a table.
 
     >>> table_texts(table(["a", "b"], wins=np.array([1, 0])))

@@ -4,39 +4,39 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, runs
+from ltr.arrays import FloatArray, State, runs
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, feature
 from ltr.features.tool_texts import parts_in, row_queries, teams_in, tools_in
 from ltr.features.words import sparse
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
 
 
-def fit_tool_grams(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_tool_grams(groups: Groups, context: Context) -> State:
     """In how many of the distinct tool texts each hashed gram occurs."""
     return _kept(HashEncoder.fitted(tools_in(groups.candidates, context).texts))
 
 
-def _kept(encoder: HashEncoder) -> dict[str, Any]:
+def _kept(encoder: HashEncoder) -> State:
     return {"documents": encoder.documents, "frequencies": encoder.frequencies.astype(np.int32)}
 
 
-@feature("tool.char", "coop", fit=fit_tool_grams)
+@feature("tool.char", "coop", fit=fit_tool_grams, title="letters shared with its text")
 def character_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of hashed character 3-5-gram TF-IDF of the query, and of the tool's name and description."""
-    encoder, tools = HashEncoder.restored(state or {}), tools_in(candidates, context)
+    encoder, tools = HashEncoder.restored(state), tools_in(candidates, context)
     texts = encoder.encode(tools.texts, "document")
     return encoder.encode(candidates.query_texts, "query").dots(row_queries(candidates), texts, tools.codes)
 
 
-@feature("tool.clause_char", "coop", fit=fit_tool_grams)
+@feature("tool.clause_char", "coop", fit=fit_tool_grams, title="letters a part of the query shares")
 def clause_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The largest tool.char of the query and of each of its clauses."""
     encoder, tools, parts = (
-        HashEncoder.restored(state or {}),
+        HashEncoder.restored(state),
         tools_in(candidates, context),
         parts_in(candidates, context),
     )
@@ -44,15 +44,15 @@ def clause_overlap(candidates: Candidates, state: State, context: Context) -> Fl
     return parts.best(row_queries(candidates), lambda part, pair: asked.dots(part, texts, tools.codes[pair]))[0]
 
 
-def fit_node_grams(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_node_grams(groups: Groups, context: Context) -> State:
     """In how many of the distinct texts of nodes each hashed gram occurs."""
     return _kept(HashEncoder.fitted(teams_in(groups.candidates, context).voices))
 
 
-@feature("graph.cover", "struct", fit=fit_node_grams)
+@feature("graph.cover", "struct", fit=fit_node_grams, title="letters shared with all its nodes")
 def cover(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of character TF-IDF of the query, and of the grams of all the graph's distinct nodes; no nodes: 0."""
-    encoder, teams = HashEncoder.restored(state or {}), teams_in(candidates, context)
+    encoder, teams = HashEncoder.restored(state), teams_in(candidates, context)
     queries = encoder.encode(candidates.query_texts, "query")
     counted = counts(teams.voices)
     times = sparse(counted.texts, counted.buckets, counted.times.astype(float), (len(teams.voices), BUCKETS))

@@ -1,17 +1,15 @@
 """How often a tool was right: against chance, and at all."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, code_sums
+from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.features.registry import Context, Positive, State, feature
+from ltr.features.registry import Context, Positive, feature
 from ltr.features.tables import looked_up, table, table_texts
 from ltr.features.tool_texts import right_rows
 
 
-def fit_lift(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_lift(groups: Groups, context: Context) -> State:
     """Of each tool how often it was right, and how often a blind choice would have been."""
     candidates, sizes = groups.candidates, np.diff(groups.offsets)
     is_right = (groups.labels > 0).astype(float)
@@ -21,26 +19,26 @@ def fit_lift(groups: Groups, context: Context) -> dict[str, Any]:
     return table(candidates.name_texts, wins=wins.astype(np.int64), chance=chance)
 
 
-@feature("tool.lift", "hist", fit=fit_lift)
+@feature("tool.lift", "hist", fit=fit_lift, title="how often chosen when offered")
 def lift(candidates: Candidates, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
     """ln((wins + 5) / (chance + 5)); chance = sum over groups that offered the tool of right / candidates; unseen: 0.
 
     5 is the option `strength`.
     """
-    kept = state or {}
+    kept = state
     known = table_texts(kept)
     wins, chance = (looked_up(known, kept[column], candidates.name_texts) for column in ("wins", "chance"))
     return np.log((wins + strength) / (chance + strength))[candidates.names]
 
 
-def fit_known(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_known(groups: Groups, context: Context) -> State:
     """The tools that were right."""
     right = np.unique(groups.candidates.names[right_rows(groups)])
     return table([groups.candidates.name_texts[name] for name in right.tolist()])
 
 
-@feature("tool.known", "struct", fit=fit_known)
+@feature("tool.known", "struct", fit=fit_known, title="was right before")
 def known(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the tool was right in the groups it was fitted on, else 0: how much an unknown tool is worth is learned."""
-    names = table_texts(state or {})
+    names = table_texts(state)
     return looked_up(names, np.ones(len(names)), candidates.name_texts)[candidates.names]

@@ -1,14 +1,12 @@
 """Prototypes: the vector of a tool's text, pulled towards the queries that the tool answered."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums
+from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import Vectors, stacked, vectors_from
 from ltr.errors import DataError
-from ltr.features.registry import Context, Positive, State, feature
+from ltr.features.registry import Context, Positive, feature
 from ltr.features.tables import places, table, table_texts
 from ltr.features.tool_texts import Answers, parts_in, row_queries, teams_in, tools_in
 
@@ -25,7 +23,7 @@ def best_cosines(
     return parts.best(queries, lambda part, pair: asked.dots(part, others, rows[pair]))[0]
 
 
-def fit_prototypes(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_prototypes(groups: Groups, context: Context) -> State:
     """Of each tool that was right the sum of the vectors of what it answered: its direction and its length.
 
     A query is answered by its clause nearest to the tool's text; each trace and query counts once. The sums are kept
@@ -72,7 +70,7 @@ def _bounded(sums: Vectors, support: IntArray) -> IntArray:
 
 
 def prototypes(
-    state: dict[str, Any],
+    state: State,
     names: tuple[str, ...],
     voices: tuple[str, ...],
     tools: IntArray,
@@ -95,37 +93,37 @@ def prototypes(
     return both.sums(owner, rows, weights, len(voices)).unit()
 
 
-def refuse_other_revision(state: dict[str, Any], context: Context) -> None:
+def refuse_other_revision(state: State, context: Context) -> None:
     """Raise unless the state's vectors are of the encoder at hand."""
     if state["revision"] != context.encoder.revision:
         found = f"{context.encoder.name} at revision {context.encoder.revision}"
         raise DataError(f"what was learned belongs to another encoder, revision {state['revision']}, not to {found}")
 
 
-@feature("tool.proto", "rel", fit=fit_prototypes)
+@feature("tool.proto", "rel", fit=fit_prototypes, title="query is like those it answered")
 def tool_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), 3 e(text) + sum of e(clauses the tool answered)).
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
     tools = tools_in(candidates, context)
-    vectors = prototypes(state or {}, candidates.name_texts, tools.texts, tools.names, context, own)
+    vectors = prototypes(state, candidates.name_texts, tools.texts, tools.names, context, own)
     return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
 
 
-@feature("tool.clause", "rel")
-def clause_relevance(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("tool.clause", "rel", title="a part of the query is like its text")
+def clause_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), e(text))."""
     tools = tools_in(candidates, context)
     said = context.encoder.encode(tools.texts, "document")
     return best_cosines(candidates, row_queries(candidates), said, tools.codes, context)
 
 
-@feature("graph.proto", "rel", fit=fit_prototypes)
+@feature("graph.proto", "rel", fit=fit_prototypes, title="query is like those its nodes answered")
 def team_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the nodes of tool.proto, where a tool answered the queries whose right graph has it; no nodes: 0."""
     teams = teams_in(candidates, context)
-    vectors = prototypes(state or {}, teams.tools, teams.voices, teams.voice_tools, context, own)
+    vectors = prototypes(state, teams.tools, teams.voices, teams.voice_tools, context, own)
     nodes = teams.nodes.take(candidates.graphs)
     pairs = np.repeat(row_queries(candidates), nodes.lengths) * max(len(teams.voices), 1) + nodes.codes
     distinct, pair = np.unique(pairs, return_inverse=True)
@@ -135,14 +133,14 @@ def team_prototype(candidates: Candidates, state: State, context: Context, *, ow
     return code_sums(owner, values[pair], len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
 
 
-@feature("graph.clauses", "struct", fit=fit_prototypes)
+@feature("graph.clauses", "struct", fit=fit_prototypes, title="each part of the query has its node")
 def served_clauses(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the query's clauses of the largest tool.proto cosine of a node, at least 0: is each clause served?
 
     No nodes: 0.
     """
     teams, parts = teams_in(candidates, context), parts_in(candidates, context).clauses_only()
-    vectors = prototypes(state or {}, teams.tools, teams.voices, teams.voice_tools, context, own)
+    vectors = prototypes(state, teams.tools, teams.voices, teams.voice_tools, context, own)
     clauses = parts.of_query.take(row_queries(candidates))
     rows = np.repeat(np.arange(len(candidates.graphs)), clauses.lengths)
     nodes = teams.nodes.take(candidates.graphs[rows])  # of each clause those of its row

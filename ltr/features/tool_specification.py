@@ -1,19 +1,17 @@
 """The specification's features of tools."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, code_sums, distinct
+from ltr.arrays import FloatArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, Positive, Rate, State, feature
+from ltr.features.registry import Context, Positive, Rate, feature
 
 
-@feature("tool.rel", "rel")
-def relevance(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("tool.rel", "rel", title="query and tool text are alike")
+def relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """(cos(e(query), e(tool text)) + 1) / 2; 0.5 where either says nothing."""
-    return context.once("tool.rel", candidates, lambda: _relevance(candidates, context))
+    return context.shared("tool.rel", candidates, lambda: _relevance(candidates, context))
 
 
 def _relevance(candidates: Candidates, context: Context) -> FloatArray:
@@ -39,12 +37,12 @@ def tool_text(name: str, description: str = "", inputs: str = "") -> str:
     return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in said if text)])
 
 
-def fit_tool_success(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_tool_success(groups: Groups, context: Context) -> State:
     """Of each tool: in how many groups it was right, and how many offered it."""
     return fit_success(groups, groups.candidates.names, groups.candidates.name_texts)
 
 
-@feature("tool.hist", "hist", fit=fit_tool_success)
+@feature("tool.hist", "hist", fit=fit_tool_success, title="success rate when offered")
 def history(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
@@ -52,24 +50,24 @@ def history(
     return success_rates(state, candidates.name_texts, prior, strength)[candidates.names]
 
 
-def fit_shares(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_shares(groups: Groups, context: Context) -> State:
     """How often each tool was right, among all right answers."""
     names = groups.candidates.name_texts
     wins = code_sums(groups.candidates.names, (groups.labels > 0).astype(float), len(names))
     return {"wins": {name: int(count) for name, count in zip(names, wins.tolist(), strict=True) if count}}
 
 
-@feature("tool.hist_share", "hist", fit=fit_shares)
+@feature("tool.hist_share", "hist", fit=fit_shares, title="share of all right answers")
 def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Share of the tool among the right answers it was fitted on, times 0.5, plus 0.5; never seen: 0.5."""
-    wins = (state or {}).get("wins", {})
+    wins = state.get("wins", {})
     total = max(sum(wins.values()), 1)
     shares = np.array([wins.get(name, 0) / total for name in candidates.name_texts])
     return shares[candidates.names] * 0.5 + 0.5
 
 
-@feature("tool.coop", "coop")
-def name_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("tool.coop", "coop", title="tool name stands in the query")
+def name_overlap(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """1.0 when the lower-cased query contains the tool's name, 0.7 when it contains a part split at _, else 0.3."""
     queries = [text.lower() for text in candidates.query_texts]
     names = [text.lower() for text in candidates.name_texts]
@@ -87,7 +85,7 @@ def name_overlap(candidates: Candidates, state: State, context: Context) -> Floa
     )
 
 
-@feature("tool.struct", "struct")
-def usefulness(candidates: Candidates, state: State, context: Context) -> FloatArray:
+@feature("tool.struct", "struct", title="query and tool text are alike (root)")
+def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
     return np.sqrt(relevance(candidates, state, context) + 0.1)

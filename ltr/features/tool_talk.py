@@ -1,14 +1,12 @@
 """How people talk about tools: which words of queries go with which words of the texts of the tools that answer."""
 
-from typing import Any
-
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
-from ltr.features.registry import Context, State, feature
+from ltr.features.registry import Context, feature
 from ltr.features.tables import table, table_texts
 from ltr.features.tool_texts import Answers, row_queries, tools_in
 from ltr.features.words import Lexicon, Ragged, sparse
@@ -18,7 +16,7 @@ MOST_PAIRS = 1 << 20  # of words: what is kept
 TOOLS = 1 << 10  # whose words are added up at once
 
 
-def fit_talk(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_talk(groups: Groups, context: Context) -> State:
     """How much more often a word of queries meets a word of right tools' texts than chance has it.
 
     Pairs that meet in fewer than LEAST answers are left out; with more than MOST_PAIRS, the rarer ones.
@@ -65,14 +63,14 @@ def _meetings(queries: Ragged, voices: Ragged, answered: IntArray, asked: int, s
     return product(transposed(speaks), heard)
 
 
-@feature("tool.talk", "hist", fit=fit_talk)
+@feature("tool.talk", "hist", fit=fit_talk, title="words that go with those of its text")
 def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Sum over words w of the query and v of the tool's text of ln((c_wv + 1) / (c_w c_v / N + 1)) / sqrt(|q| |t|).
 
     Of N answers to training queries c_w have w in the query, c_v have v in the right tool's text, c_wv both; a pair
     with c_wv < 2 counts 0, words are distinct. So a tool that was never right is known by its words.
     """
-    kept, lexicon, tools = state or {}, context.lexicon, tools_in(candidates, context)
+    kept, lexicon, tools = state, context.lexicon, tools_in(candidates, context)
     queries, voices = _distinct(lexicon, candidates.query_texts), _distinct(lexicon, tools.texts)
     asked, said = (lexicon.codes(table_texts(kept[side])) for side in ("asked", "said"))
     pairs, gains = kept["pairs"], kept["gains"].astype(float)

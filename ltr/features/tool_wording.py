@@ -1,14 +1,13 @@
 """Words that queries share with the names and texts of tools, and with the queries a tool answered before."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums
+from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
-from ltr.features.registry import Context, Positive, State, feature
+from ltr.features.registry import Context, Positive, feature
 from ltr.features.tables import places, table, table_texts
 from ltr.features.tool_texts import Answers, parts_in, row_queries, tools_in
 from ltr.features.words import Lexicon, Ragged, sparse, widened
@@ -17,7 +16,7 @@ K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a
 MOST_PAIRS = 1 << 20  # of a tool and a word: what tool.words keeps
 
 
-def fit_frequencies(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_frequencies(groups: Groups, context: Context) -> State:
     """In how many of the distinct tool texts each word occurs, their number N, and their mean length in words.
 
     The texts are those of the groups it is fitted on. A served text counts nowhere: a column that moved with the
@@ -33,7 +32,7 @@ def fit_frequencies(groups: Groups, context: Context) -> dict[str, Any]:
 
 def idf(state: State, lexicon: Lexicon) -> FloatArray:
     """ln((N + 1) / (df + 1/2)) of each word of the lexicon; df = 0 where no text of the fit has it."""
-    kept = state or {}
+    kept = state
     codes = lexicon.codes(table_texts(kept["words"]))
     frequencies = np.zeros(len(lexicon))
     frequencies[codes] = kept["words"]["frequencies"]
@@ -47,7 +46,7 @@ def _asked(candidates: Candidates, context: Context) -> Sparse:
     return sparse(texts, codes, np.ones(len(codes)), (len(candidates.query_texts), len(context.lexicon)))
 
 
-@feature("tool.name", "coop", fit=fit_frequencies)
+@feature("tool.name", "coop", fit=fit_frequencies, title="query mentions its name")
 def named(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the query contains the name, in lower case; else the idf of its words found in the query / of all of them.
 
@@ -72,7 +71,7 @@ def _contained(candidates: Candidates) -> IntArray:
     return np.array([names[name] in queries[query] for query, name in each], dtype=np.int64)
 
 
-@feature("tool.bm25", "coop", fit=fit_frequencies)
+@feature("tool.bm25", "coop", fit=fit_frequencies, title="words shared with its text (BM25)")
 def bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """BM25 of the query's distinct words against name and description: sum of idf tf 2.2 / (tf + 1.2 (1/4 + 3/4 L)).
 
@@ -82,13 +81,13 @@ def bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     asked, found = _asked(candidates, context), lexicon.words(tools.texts)
     owners, codes, times = found.counted(len(lexicon))
     worth = idf(state, lexicon)
-    lengths = found.lengths / max((state or {})["length"], 1.0)
+    lengths = found.lengths / max(state["length"], 1.0)
     gains = worth[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
     weighed = sparse(owners, codes, gains, (len(tools.texts), len(worth)))
     return weighed.dots(tools.codes, widened(asked, len(worth)), row_queries(candidates))
 
 
-def fit_answered_words(groups: Groups, context: Context) -> dict[str, Any]:
+def fit_answered_words(groups: Groups, context: Context) -> State:
     """The words of the queries each tool answered, and how common each word is among all queries.
 
     At most MOST_PAIRS pairs of a tool and a word: those that occur most often.
@@ -123,24 +122,24 @@ def _most_frequent(keys: IntArray, counts: IntArray, most: int) -> tuple[IntArra
     return keys[counts >= least], counts[counts >= least]
 
 
-@feature("tool.words", "hist", fit=fit_answered_words)
+@feature("tool.words", "hist", fit=fit_answered_words, title="words of queries it answered")
 def answered_words(candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0) -> FloatArray:
     """1/|q| sum over the query's words of ln((c_tw + 20 p_w) / ((n_t + 20) p_w)); never right, or no words: 0.
 
     c_tw = times w occurs in queries the tool answered, n_t their sum, p_w = share of w in all queries; 20 is the
     option `strength`. A word the tool never answered gives ln(20 / (n_t + 20)).
     """
-    likeness = Likeness.of(state or {}, candidates, context, strength)
+    likeness = Likeness.of(state, candidates, context, strength)
     queries, rows = context.lexicon.words(candidates.query_texts), row_queries(candidates)
     return likeness.of_words(queries, rows, candidates.names, power=1.0)
 
 
-@feature("tool.clause_words", "hist", fit=fit_answered_words)
+@feature("tool.clause_words", "hist", fit=fit_answered_words, title="words of queries it answered, by part")
 def clause_answered_words(
     candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0
 ) -> FloatArray:
     """The largest tool.words of the query and of each of its clauses c, the sums over sqrt|c| words instead of |c|."""
-    likeness, parts = Likeness.of(state or {}, candidates, context, strength), parts_in(candidates, context)
+    likeness, parts = Likeness.of(state, candidates, context, strength), parts_in(candidates, context)
     asked = context.lexicon.words(parts.texts)
     return parts.best(
         row_queries(candidates),
@@ -157,7 +156,7 @@ class Likeness:
     constants: FloatArray  # (tools,)
 
     @classmethod
-    def of(cls, kept: dict[str, Any], candidates: Candidates, context: Context, strength: float) -> "Likeness":
+    def of(cls, kept: State, candidates: Candidates, context: Context, strength: float) -> "Likeness":
         """Those of a state."""
         tools, words, pairs = kept["tools"], kept["words"], kept["pairs"]
         codes = context.lexicon.codes(table_texts(words))

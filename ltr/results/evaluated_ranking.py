@@ -11,13 +11,13 @@ from ltr.data.groups import Groups, key_order
 from ltr.data.importers.ranked import read_ranked
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.baselines import BestFeature, Rules, Truth, evaluate_as, measure
+from ltr.evaluation.baselines import BestFeature
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
-from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.intervals import intervals, resampled_units
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
-from ltr.evaluation.ranking import Ranking, Ties
+from ltr.evaluation.ranking import Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Parts, parts_by
 
@@ -70,7 +70,8 @@ def evaluate_groups(
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
     asked = rules(config, groups, listed=listed, also=also)
-    ranking, evaluation = measure(scores, truth_of(groups), asked, listed=listed)
+    ranking = rank(scores, groups.offsets, keys=key_order(groups.candidates), listed=listed)
+    evaluation = evaluate_by(ranking, groups.labels, asked)
     clusters = resampled_units(groups.candidates.traces)
     return EvaluatedRanking(
         split="given",
@@ -100,11 +101,6 @@ def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:
     return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
 
 
-def truth_of(groups: Groups) -> Truth:
-    """What a ranking of the groups is measured against."""
-    return Truth(groups.labels, groups.offsets, key_order(groups.candidates))
-
-
 def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
     """Raise for the first query without a right candidate, saying where it stands."""
     is_right = np.logical_or.reduceat(groups.labels >= rel_threshold, groups.offsets[:-1])
@@ -123,16 +119,17 @@ def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None,
     is_whole = listed is None or bool(listed.all())
     longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
     names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
-    return Rules(names, asked.ties, asked.rel_threshold, asked.no_relevant, asked.threshold, asked.max_grade)
+    ties, no_relevant = Ties(asked.ties), NoRelevant(asked.no_relevant)
+    return Rules(names, ties, asked.rel_threshold, no_relevant, asked.threshold, asked.max_grade)
 
 
 def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
     """What ties would give at worst and at best, where the result is an expectation over them."""
-    if evaluation.ties is not Ties.EXPECTED or not evaluation.num_tied:
+    if evaluation.rules.ties is not Ties.EXPECTED or not evaluation.num_tied:
         return {}
     by_query = replace(asked, metrics=tuple(evaluation.values))
     each = (Ties.WORST, Ties.BEST)
-    return {ties.value: evaluate_as(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
+    return {ties.value: evaluate_by(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
 
 
 def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:

@@ -27,7 +27,7 @@ def examples(measured: EvaluatedRanking, router: Router) -> Iterator[ExampleReco
 
     Bounded in number and length, so that a run stays small whatever its data.
     """
-    listed = order(measured.ranking, measured.evaluation.ties)
+    listed = order(measured.ranking, measured.evaluation.rules.ties)
     firsts, by_best = listed[measured.groups.offsets[:-1]], chosen_by_best(measured, router)
     probability = softmax(measured.ranking.scores, measured.groups.offsets)
     is_first = measured.evaluation.rank == 1
@@ -51,7 +51,7 @@ def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
 
 
 def _is_right(measured: EvaluatedRanking, rows: IntArray) -> BoolArray:
-    is_right: BoolArray = measured.groups.labels[rows] >= measured.evaluation.rel_threshold
+    is_right: BoolArray = measured.groups.labels[rows] >= measured.evaluation.rules.rel_threshold
     return is_right
 
 

@@ -37,7 +37,7 @@ class Explanation:
 
 def wrong(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries went wrong, and those with the least trust in the right candidate beside what came first."""
-    listed = order(measured.ranking, measured.evaluation.ties)
+    listed = order(measured.ranking, measured.evaluation.rules.ties)
     firsts = listed[measured.groups.offsets[:-1]]
     is_wrong = measured.evaluation.rank > 1
     return _explained(measured, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
@@ -60,7 +60,7 @@ def chosen_by_best(measured: EvaluatedRanking, router: Router) -> IntArray | Non
     best = router.training.best_feature
     column = best.sign * measured.phi[:, router.names.index(best.name)]
     alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
-    return order(alone, measured.evaluation.ties)[measured.groups.offsets[:-1]]
+    return order(alone, measured.evaluation.rules.ties)[measured.groups.offsets[:-1]]
 
 
 def _explained(
@@ -74,7 +74,7 @@ def _explained(
 ) -> tuple[int, list[Explanation]]:
     role, rows = other
     groups = np.flatnonzero(chosen).tolist()
-    right = best_relevant(measured, order(measured.ranking, measured.evaluation.ties))
+    right = best_relevant(measured, order(measured.ranking, measured.evaluation.rules.ties))
     probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
     groups = sorted(groups, key=lambda group: urgency(float(probabilities[right[group]])))
     return len(groups), [

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.data.catalogue_query import offered_graphs, offered_tools
+from ltr.data.catalogue_query import graph_candidates, tool_candidates
 from ltr.data.catalogues.graphs import GraphCatalogue, read_graphs
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.groups import Candidates, Groups, candidate_text, described, key_order
+from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
 from ltr.data.sources import DataConfig
 from ltr.errors import UsageError
 from ltr.evaluation.ranking import Ties, order, rank
@@ -59,9 +59,9 @@ class Ranker:
 
     def _offered(self, query: str) -> Candidates:
         if self.router.kind == "graph" and self.graphs:
-            return offered_graphs(query, self.graphs)
+            return graph_candidates(query, self.graphs)
         if self.router.kind == "tool" and self.tools:
-            return offered_tools(query, self.tools)
+            return tool_candidates(query, self.tools)
         flag = "--graphs" if self.router.kind == "graph" else "--tools"
         raise UsageError(f"no {self.router.kind}s to choose from: name a catalogue ({flag}), or samples to rank")
 
@@ -90,7 +90,7 @@ def read_for(
     """The groups of samples; tools without a text have the one that the model's run keeps."""
     groups, _ = read(samples, data, labels_required=labels_required)
     own = own_tools(model) if data.tools is None else None
-    return replace(groups, candidates=described(groups.candidates, own)) if own else groups
+    return replace(groups, candidates=with_tool_texts(groups.candidates, own)) if own else groups
 
 
 def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:

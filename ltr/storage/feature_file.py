@@ -17,7 +17,7 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
 from ltr.files.reading import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown
 from ltr.files.writing import write_bytes, write_lines
-from ltr.logs import stage, tell
+from ltr.logs import LOG, stage
 from ltr.storage.feature_state import features_document, features_from, fit_digest
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
 
@@ -60,7 +60,7 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
         features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
         groups = _groups(str(path), arrays, features)
         fit, is_applied = fit_digest(features), document["is_applied"] is True
-        tell(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
+        LOG.info(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
         return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error

@@ -16,7 +16,8 @@ from benchmarks.resources import cpu_seconds, peak_mb
 from ltr.data.groups import read_groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
-from ltr.features.crossfit import SPECIFICATION, FittedFeatures, fit_features
+from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import Context, FeatureConfig, column, fit_state
 from ltr.storage.feature_file import save_columns, write_featurized
 from subcommands import at_least

@@ -15,8 +15,8 @@ from ltr.data.groups import read_groups, select
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank, scores
-from ltr.features.crossfit import SPECIFICATION, fit_features
-from ltr.features.recommended import recommended
+from ltr.features.crossfit import fit_features
+from ltr.features.presets import SPECIFICATION, recommended_features
 from ltr.features.registry import FeatureConfig
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
@@ -54,7 +54,7 @@ def compare(folder, encoder):
     tools = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
     train, test = (read_groups(str(folder / f"{split}.jsonl.gz"), tools=tools) for split in ("train", "test"))
     kind = train.candidates.kind
-    sets = {"plain": SPECIFICATION[kind], "six": SIX[kind], "recommended": recommended(kind, 10**6)[0]}
+    sets = {"plain": SPECIFICATION[kind], "six": SIX[kind], "recommended": recommended_features(kind, 10**6)[0]}
     names = list(dict.fromkeys(name for columns in sets.values() for name in columns))
     phi, test_phi = columns_of(names, train, test, encoder)
     print(

@@ -15,7 +15,7 @@ import numpy as np
 from ltr.config.run import feature_configs, load_config
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
-from ltr.data.splits import dealt
+from ltr.data.splits import fold_indices
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
@@ -72,7 +72,7 @@ def compare(folder, feature_set):
     ways |= {peer.name: peer.call for peer in installed(PEERS)}
     scores, seconds = {name: np.full(len(groups.labels), np.nan) for name in ways}, dict.fromkeys(ways, 0.0)
     rows, gaps = np.arange(len(groups.labels)), []
-    for inside, outside in dealt(groups, 5, seed=0, by="trace"):
+    for inside, outside in fold_indices(groups, 5, seed=0, by="trace"):
         train, test = select(groups, inside), select(groups, outside)
         chosen, _ = feature_configs(config, groups.candidates.kind, len(train.candidates.trace_ids))
         features, phi = fit_features(chosen, train, "hash")

@@ -27,7 +27,7 @@ NEEDED = {
 
 
 class GraphEntry(NamedTuple):
-    """What a graph catalogue says of one candidate."""
+    """A candidate in a catalogue of graphs."""
 
     graph: Graph
     candidate_type: str | None = None
@@ -48,21 +48,24 @@ class _GraphLine(msgspec.Struct):
 def read_graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
     """The graphs of JSONL by (trace_id, node_id, candidate_id); a key that comes twice is an error."""
     try:
-        return _graphs(path)
+        graphs = _read_entries(path)
     except SampleError as error:
-        if str(path) != STDIN and _holds_tools(path):
+        if str(path) != STDIN and _is_tool_catalogue(path):
             raise FileError(shown(path), "a catalogue of tools, which --tools takes; graphs are needed here") from error
         raise
+    if not graphs:
+        raise FileError(shown(path), "no graphs; at least one is needed")
+    return graphs
 
 
-def _holds_tools(path: AnyPath) -> bool:
+def _is_tool_catalogue(path: AnyPath) -> bool:
     try:
         return bool(read_tools(path))
     except LtrError:
         return False
 
 
-def _graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
+def _read_entries(path: AnyPath) -> dict[GraphKey, GraphEntry]:
     graphs: dict[GraphKey, GraphEntry] = {}
     for number, line in records(path, read_lines(path), _GraphLine, NEEDED):
         key = str(line.trace_id), str(line.node_id), str(line.candidate_id)
@@ -74,29 +77,27 @@ def _graphs(path: AnyPath) -> dict[GraphKey, GraphEntry]:
             graphs[key] = GraphEntry(decode_graph(bytes(line.tree)), line.candidate_type)
         except FieldError as cause:
             raise SampleError(shown(path), number, *cause.args) from cause
-    if not graphs:
-        raise FileError(shown(path), "no graphs; at least one is needed")
     return graphs
 
 
 def graph_columns(
     samples: Samples, catalogue: GraphCatalogue
 ) -> tuple[IntArray, tuple[str, ...], IntArray, tuple[Graph, ...]]:
-    """Each row's type and graph and the distinct ones: the catalogue's by key, else the row's own."""
+    """Type codes, types, graph codes and graphs: those of the catalogue by key, else the row's own."""
     types, graphs, decoded = Codes(), Codes(), Codes()
     type_codes, graph_codes = np.empty_like(samples.types), np.empty_like(samples.trees)
     for row, (tree, own_type) in enumerate(zip(samples.trees.tolist(), samples.types.tolist(), strict=True)):
-        entry = catalogue.get(key_of(samples, row)) if catalogue else None
+        entry = catalogue.get(graph_key(samples, row)) if catalogue else None
         if entry is None and tree not in decoded:
             decoded[tree] = graphs[own_graph(samples, row)]
-        given_type = entry.candidate_type if entry else None
-        type_codes[row] = types[samples.type_texts[own_type] if given_type is None else given_type]
+        catalogue_type = entry.candidate_type if entry else None
+        type_codes[row] = types[samples.type_texts[own_type] if catalogue_type is None else catalogue_type]
         graph_codes[row] = graphs[entry.graph] if entry else decoded[tree]
     return type_codes, tuple(types), graph_codes, tuple(graphs)
 
 
-def key_of(samples: Samples, row: int) -> GraphKey:
-    """What a graph catalogue knows the row by."""
+def graph_key(samples: Samples, row: int) -> GraphKey:
+    """The key of the row in a catalogue of graphs."""
     group = samples.groups[row]
     trace_id, node_id = samples.trace_ids[samples.traces[group]], samples.node_ids[samples.nodes[group]]
     return trace_id, node_id, samples.name_texts[samples.names[row]]

@@ -1,15 +1,17 @@
 """Lists of tools as OpenAI, Anthropic, MCP and others write them, recognised by shape alone.
 
 A list holds tools or pages; a page is `{"tools": [...]}` or `{"tools": {name: {...}}}`, as it is or as the `result`
-of a JSON-RPC answer; a tool is flat or stands under `function`. Keys go by every name they are known under.
+of a JSON-RPC answer; a tool is flat or stands under `function`. Each key is read
+under every name that these formats have for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ltr.data.jsonlines import FAILURES, excerpt, step
+from ltr.data.jsonlines import FAILURES, excerpt, key_text
 from ltr.errors import FieldError
 
 NAMES = ("name", "toolName")
@@ -32,97 +34,86 @@ class ListedTool(NamedTuple):
     path: str
     name: str
     description: str
-    inputs: str  # the names of its parameters, or what the list gives in their place
+    inputs: str  # the names of its parameters, or what the list has in their place
 
 
-def listed(document: Any) -> Iterator[ListedTool]:
+def listed_tools(document: Any) -> Iterator[ListedTool]:
     """Every tool of a document in any of the shapes, in its order; a FieldError names what cannot be used.
 
-    >>> [tool.name for tool in listed([{"type": "function", "function": {"name": "add"}}, {"name": "sum"}])]
+    >>> [tool.name for tool in listed_tools([{"type": "function", "function": {"name": "add"}}, {"name": "sum"}])]
     ['add', 'sum']
     """
-    if not isinstance(document, list):
-        yield from _page("", document)
-        return
-    for index, value in enumerate(document):
-        yield from _page(f"[{index}]", value)
+    is_list = isinstance(document, list)
+    for index, page in enumerate(document if is_list else [document]):
+        path = f"[{index}]" if is_list else ""
+        value = page
+        if isinstance(page, dict) and "jsonrpc" in page:
+            path, value = _joined(path, "result"), page.get("result", page.get("error"))
+            if not (isinstance(value, dict) and "tools" in value):
+                raise FieldError(path, f"found {excerpt(value)}; {NEEDED['result']}")
+        elif isinstance(page, dict) and isinstance(page.get("result"), dict):
+            path, value = _joined(path, "result"), page["result"]
+        tools = value.get("tools") if isinstance(value, dict) else None
+        if isinstance(tools, dict):
+            for name, tool in tools.items():
+                yield _tool(_joined(path, f"tools.{key_text(name)}"), tool, name)
+        elif isinstance(tools, list):
+            for number, tool in enumerate(tools):
+                yield _tool(_joined(path, f"tools[{number}]"), tool)
+        else:
+            yield _tool(path, value)
 
 
-def _page(path: str, value: Any) -> Iterator[ListedTool]:
-    """The tools of a page, or the one tool that the value is."""
-    if isinstance(value, dict) and "jsonrpc" in value:
-        path, value = _joined(path, "result"), value.get("result", value.get("error"))
-        if not (isinstance(value, dict) and "tools" in value):
-            raise FieldError(path, f"found {excerpt(value)}; {NEEDED['result']}")
-    elif isinstance(value, dict) and isinstance(value.get("result"), dict):
-        path, value = _joined(path, "result"), value["result"]
-    tools = value.get("tools") if isinstance(value, dict) else None
-    if isinstance(tools, dict):
-        for name, tool in tools.items():
-            yield _tool(_joined(path, f"tools.{step(name)}"), tool, {"name": name})
-    elif isinstance(tools, list):
-        for index, tool in enumerate(tools):
-            yield _tool(_joined(path, f"tools[{index}]"), tool)
-    else:
-        yield _tool(path, value)
-
-
-def _tool(path: str, value: Any, known: dict[str, Any] | None = None) -> ListedTool:
+def _tool(path: str, value: Any, name_of_page: str | None = None) -> ListedTool:
+    """The tool at the path. A page that maps names to tools gives its name."""
     if not isinstance(value, dict):
         raise FieldError(path, f"found {excerpt(value)}; {NEEDED['tool' if path else '']}")
     if isinstance(value.get("function"), dict):
         path, value = _joined(path, "function"), value["function"]
-    key, name = _first({**value, **(known or {})}, NAMES)
+    key, name = _first(value, NAMES) if name_of_page is None else ("", name_of_page)
     if name is None:
         raise FieldError(_joined(path, key), f"missing; {NEEDED['name']}")
     if not isinstance(name, str) or not name.strip():
-        raise FieldError(path if known else _joined(path, key), f"found {excerpt(name)}; {NEEDED['name']}")
-    of = "" if known else f" for the tool {excerpt(name)}"
+        raise FieldError(_joined(path, key) if key else path, f"found {excerpt(name)}; {NEEDED['name']}")
+    whose = f" for the tool {excerpt(name)}" if name_of_page is None else ""
     key, description = _first(value, DESCRIPTIONS)
     if not isinstance(description, str | None):
-        raise FieldError(_joined(path, key), f"found {excerpt(description)}{of}; {NEEDED['description']}")
-    return ListedTool(path, name, description or "", _inputs(path, value, of))
+        raise FieldError(_joined(path, key), f"found {excerpt(description)}{whose}; {NEEDED['description']}")
+    return ListedTool(path, name, description or "", _inputs(path, value, whose))
 
 
-def _inputs(path: str, tool: dict[str, Any], of: str) -> str:
-    """Our own `inputs`, a text or JSON; else the names of the schema's parameters."""
+def _inputs(path: str, tool: Mapping[str, object], whose: str) -> str:
+    """Our own key `inputs`, a text or JSON; else the names of the schema's parameters."""
     own = tool.get("inputs")
     if isinstance(own, str):
         return own
     if own is not None:
-        names = parameters(own)
+        names = parameter_names(own)
         return ", ".join(names) if names else msgspec.json.encode(own).decode()
     key, schema = _first(tool, SCHEMAS)
-    if isinstance(schema, str):
-        schema = _decoded(schema)
+    if isinstance(schema, str):  # a schema may stand in a text
+        with suppress(*FAILURES):
+            schema = msgspec.json.decode(schema) if schema.strip() else None
     if not isinstance(schema, dict | bool | None):
-        raise FieldError(_joined(path, key), f"found {excerpt(tool[key])}{of}; {NEEDED['schema']}")
-    return ", ".join(parameters(schema))
+        raise FieldError(_joined(path, key), f"found {excerpt(tool[key])}{whose}; {NEEDED['schema']}")
+    return ", ".join(parameter_names(schema))
 
 
-def parameters(schema: Any) -> list[str]:
+def parameter_names(schema: object) -> list[str]:
     """The names of a JSON Schema's properties in their order, those of its branches after its own.
 
-    >>> parameters({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
+    >>> parameter_names({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
     ['city', 'days']
     """
     if not isinstance(schema, dict):
         return []
     branches = [branch for key in BRANCHES if isinstance(schema.get(key), list) for branch in schema[key]]
-    held = [part.get("properties") for part in (schema, *branches) if isinstance(part, dict)]
-    return list(dict.fromkeys(name for properties in held if isinstance(properties, dict) for name in properties))
+    properties = [part.get("properties") for part in (schema, *branches) if isinstance(part, dict)]
+    return list(dict.fromkeys(name for names in properties if isinstance(names, dict) for name in names))
 
 
-def _decoded(text: str) -> Any:
-    """The schema that stands in a text, or the text itself where none does."""
-    try:
-        return msgspec.json.decode(text) if text.strip() else None
-    except FAILURES:
-        return text
-
-
-def _first(tool: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of the keys that says something, and what it says."""
+def _first(tool: Mapping[str, object], keys: tuple[str, ...]) -> tuple[str, object]:
+    """The first of the keys that has a value, and the value."""
     return next(((key, tool[key]) for key in keys if tool.get(key) is not None), (keys[0], None))
 
 

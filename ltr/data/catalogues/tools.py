@@ -1,4 +1,4 @@
-"""The catalogue of tools: what each says of itself, from any file that lists tools."""
+"""The catalogue of tools: description and inputs of each, from any file that lists tools."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.catalogues.toollists import NEEDED, listed
+from ltr.data.catalogues.toollists import NEEDED, listed_tools
 from ltr.data.columns import Codes, recoded
-from ltr.data.jsonlines import FAILURES, excerpt, explained, records
+from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
 from ltr.data.samples import Samples
 from ltr.errors import FieldError, FileError
 from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
@@ -20,7 +20,7 @@ A_LINE = {"": "one JSON object a line is needed"}
 
 
 class ToolText(NamedTuple):
-    """What a tool says of itself."""
+    """The texts that describe a tool."""
 
     description: str = ""
     inputs: str = ""
@@ -30,14 +30,14 @@ ToolCatalogue = Mapping[str, ToolText]
 
 
 def read_tools(path: AnyPath) -> dict[str, ToolText]:
-    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `toollists` knows.
+    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `toollists` reads.
 
     A name that comes twice is an error, and so is a catalogue without tools.
     """
     tools: dict[str, ToolText] = {}
     for where, document in _documents(path):
         try:
-            for tool in listed(document):
+            for tool in listed_tools(document):
                 if tool.name in tools:
                     raise FieldError(tool.path, f"found {excerpt(tool.name)} again; one entry a tool is needed")
                 tools[tool.name] = ToolText(tool.description, tool.inputs)
@@ -49,36 +49,32 @@ def read_tools(path: AnyPath) -> dict[str, ToolText]:
 
 
 def _documents(path: AnyPath) -> Iterator[tuple[str, Any]]:
-    """The one document that the content is, or that of each line; and the place to name in an error."""
+    """The one document that the content is, or that of each line; before it the place that an error names."""
     content = read_bytes(path, limit=LARGEST_CATALOGUE).removeprefix(BYTE_ORDER_MARK)
     try:
-        yield shown(path), _decoded(content)
+        document = msgspec.json.decode(content)
+        if isinstance(document, dict) and isinstance(document.get("tools"), dict):
+            json.loads(content, object_pairs_hook=_refuse_repeated_keys)
+        yield shown(path), document
         return
     except FieldError as cause:
         raise FileError(shown(path), str(cause)) from cause
     except FAILURES as failure:
         if not _is_json(content.lstrip().split(b"\n", 1)[0]):
-            raise FileError(shown(path), str(explained(content, failure, NEEDED))) from failure
+            raise FileError(shown(path), str(decode_error(content, failure, NEEDED))) from failure
     lines = enumerate(content.split(b"\n"), start=1)
     for number, document in records(path, lines, object, A_LINE):
         yield f"{shown(path)}:{number}", document
 
 
-def _decoded(content: bytes) -> Any:
-    """The document; a FieldError where a tool's own key stands twice, of which a decoder keeps the last in silence."""
-    document = msgspec.json.decode(content)
-    if isinstance(document, dict) and isinstance(document.get("tools"), dict):
-        json.loads(content, object_pairs_hook=_once)
-    return document
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object of the pairs. Decoders keep the last of two equal keys in silence, and a tool would be lost."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise FieldError(excerpt(twice), "stands twice in one object; once is right")
-    return found
+    return content
 
 
 def _is_json(line: bytes) -> bool:
@@ -90,19 +86,22 @@ def _is_json(line: bytes) -> bool:
 
 
 def tool_columns(samples: Samples, catalogue: ToolCatalogue) -> tuple[IntArray, tuple[ToolText, ...]]:
-    """Each row's text and the distinct ones: the catalogue's by name, else the row's own."""
+    """A text code for each row, and the texts: the catalogue's by the name of the tool, else the row's own."""
     own = tuple(ToolText(description) for description in samples.description_texts)
     if samples.kind != "tool" or not catalogue:
         return samples.descriptions, own
-    return retold((samples.names, samples.name_texts), (samples.descriptions, own), catalogue.get)
+    return replace_texts((samples.names, samples.name_texts), (samples.descriptions, own), catalogue.get)
 
 
-def retold(
+def replace_texts(
     names: tuple[IntArray, tuple[str, ...]],
     texts: tuple[IntArray, tuple[ToolText, ...]],
     text_of: Callable[[str, ToolText], ToolText],
 ) -> tuple[IntArray, tuple[ToolText, ...]]:
-    """Each row's text and the distinct ones, as they follow from its name and the text it has; codes and tables."""
+    """A text code for each row, and the texts: `text_of` the name and the present text of the row.
+
+    Names and texts come as codes and the table that they point into.
+    """
     pairs, distinct = recoded(names[0] * len(texts[1]) + texts[0])
     codes = Codes()
     of_pair = [

@@ -90,7 +90,7 @@ def rounding(candidates: Probable) -> FloatArray:
     - Each of n additions is off by eps/2 of the sum, exp and log by 4 units in the last place at most; the sum of the
       others enters log p by its share, 1 - p <= |log p| of the best.
 
-    >>> from ltr.ranking import rank
+    >>> from ltr.evaluation.ranking import rank
     >>> level = probable(rank([0.0, 0.0], [0, 2]), np.array([True, False]), np.array([True]), 0.5)
     >>> (rounding(level) / np.finfo(float).eps).round(6)  # (2 + 32) log 2
     array([23.567004, 23.567004])

@@ -1,7 +1,11 @@
-"""The columns that earned their place, fewer of them where there is little to learn from."""
+"""Names of columns that belong together: those of the specification, and those that proved worth their place."""
 
 from ltr.data.schema import Kind
 
+SPECIFICATION = {
+    "tool": ("tool.rel", "tool.hist", "tool.coop", "tool.struct"),
+    "graph": ("graph.rel", "graph.hist", "graph.coop", "graph.struct"),
+}
 RECOMMENDED = "recommended"  # what a config says instead of names
 FEW = 10  # training traces; measured in docs/features.md
 FOUR = {
@@ -14,12 +18,12 @@ ALL = {
 }
 
 
-def recommended(kind: Kind, traces: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The recommended columns for so many training traces, and what is to be said about the choice.
+def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The recommended columns for a number of training traces, and the warnings about the choice.
 
-    >>> recommended("tool", 7)[1]
+    >>> recommended_features("tool", 7)[1]
     ('only 7 training traces: 4 of the 7 recommended features are used; all from 10 traces on',)
-    >>> recommended("graph", 10)[1]
+    >>> recommended_features("graph", 10)[1]
     ()
     """
     if traces >= FEW:

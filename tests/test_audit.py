@@ -1,4 +1,4 @@
-"""validate: each thing that can be wrong with samples is found by its code, and nothing is found in clean ones."""
+"""The audit: each thing that can be wrong with samples is found by its code, and nothing is found in clean ones."""
 
 import gzip
 import json
@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from ltr.audit.audit import quick_findings, validate_samples
-from ltr.audit.chance_test import Judged, tally
-from ltr.audit.leaks import words
-from ltr.audit.overlap import closest, grams
+from ltr.audit.audit import audit_samples
+from ltr.audit.chance_test import ChanceTest
+from ltr.audit.leaks import id_words
+from ltr.audit.overlap import grams, nearest_cosines
+from ltr.audit.quick_check import quick_findings
 from ltr.data.groups import read_groups
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
@@ -21,7 +22,7 @@ CLEAN = {"tool": list(tool_lines(traces=40)), "graph": list(graph_lines(traces=6
 
 def found(tmp_path, lines, **options):
     """The findings by code; the last of a code that comes several times."""
-    report = validate_samples(str(write_lines(tmp_path / "s.jsonl", lines)), **options)
+    report = audit_samples(str(write_lines(tmp_path / "s.jsonl", lines)), **options)
     return {finding.code: finding for finding in report.findings}
 
 
@@ -45,7 +46,7 @@ def test_labels_by_lot_give_no_leak(tmp_path, seed):
     assert not {code for code in found(tmp_path, lines) if code.startswith("leak")}
 
 
-# what tells the label
+# what reveals the label
 
 
 @pytest.mark.parametrize("kind, name", [("tool", "tool"), ("graph", "candidate_id")])
@@ -94,7 +95,7 @@ def test_a_type_that_carries_the_label_is_found(tmp_path):
     lines = changed(
         CLEAN["graph"], candidate_type=lambda line: "ground_truth" if line["label"] else line["candidate_type"]
     )
-    assert "the type tells the label" in found(tmp_path, lines)["leak-type"].message
+    assert "the type reveals the label" in found(tmp_path, lines)["leak-type"].message
 
 
 @pytest.mark.parametrize("sign, place", [(1, "last"), (-1, "first")])
@@ -177,9 +178,9 @@ def test_the_closest_known_text_is_found_as_by_comparing_all_pairs():
     ]
     pairs = np.divmod(np.arange(len(texts) * len(known)), len(known))
     exact = grams(texts).dots(pairs[0], grams(known), pairs[1]).reshape(len(texts), len(known)).max(axis=1)
-    assert closest(texts, known)[:50] == pytest.approx(exact[:50], abs=1e-12)
+    assert nearest_cosines(texts, known)[:50] == pytest.approx(exact[:50], abs=1e-12)
     assert (exact[:50] > 0.9).all()
-    assert (closest(texts, known)[50:] < 0.9).all()
+    assert (nearest_cosines(texts, known)[50:] < 0.9).all()
 
 
 # groups and texts
@@ -219,7 +220,7 @@ def test_a_degenerate_group_is_found_with_its_severity(tmp_path, lines, severity
 
 
 def errors(tmp_path, lines, **options):
-    report = validate_samples(str(write_lines(tmp_path / "s.jsonl", lines)), **options)
+    report = audit_samples(str(write_lines(tmp_path / "s.jsonl", lines)), **options)
     told = [finding for finding in report.findings if finding.severity == "error"]
     return [(each.where[0].removeprefix(f"{tmp_path}/"), each.message.partition(":")[0]) for each in told], report
 
@@ -261,7 +262,7 @@ def test_the_same_holds_for_graphs_and_lines_of_whole_groups(tmp_path):
 
 
 def test_very_many_errors_are_counted(tmp_path):
-    report = validate_samples(str(write_lines(tmp_path / "s.jsonl", [{}] * 500)))
+    report = audit_samples(str(write_lines(tmp_path / "s.jsonl", [{}] * 500)))
     assert len(report.findings) == 101
     assert sum(finding.count for finding in report.findings) == 500
 
@@ -269,21 +270,21 @@ def test_very_many_errors_are_counted(tmp_path):
 def test_keys_that_stand_twice_are_told(tmp_path):
     path = write_lines(tmp_path / "s.jsonl", CLEAN["tool"])
     path.write_text(path.read_text().replace('"label": 1', '"label": 0, "label": 1', 1))
-    (finding,) = [each for each in validate_samples(str(path)).findings if each.code == "repeated-key"]
+    (finding,) = [each for each in audit_samples(str(path)).findings if each.code == "repeated-key"]
     assert (finding.severity, finding.count) == ("warning", 1)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"PK\x00\x00"])
 def test_a_file_without_samples_is_an_error(tmp_path, content):
     (tmp_path / "s.jsonl").write_bytes(content)
-    assert [each.code for each in validate_samples(str(tmp_path / "s.jsonl")).findings] == ["data-error"]
+    assert [each.code for each in audit_samples(str(tmp_path / "s.jsonl")).findings] == ["data-error"]
 
 
 def test_what_stands_before_the_damage_of_a_file_is_judged(tmp_path):
     path = tmp_path / "s.jsonl.gz"
     packed = gzip.compress("".join(json.dumps(line) + "\n" for line in CLEAN["tool"]).encode())
     path.write_bytes(packed[:-20])
-    report = validate_samples(str(path))
+    report = audit_samples(str(path))
     assert report.counts["errors"] == 1
     assert "damaged" in report.findings[0].message
 
@@ -291,8 +292,8 @@ def test_what_stands_before_the_damage_of_a_file_is_judged(tmp_path):
 def test_files_and_catalogues_that_are_not_there_are_errors(tmp_path):
     samples = write_lines(tmp_path / "s.jsonl", CLEAN["tool"])
     for arguments in ({"tools": "no.json"}, {"graphs": "no.jsonl"}, {"against": "no.jsonl"}):
-        assert validate_samples(str(samples), **arguments).counts["errors"] == 1
-    assert validate_samples("no.jsonl").counts["errors"] == 1
+        assert audit_samples(str(samples), **arguments).counts["errors"] == 1
+    assert audit_samples("no.jsonl").counts["errors"] == 1
 
 
 def test_a_catalogue_gives_the_texts_that_are_judged(tmp_path):
@@ -309,7 +310,7 @@ def test_featurised_columns_are_judged_under_their_names(tmp_path):
     groups = read_groups(str(write_lines(tmp_path / "s.jsonl", CLEAN["tool"])))
     features, phi = fit_features([FeatureConfig("tool.rel"), FeatureConfig("tool.struct")], groups, "hash")
     save_columns(tmp_path / "s.npz", groups, phi, features)
-    report = validate_samples(str(tmp_path / "s.npz"))
+    report = audit_samples(str(tmp_path / "s.npz"))
     assert "tool.struct is a monotone copy of tool.rel" in report.findings[0].message
 
 
@@ -318,7 +319,7 @@ def test_featurised_columns_are_judged_under_their_names(tmp_path):
 
 def test_a_tally_counts_bearers_hits_and_chance():
     groups = read_groups_of([[1, 0, 0], [0, 1], [1, 1], [0, 0]])
-    counted = tally(Judged.of(groups), np.array([0, 1, 3, 5, 7]), np.zeros(5, dtype=np.int64), 1)
+    counted = ChanceTest.of(groups).tally(np.array([0, 1, 3, 5, 7]), np.zeros(5, dtype=np.int64), 1)
     assert (counted.hits[0], counted.rows[0], counted.trials[0]) == (1, 3, 2)  # the last two groups cannot tell
     assert counted.expected[0] == pytest.approx(2 / 3 + 1 / 2)
     assert counted.absent().hits[0] == 1
@@ -327,7 +328,7 @@ def test_a_tally_counts_bearers_hits_and_chance():
 def test_the_surprise_bounds_the_exact_probability():
     groups = read_groups_of([[1, 0, 0, 0]] * 12)
     first = np.arange(12) * 4
-    surprise = tally(Judged.of(groups), first, np.zeros(12, dtype=np.int64), 1).surprise[0]
+    surprise = ChanceTest.of(groups).tally(first, np.zeros(12, dtype=np.int64), 1).surprise[0]
     assert surprise == pytest.approx(12 * np.log(4))  # all of 12 at chance 1/4: exactly -ln (1/4)^12
 
 
@@ -343,7 +344,7 @@ def read_groups_of(labels):
 
 
 def test_an_id_falls_into_words_at_case_and_digits():
-    assert words("getHTTPData2-日本_x") == ["get", "http", "data", "2", "日本", "x", "gethttpdata2-日本_x"]
+    assert id_words("getHTTPData2-日本_x") == ["get", "http", "data", "2", "日本", "x", "gethttpdata2-日本_x"]
 
 
 def test_the_quick_part_is_leaks_and_overlap_only(tmp_path):

@@ -1,11 +1,11 @@
-"""validate against the strict reader: whatever stands in a file, it finds an error where the reader refuses."""
+"""The lenient reader against the strict one: it finds an error in a file exactly where the strict one refuses it."""
 
 import json
 import random
 
 import pytest
 
-from ltr.audit.audit import validate_samples
+from ltr.audit.audit import audit_samples
 from ltr.data.groups import read_groups
 from ltr.errors import DataError
 from tests.builders import graph_lines, tool_lines
@@ -44,7 +44,7 @@ def test_an_error_is_found_where_the_reader_refuses_and_nowhere_else(tmp_path, s
     rng, path = random.Random(seed), tmp_path / "s.jsonl"
     for _ in range(12):
         path.write_bytes(damaged(rng))
-        report = validate_samples(path)
+        report = audit_samples(path)
         errors = [
             each for each in report.findings if each.severity == "error" and "other lines have" not in each.message
         ]

@@ -1,0 +1,211 @@
+"""Samples read to the end, whatever is wrong with them: every error is a finding, groups without one are kept."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.audit.findings import EXAMPLES, Finding
+from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
+from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.columns import GroupColumns, RowColumns, SourceFile
+from ltr.data.groups import Groups, group_samples, repeated_rows, repetition_error
+from ltr.data.jsonlines import FAILURES, decode_error
+from ltr.data.samples import Samples, as_samples
+from ltr.data.schema import NEEDED, Id, Sample
+from ltr.errors import DataError, FieldError, FileError, SampleError
+from ltr.files.reading import AnyPath, Fingerprint, expand, read_lines, shown
+from ltr.storage.feature_file import load_columns, load_features, sidecar
+
+MOST_ERRORS = 100  # findings; more errors are counted in one
+KEYS = re.compile(
+    rb'"(trace_id|node_id|query|tool|tool_description|candidate_id|candidate_type|tree|label|features|weight|time)"\s*:'
+)
+
+
+class _Key(msgspec.Struct):
+    """The fields of a line that name its group, whatever is wrong with the other fields."""
+
+    trace_id: Id
+    node_id: Id
+
+
+_SAMPLE, _KEY = msgspec.json.Decoder(Sample), msgspec.json.Decoder(_Key)
+
+
+@dataclass(slots=True)
+class LenientReader:
+    """Columns that grow line by line, the errors, and the groups that are incomplete because of them."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    errors: list[DataError] = field(default_factory=list)
+    damaged: set[tuple[str, str]] = field(default_factory=set)
+    repeated_keys: dict[str, list[str]] = field(default_factory=dict)
+    groups: GroupColumns = field(init=False)
+    rows: RowColumns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.groups, self.rows = GroupColumns(self.files), RowColumns(labels_required=False)
+
+    def read(self, path: AnyPath) -> None:
+        """Add every line of the file that can be used."""
+        before, number, fingerprint = sum(file.line_count for file in self.files), 0, Fingerprint()
+        self.files.append(SourceFile(shown(path), before))
+        try:
+            for number, line in read_lines(path, fingerprint=fingerprint):
+                if line and not line.isspace():
+                    self._add(line, before, number)
+        except DataError as error:  # the rest of the file cannot be read
+            self.errors.append(error)
+        self.files[-1] = SourceFile(shown(path), before, number, fingerprint.sha256, fingerprint.byte_count)
+
+    def _add(self, line: bytes, before: int, number: int) -> None:
+        path = self.files[-1].path
+        try:
+            line.decode()
+            sample = _SAMPLE.decode(line)
+            group = self.groups.enter(sample, before + number)
+            add = self.rows.add if sample.candidates is None else self.rows.add_all
+            add(sample, group, before + number)
+        except FieldError as cause:
+            self._refuse(line, SampleError(path, number, *cause.args))
+        except FAILURES as failure:
+            self._refuse(line, SampleError(path, number, *decode_error(line, failure, NEEDED).args))
+        else:
+            for key in repeated_keys(line):
+                self.repeated_keys.setdefault(key, []).append(f"{path}:{number}")
+
+    def _refuse(self, line: bytes, error: SampleError) -> None:
+        self.errors.append(error)
+        self.groups.key = None  # the group that was entered may be another than that of the line before
+        with suppress(*FAILURES):
+            key = _KEY.decode(line)
+            self.damaged.add((str(key.trace_id), str(key.node_id)))
+
+
+def repeated_keys(line: bytes) -> list[str]:
+    """The keys that an object of the line has twice. The last one counts, which its writer may not know.
+
+    >>> repeated_keys(b'{"label": 0, "tool": "a", "label": 1}')
+    ['label']
+    """
+    candidates = KEYS.findall(line)
+    if len(candidates) == len(set(candidates)):
+        return []
+    repeated: dict[str, None] = {}
+
+    def collect(pairs: list[tuple[str, object]]) -> None:
+        names = [name for name, _ in pairs]
+        repeated.update(dict.fromkeys(name for name in names if names.count(name) > 1))
+
+    try:
+        json.loads(line, object_pairs_hook=collect)
+    except (ValueError, RecursionError):
+        return []
+    return list(repeated)
+
+
+def read_leniently(
+    paths: AnyPath | Iterable[AnyPath], *, tools: ToolCatalogue, graphs: GraphCatalogue
+) -> tuple[Groups | None, list[Finding]]:
+    """The groups without an error, None where there is none; and a finding for each error."""
+    files = expand(paths)
+    if len(files) == 1 and files[0].endswith(".npz"):
+        return load_columns(files[0])[0], []
+    reader = LenientReader()
+    for path in files:
+        reader.read(path)
+    kind, groups = reader.rows.kind, None
+    if kind is None and not reader.errors:
+        reader.errors.append(DataError(f"{', '.join(files)}: no samples; at least one line is needed"))
+    if kind is not None:
+        samples = as_samples(kind, reader.files, reader.groups, reader.rows)
+        keys = enumerate(zip(samples.traces.tolist(), samples.nodes.tolist(), strict=True))
+        damaged = {
+            code for code, (trace, node) in keys if (samples.trace_ids[trace], samples.node_ids[node]) in reader.damaged
+        }
+        for error, rows in (*_duplicates(samples), *_bad_trees(samples, graphs)):
+            reader.errors.append(error)
+            damaged.update(samples.groups[rows].tolist())
+        usable = _without(samples, np.array(sorted(damaged), dtype=np.int64))
+        if len(usable.groups):
+            groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
+    return groups, [*_error_findings(reader.errors), *_repeated_key_findings(reader.repeated_keys)]
+
+
+def error_finding(error: DataError) -> Finding:
+    """The error as a finding, at the line or the file that it names."""
+    message, where = str(error), tuple[str, ...]()
+    if isinstance(error, FileError):
+        path, message = error.args
+        where = (path,)
+    elif isinstance(error, SampleError):
+        path, line, name, problem = error.args
+        message, where = f"{name}: {problem}" if name else problem, (f"{path}:{line}",)
+    return Finding(severity="error", code="data-error", message=message, where=where)
+
+
+def _error_findings(errors: list[DataError]) -> Iterator[Finding]:
+    """A finding for each error; when there are very many, one for the rest."""
+    yield from map(error_finding, errors[:MOST_ERRORS])
+    if len(errors) > MOST_ERRORS:
+        rest = len(errors) - MOST_ERRORS
+        yield Finding(severity="error", code="data-error", message="more errors like these", count=rest)
+
+
+def _repeated_key_findings(lines_of_key: dict[str, list[str]]) -> Iterator[Finding]:
+    for key, lines in lines_of_key.items():
+        message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
+        yield Finding(severity="warning", code="repeated-key", message=message, where=where, count=len(lines))
+
+
+def _duplicates(samples: Samples) -> Iterator[tuple[SampleError, IntArray]]:
+    """An error for each row whose name its group has already, and the row."""
+    again, before = repeated_rows(samples)
+    for row, first in sorted(zip(again.tolist(), before.tolist(), strict=True)):
+        yield repetition_error(samples, row, first), np.array([row])
+
+
+def _bad_trees(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:
+    """An error for each distinct tree that is no graph and that no catalogue replaces, and the rows with that tree."""
+    own = np.arange(len(samples.trees))
+    if catalogue:
+        own = np.array([row for row in own.tolist() if graph_key(samples, row) not in catalogue], dtype=np.int64)
+    codes, first = np.unique(samples.trees[own], return_index=True)
+    for code, row in zip(codes.tolist(), own[first].tolist(), strict=True):
+        try:
+            own_graph(samples, row)
+        except SampleError as error:
+            yield error, own[samples.trees[own] == code]
+
+
+def _without(samples: Samples, damaged: IntArray) -> Samples:
+    """The samples without the damaged groups."""
+    if not damaged.size:
+        return samples
+    intact = np.setdiff1d(np.unique(samples.groups), damaged)
+    rows = np.isin(samples.groups, intact)
+    by_row = ("lines", "names", "labels", "features", "descriptions", "types", "trees")
+    by_group = ("traces", "nodes", "queries", "weights", "times")
+    columns = {name: getattr(samples, name) for name in (*by_row, *by_group)}
+    cut = {
+        name: column if column is None or not column.size else column[rows if name in by_row else intact]
+        for name, column in columns.items()
+    }
+    return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), **cut)
+
+
+def _with_feature_names(groups: Groups, files: list[str]) -> Groups:
+    """Ready numbers with the names from the state beside their file, where there is one."""
+    ready = groups.candidates
+    if ready.features is None or len(files) > 1 or not sidecar(files[0]).exists():
+        return groups
+    names = load_features(sidecar(files[0])).features.names
+    if len(names) != ready.features.shape[1]:
+        raise DataError(f"{sidecar(files[0])}: its {len(names)} features do not fit {files[0]}")
+    return replace(groups, candidates=replace(ready, feature_names=names))

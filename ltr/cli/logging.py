@@ -1,0 +1,38 @@
+"""What -v shows: the log of ltr, one line on stderr for each message."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from ltr.cli.terminal import note, visible
+from ltr.logs import LOG
+
+
+class NoteHandler(logging.Handler):
+    """Writes messages as notes, with control characters escaped."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line on stderr."""
+        note(visible(record.getMessage()))
+
+
+@contextmanager
+def shown_on_stderr() -> Iterator[None]:
+    """Show the log on stderr while the block runs; afterwards the logger is as it was."""
+    handler, level = NoteHandler(), LOG.level
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        LOG.setLevel(level)
+
+
+def show_log(ctx: typer.Context, on: bool) -> bool:
+    """The callback of -v: the log is shown until the command ends."""
+    if on:
+        ctx.with_resource(shown_on_stderr())
+    return on

@@ -1,0 +1,75 @@
+"""The audit of a run: whole and unchanged, or the file that is not is named."""
+
+import pytest
+
+from ltr.audit.run_integrity import audit_run
+from ltr.config.run import DataConfig, RunConfig
+from ltr.experiments.runs import run_and_save
+from ltr.training.config import TrainConfig
+from tests.builders import tool_lines, write_lines
+
+
+@pytest.fixture
+def run(tmp_path):
+    samples = write_lines(tmp_path / "s.jsonl", tool_lines())
+    config = RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=TrainConfig(trainer="newton"))
+    return run_and_save(config, tmp_path / "run").directory
+
+
+def codes(directory):
+    return [(finding.severity, finding.code) for finding in audit_run(directory).findings]
+
+
+def test_a_finished_run_is_whole(run):
+    assert codes(run) == []
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "per_query.jsonl", "history.jsonl", "log.jsonl", "tools.jsonl"])
+def test_a_changed_file_is_named(run, name):
+    path = run / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    (finding,) = audit_run(run).findings
+    assert (finding.severity, finding.code, finding.where) == ("error", "checksum", (path.as_posix(),))
+
+
+def test_a_missing_file_is_named(run):
+    (run / "metrics.json").unlink()
+    assert codes(run) == [("error", "missing-file")]
+
+
+def test_a_model_or_config_that_cannot_be_read_is_told_besides(run):
+    (run / "model.json").write_text("{}")
+    (run / "config.yaml").write_text("nmae: x\n")
+    assert codes(run) == [("error", "checksum")] * 2 + [("error", "unreadable")] * 2
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{", "{}", '{"artifacts": [1]}', '{"artifacts": {"a": 1}}'])
+def test_a_run_that_did_not_finish_is_incomplete(run, content):
+    (run / "run.json").unlink()
+    if content is not None:
+        (run / "run.json").write_text(content)
+    assert codes(run) == [("error", "incomplete")]
+
+
+def test_nothing_outside_the_run_is_read_whatever_the_record_says(run):
+    outside = run.parent / "outside.txt"
+    outside.write_text("x")
+    record = (run / "run.json").read_text().replace('"metrics.json"', '"../outside.txt"')
+    (run / "run.json").write_text(record)
+    assert codes(run) == [("error", "missing-file")]
+
+
+def test_inputs_that_changed_or_left_since_are_told(run):
+    samples = run.parent / "s.jsonl"
+    samples.write_text(samples.read_text() + "\n")
+    assert codes(run) == [("warning", "input-changed")]
+    samples.unlink()
+    assert codes(run) == [("info", "input-missing")]
+
+
+def test_an_input_below_the_home_directory_is_found_by_its_recorded_path(run, monkeypatch):
+    monkeypatch.setenv("HOME", str(run.parent))
+    record = run / "run.json"
+    assert '"../s.jsonl"' in record.read_text()
+    record.write_text(record.read_text().replace('"../s.jsonl"', '"~/s.jsonl"'))
+    assert codes(run) == []
