@@ -269,12 +269,12 @@ def test_the_terminal_tells_each_curve_by_its_ends(kept):
         "loss",
         "without",
     ]
-    for line, (name, points) in zip(lines[1:], said["curves"].items(), strict=True):
+    for line, (name, points) in zip(lines[1:], said.curves.items(), strict=True):
         least, most = (at(points, key=lambda point: point[1]) for at in (min, max))
         assert line.split()[:2] == [name, str(len(points) - 2)]
         assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
         assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
-        assert said["weights"][name]["range"] == pytest.approx(most[1] - least[1])
+        assert said.weights[name].range == pytest.approx(most[1] - least[1])
     assert f", {len(kept[1].model.knots)} knots, " in " ".join(trust_lines(kept[1]))
 
 
@@ -282,7 +282,7 @@ def test_pages_draw_the_curves_and_tell_all_of_them(kept, tmp_path):
     write_report([kept[0]], tmp_path / "page.html")
     write_report([kept[0]], tmp_path / "card.md")
     page, card = ((tmp_path / name).read_text(encoding="utf-8") for name in ("page.html", "card.md"))
-    for name, points in kept[1].router.training["curves"].items():
+    for name, points in kept[1].router.training.curves.items():
         assert f"What {name} adds" in page
         assert (f"| {name} | a curve |" in card) == (len(points) > 2)
     assert "no weight to have one" in page
@@ -313,10 +313,8 @@ def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
     known = diagnose(column, labels, offsets, free, model)
     document = training_record(model, known, ("rel",), BestFeature("rel", 1))
     assert model.training.escape is not None
-    assert "rel above 2" in document["escape"]
-    assert any(
-        "40 groups for 3 weights" in each or "3 weights" in each for each in document["warnings"] or ["3 weights"]
-    )
+    assert "rel above 2" in document.escape
+    assert any("40 groups for 3 weights" in each or "3 weights" in each for each in document.warnings or ["3 weights"])
     twins = (np.column_stack([hills[0], -hills[0][:, 0]]), *hills[1:])
     straight, bent = (TrainConfig(trainer="newton", l2=0.0, knots=knots) for knots in (0, 3))
     told = [
@@ -332,9 +330,7 @@ def test_validation_data_choose_among_penalties_of_curves(hills):
     train = TrainConfig(trainer="newton", knots=3, l2=(1.0, 0.001))
     groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None)
     chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
-    for said in chosen.told["validated"]["path"]:
-        model = fit(*hills, replace(train, l2=said["l2"]))
-        assert said["value"] == pytest.approx(
-            naive_objective(model.w, model.knots(phi), labels, offsets, 0.0), rel=1e-8
-        )
+    for said in chosen.by_validation.path:
+        model = fit(*hills, replace(train, l2=said.l2))
+        assert said.value == pytest.approx(naive_objective(model.w, model.knots(phi), labels, offsets, 0.0), rel=1e-8)
     assert chosen.train.l2 == 0.001

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 
+import msgspec
 import pytest
 
 import ltr
@@ -766,7 +767,7 @@ def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_boun
     samples = written(tmp_path / "s.jsonl", scaled_rows(1))
     result = ltr.run(ltr.RunConfig(data=ltr.DataConfig(train=str(samples))))
     unproved = {"objective": 3.6468712e21, "optimum": "not_reached", "gap": None, "gap_bound": 4.6123e21}
-    training = result.router.training | unproved
+    training = msgspec.structs.replace(result.router.training, **unproved)
     told = trust_lines(replace(result, router=replace(result.router, training=training)))[0]
     assert told.endswith(": objective 3.64687e+21, not proved to be the optimum; at most 4.6e+21 above it")
 

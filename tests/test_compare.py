@@ -183,7 +183,13 @@ def test_another_version_of_the_metrics_is_refused(two):
     with pytest.raises(DataError, match="differ in the metric version: 2 and 1"):
         compare_runs(two)
     path.write_text(path.read_text().replace('"metrics_version": 2,', ""))
-    with pytest.raises(DataError, match=r"b: metrics.json has no metrics_version; evaluate the model again"):
+    with pytest.raises(DataError, match=r"metrics.json: not what ltr writes: .*`metrics_version`"):
+        compare_runs(two)
+
+
+def test_metrics_of_an_earlier_version_are_refused_with_what_to_do(two):
+    Path(two[1], "metrics.json").write_text('{"top1_accuracy": 1.0, "num_queries": 3}')
+    with pytest.raises(DataError, match=r"metrics.json: made by an earlier version; train .* again"):
         compare_runs(two)
 
 

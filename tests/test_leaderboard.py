@@ -14,6 +14,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.results.leaderboard.rows import Entry, leaderboard
 from ltr.results.leaderboard.text import document, markdown, write_leaderboard
 from tests.made import tool_rows, written
+from tests.stored import stored_metrics
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def entries(home, *names):
 def test_the_best_is_first_with_its_interval_and_what_failed_is_last(home):
     failed = Entry("broken", home / "broken", {}, "a.jsonl:3: no label")
     board = leaderboard([failed, *entries(home, "weak", "good")], home)
-    kept = json.loads((home / "good" / "metrics.json").read_text())
+    kept = stored_metrics(home / "good")
     assert [(row.place, row.run, row.status) for row in board.rows] == [
         (1, "good", "complete"),
         (2, "weak", "complete"),
@@ -98,7 +99,7 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
 
 def test_the_document_has_the_metrics_beside_the_keys_of_the_row(home):
     found = document(leaderboard(entries(home, "good"), home))
-    assert found["format"] == "ltr-leaderboard/1"
+    assert found["format"] == "ltr-leaderboard/2"
     keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
     assert list(found["rows"][0]) == [*keys, "top1_accuracy", "top3_accuracy", "mrr", "low", "high"]
     assert found["rows"][0]["directory"] == "good"

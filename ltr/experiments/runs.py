@@ -21,7 +21,7 @@ from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
 from ltr.storage.model_file import Router, save_router
-from ltr.storage.records import RunRecord
+from ltr.storage.records import RUN_FORMAT, RunRecord
 from ltr.storage.run_directory import (
     CONFIG,
     EVALUATION,
@@ -124,6 +124,7 @@ def record(result: RunResult, home: Path) -> RunRecord:
     known = inputs(files, home)
     told = dict(zip(dict.fromkeys(repr(file.path) for file in files), (repr(each.path) for each in known), strict=True))
     return RunRecord(
+        format=RUN_FORMAT,
         name=result.config.name,
         seed=result.config.seed,
         inputs=known,

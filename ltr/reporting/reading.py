@@ -12,6 +12,7 @@ from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.results.metrics_record import flat
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.records import (
+    RUN_FORMAT,
     EpochRecord,
     ExampleRecord,
     Json,
@@ -85,7 +86,7 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     record = known or optional(home / RUN, RunRecord)
     return RunFiles(
         path=home.as_posix(),
-        record=record or RunRecord(),
+        record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
         stored=stored,
         metrics=flat(stored),

@@ -11,6 +11,7 @@ from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.records import (
+    METRICS_FORMAT,
     METRICS_VERSION,
     BreakdownRecord,
     CountsRecord,
@@ -32,6 +33,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
     evaluation, folds = evaluated.evaluation, evaluated.folds
     parts = part_means(evaluation, evaluated.parts) if evaluated.parts else []
     return MetricsRecord(
+        format=METRICS_FORMAT,
         metrics={name: evaluation.means[name] for name in (TOP1, TOP3, MRR)} | evaluation.means,
         intervals={name: _interval(interval) for name, interval in evaluated.intervals.items()},
         rules=_rules(evaluated),
@@ -57,13 +59,13 @@ def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
     evaluation = evaluated.evaluation
     return RulesRecord(
         split=evaluated.split,
-        ties=evaluation.ties.value,
-        gain=evaluation.gain,
+        ties=evaluation.rules.ties.value,
+        gain=evaluation.rules.gain,
         preset=evaluated.preset,
-        rel_threshold=evaluation.rel_threshold,
-        threshold=evaluation.threshold,
-        max_grade=evaluation.max_grade,
-        no_relevant=evaluation.no_relevant.value,
+        rel_threshold=evaluation.rules.rel_threshold,
+        threshold=evaluation.rules.threshold,
+        max_grade=evaluation.rules.max_grade,
+        no_relevant=evaluation.rules.no_relevant.value,
         interval_unit=evaluated.unit,
         interval_level=LEVEL,
         interval_resamples=RESAMPLES,
@@ -109,8 +111,8 @@ def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
     if not isinstance(drawn, Drawn):
         return evaluation.curves
     is_counted = ~np.isnan(evaluation.values[TOP1])
-    is_right = evaluated.groups.labels >= evaluation.rel_threshold
-    curve = drawn.of(probable(evaluated.ranking, is_right, is_counted, evaluation.threshold))
+    is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
+    curve = drawn.of(probable(evaluated.ranking, is_right, is_counted, evaluation.rules.threshold))
     return {**evaluation.curves, drawn.name: curve}
 
 

@@ -20,7 +20,7 @@ def query_records(
     evaluated: EvaluatedRanking, router: Router | None = None, *, explain: bool = False
 ) -> Iterator[QueryRecord]:
     """One record a query, in the order of the groups."""
-    listed = order(evaluated.ranking, evaluated.evaluation.ties)
+    listed = order(evaluated.ranking, evaluated.evaluation.rules.ties)
     true_rows = best_relevant(evaluated, listed)
     probabilities = softmax(np.maximum(evaluated.ranking.scores, -LARGEST), evaluated.groups.offsets)
     starts = evaluated.groups.offsets.tolist()
@@ -38,7 +38,7 @@ def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:
     """The row of each query's first listed relevant candidate; -1 without one."""
     offsets = evaluated.groups.offsets
     rows = np.full(len(offsets) - 1, -1, dtype=np.int64)
-    is_relevant: BoolArray = evaluated.groups.labels[listed] >= evaluated.evaluation.rel_threshold
+    is_relevant: BoolArray = evaluated.groups.labels[listed] >= evaluated.evaluation.rules.rel_threshold
     queries = np.repeat(np.arange(len(rows)), np.diff(offsets))[is_relevant]
     with_one, first = np.unique(queries, return_index=True)
     rows[with_one] = listed[is_relevant][first]

@@ -147,6 +147,8 @@ def load_router(path: AnyPath) -> Router:
         names = tuple(feature.name for feature in model.features)
         if not len(names) == len(set(names)) == len(model.weights) > 0 or model.training.best_feature.name not in names:
             raise DataError(f"{len(model.weights)} weights do not fit the features {', '.join(names)}")
+        if abs(model.training.best_feature.sign) != 1:
+            raise DataError(f"the sign of its best feature is {model.training.best_feature.sign}; 1 or -1 is needed")
         features = None if model.encoder is None else features_from(document, arrays)
         w, knots = weighing(model)
         return Router(model.kind, names, w, features, model.trainer, model.training, knots)

@@ -6,7 +6,7 @@ on the order of keys. Metrics stand apart from everything else, so that a plug-i
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ from ltr.errors import FileError
 from ltr.evaluation.baselines import BestFeature
 from ltr.files.reading import read_bytes
 
+METRICS_FORMAT: Final = "ltr-metrics/2"
+RUN_FORMAT: Final = "ltr-run/2"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
 NONE = BestFeature("", 1)
@@ -132,7 +134,7 @@ class RulesRecord(msgspec.Struct):
     preset: str
     rel_threshold: float
     threshold: float
-    max_grade: float
+    max_grade: float | None
     no_relevant: str
     interval_unit: str
     interval_level: float
@@ -181,7 +183,7 @@ class BreakdownRecord(msgspec.Struct):
 class MetricsRecord(msgspec.Struct, kw_only=True):
     """metrics.json: the means, and apart from them all that is known of how they came about."""
 
-    format: Literal["ltr-metrics/2"] = "ltr-metrics/2"
+    format: Literal["ltr-metrics/2"]
     metrics: dict[str, float | None]
     intervals: dict[str, IntervalRecord]
     rules: RulesRecord
@@ -269,7 +271,7 @@ class InputRecord(msgspec.Struct):
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json: written last, it says that the run is complete and what its files were."""
 
-    format: Literal["ltr-run/2"] = "ltr-run/2"
+    format: Literal["ltr-run/2"]
     status: str = "complete"
     name: str = ""
     seed: int = 0
