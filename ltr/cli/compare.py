@@ -27,7 +27,7 @@ from ltr.cli.terminal import (
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
-    from ltr.results.comparison import Changed, Compared, Comparison, Difference
+    from ltr.results.comparison import ChangedQuery, Comparison, Difference, RunComparison
 
 
 def compare(
@@ -75,7 +75,7 @@ def tsv_rows(comparison: "Comparison") -> list[list[Any]]:
     return [["run", *asdict(comparison.runs[0].differences[0])], *rows]
 
 
-def compared_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
+def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """One run against the baseline."""
     edge = columns_of_terminal()
     title = emphasis(shortened(visible(f"{compared.run} against {comparison.baseline}"), edge))
@@ -123,7 +123,7 @@ def difference_column(found: "Difference") -> list[str]:
     ]
 
 
-def changed_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
+def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """The queries that changed most."""
     from ltr.cli.result import SHORT
 
@@ -134,7 +134,7 @@ def changed_lines(comparison: "Comparison", compared: "Compared") -> list[str]:
     return lines + [line for each in compared.changed for line in query_lines(each)]
 
 
-def query_lines(changed: "Changed") -> list[str]:
+def query_lines(changed: "ChangedQuery") -> list[str]:
     """One query: from what to what, what was first, what is right."""
     edge = columns_of_terminal()
     values = f"{number(changed.baseline_value)} -> {number(changed.value)}"

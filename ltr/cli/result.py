@@ -74,14 +74,14 @@ def part_lines(measured: "EvaluatedRanking") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
     from ltr.results.breakdown import part_means
 
-    if not measured.parts:
+    if not measured.breakdown:
         return []
-    parts = sorted(part_means(measured.evaluation, measured.parts), key=lambda part: -part.num_queries)
+    parts = sorted(part_means(measured.evaluation, measured.breakdown), key=lambda part: -part.num_queries)
     names = list(SHORT)
     rows = [
         [part.name or "-", f"{part.num_queries:,}", *(number(part.means[name]) for name in names)] for part in parts
     ]
-    lines = table([measured.parts.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
+    lines = table([measured.breakdown.field, "queries", *SHORT.values()], rows[:MOST_PARTS], flexible=0, indent="")
     more = [f"and {len(rows) - MOST_PARTS:,} more: --format json shows all"] if len(rows) > MOST_PARTS else []
     return ["", *lines, *more]
 

@@ -20,7 +20,7 @@ from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
-from ltr.training.l2_path import chosen_l2, exact_path, penalties, with_l2
+from ltr.training.l2_path import chosen_l2, exact_path
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 
@@ -43,7 +43,7 @@ def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rule
         raise UsageError("folds is not set")
     dealing = fold_indices(groups, config.train.folds, seed=config.seed, by=config.data.split)
     folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
-    l2s, table = penalties(config.train), np.array([fold.values for fold in folds]).T
+    l2s, table = config.train.l2s, np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
     columns = [fold.scores[l2s.index(l2)] for fold in folds]
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
@@ -79,9 +79,9 @@ def path_weights(
     if config.trainer == "newton":
         return exact_path(*given, config, weights=groups.weights)
     found = []
-    for l2 in penalties(config):
+    for l2 in config.l2s:
         try:
-            found.append(fit(*given, with_l2(config, l2), weights=groups.weights, valid=held).w)
+            found.append(fit(*given, replace(config, l2=l2), weights=groups.weights, valid=held).w)
         except DivergedError as error:
             raise DivergedError(f"l2 {l2:g}: {error}") from error
     return found
@@ -105,11 +105,11 @@ def settled(
     config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None
 ) -> Settled:
     """Of several l2 the one that folds chose, or else validation data."""
-    train, l2s = config.train, penalties(config.train)
+    train, l2s = config.train, config.train.l2s
     if folds is not None:
-        return Settled(with_l2(train, folds.l2), by_folds=choice_by_folds(folds, train.metric))
+        return Settled(replace(train, l2=folds.l2), by_folds=choice_by_folds(folds, train.metric))
     if len(l2s) == 1:
-        return Settled(with_l2(train, l2s[0]))
+        return Settled(replace(train, l2=l2s[0]))
     if held is None:
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
@@ -117,8 +117,8 @@ def settled(
     watched = held.with_curves(Knots.of(phi, train.knots))
     values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
-    penalties_tried = [PenaltyRecord(l2, value) for l2, value in zip(l2s, path.tolist(), strict=True)]
-    return Settled(with_l2(train, l2), by_validation=ChoiceRecord(train.metric, l2, penalties_tried))
+    penalties = [PenaltyRecord(l2, value) for l2, value in zip(l2s, path.tolist(), strict=True)]
+    return Settled(replace(train, l2=l2), by_validation=ChoiceRecord(train.metric, l2, penalties))
 
 
 def choice_by_folds(folds: CrossValidation, metric: str) -> ChoiceRecord:

@@ -6,7 +6,6 @@ from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
 from ltr.experiments.cross_validation import Settled
 from ltr.results.evaluated_ranking import CrossValidation
-from ltr.training.l2_path import penalties
 from ltr.training.model import Watched
 
 
@@ -27,7 +26,7 @@ def choices(
 
 def _idle(config: RunConfig) -> Iterator[str]:
     """That validation data decide nothing."""
-    is_chosen = len(penalties(config.train)) > 1 and config.train.folds is None
+    is_chosen = len(config.train.l2s) > 1 and config.train.folds is None
     if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
         return
     instead = "folds choose l2" if config.train.folds else "l2 has one value"

@@ -12,7 +12,7 @@ from ltr.reporting.figures import NONE, count, share, short, signed, span
 from ltr.reporting.learning import weight_text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.runs import HEADLINE
-from ltr.results.comparison import Compared, Comparison, Difference, compare_runs
+from ltr.results.comparison import Comparison, Difference, RunComparison, compare_runs
 from ltr.storage.records import TrainingRecord
 
 LONGEST_VALUE = 200
@@ -53,7 +53,7 @@ def _conclusions(compared: Comparison | str) -> list[str]:
     return [_conclusion(compared, each) for each in compared.runs]
 
 
-def _conclusion(comparison: Comparison, compared: Compared) -> str:
+def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     found = next(each for each in compared.differences if each.metric == comparison.changed_by)
     tests = f"p {short(found.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
@@ -95,7 +95,7 @@ def _tested(compared: Comparison | str) -> list[Section]:
     return [Section("Differences and tests", (*tests, Text(rule))), Section("Queries that changed most", changes)]
 
 
-def _differences(comparison: Comparison, compared: Compared) -> list[Block]:
+def _differences(comparison: Comparison, compared: RunComparison) -> list[Block]:
     """The differences of a run from the baseline, drawn, and tested."""
     title = f"{compared.run} against {comparison.baseline}"
     drawn = [
@@ -127,7 +127,7 @@ def _difference(found: Difference) -> Row:
     )
 
 
-def _changed(comparison: Comparison, compared: Compared) -> Block:
+def _changed(comparison: Comparison, compared: RunComparison) -> Block:
     rows = tuple(
         (
             each.query,

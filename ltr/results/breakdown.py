@@ -1,13 +1,13 @@
-"""Queries sorted by a field of their samples, so that the metrics of each value can be told apart."""
+"""Queries by the value of a field of their samples, and the metrics of each value."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import IntArray, code_sums
 from ltr.data.groups import Candidates, Groups, key_order
 from ltr.data.jsonlines import FAILURES, excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
@@ -19,115 +19,100 @@ ABSENT = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """The part each query belongs to."""
+class Breakdown:
+    """The value of a field for each query."""
 
     field: str
     names: tuple[str, ...]  # the values of the field, in order; "" where a query has none
-    codes: IntArray  # (queries,)
+    codes: IntArray  # (queries,): the value of each query, as its place in the names
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The means over the queries of one part."""
+    """The means over the queries with one value of the field."""
 
     name: str
     num_queries: int  # in the means
     means: dict[str, float | None]
 
 
-def parts_by(field: str, groups: Groups) -> Parts:
-    """The queries by the field: a part of the key, or what the line of the right candidate says.
+def break_down(groups: Groups, field: str) -> Breakdown:
+    """The queries by the field: a part of the key, or a field on the line of the right candidate.
 
-    Of several right candidates the one with the highest label speaks, then the first by name; without any, the first
-    by name. Fields that the reader does not keep are read from the files again.
+    The right candidate is the one with the highest label, the first by name among equals. Fields that the reader
+    does not keep are read from the files again.
     """
-    known = _known(groups)
-    if field in known:
-        values = known[field]()
-    else:
-        values = _read_again(groups.candidates, right_rows(groups), field, list(known))
-    names = sorted(set(values))
-    places = {name: place for place, name in enumerate(names)}
-    return Parts(field, tuple(names), np.array([places[value] for value in values], dtype=np.int64))
-
-
-def right_rows(groups: Groups) -> IntArray:
-    """The row of each group that has the highest label, the first by name among equals."""
-    by_label = rank(groups.labels, groups.offsets, keys=key_order(groups.candidates))
-    return order(by_label, Ties.EXPECTED)[groups.offsets[:-1]]
-
-
-def _known(groups: Groups) -> dict[str, Callable[[], list[str]]]:
     candidates = groups.candidates
-    name = "tool" if candidates.kind == "tool" else "candidate_id"
-    known: dict[str, Callable[[], list[str]]] = {
-        "trace_id": lambda: [candidates.trace_ids[code] for code in candidates.traces.tolist()],
-        "node_id": lambda: list(candidates.node_ids),
-        "query": lambda: [candidates.query_texts[code] for code in candidates.queries.tolist()],
-        name: lambda: [candidates.name_texts[code] for code in candidates.names[right_rows(groups)].tolist()],
+    by_label = rank(groups.labels, groups.offsets, keys=key_order(candidates))
+    right_rows = order(by_label, Ties.EXPECTED)[groups.offsets[:-1]]
+    columns = {
+        "trace_id": [candidates.trace_ids[code] for code in candidates.traces.tolist()],
+        "node_id": list(candidates.node_ids),
+        "query": [candidates.query_texts[code] for code in candidates.queries.tolist()],
     }
+    name = "tool" if candidates.kind == "tool" else "candidate_id"
+    columns[name] = [candidates.name_texts[code] for code in candidates.names[right_rows].tolist()]
     if candidates.kind == "graph":
-        types = candidates.type_texts
-        known["candidate_type"] = lambda: [types[code] for code in candidates.types[right_rows(groups)].tolist()]
-    return known
+        columns["candidate_type"] = [candidates.type_texts[code] for code in candidates.types[right_rows].tolist()]
+    values = columns[field] if field in columns else _read_again(candidates, right_rows, field, list(columns))
+    names = sorted(set(values))
+    codes = {name: code for code, name in enumerate(names)}
+    return Breakdown(field, tuple(names), np.array([codes[value] for value in values], dtype=np.int64))
 
 
-def _read_again(candidates: Candidates, rows: IntArray, field: str, known: list[str]) -> list[str]:
-    """What the key `field` says on the line of each row."""
-    line_type = msgspec.defstruct("Line", [("value", Any, msgspec.UNSET)], rename={"value": field})
-    decode = msgspec.json.Decoder(line_type).decode
-    wanted: dict[int, list[int]] = {}
-    for query, line in enumerate(candidates.lines[rows].tolist()):
-        wanted.setdefault(line, []).append(query)
-    values, is_found = [ABSENT] * len(rows), False
+def _read_again(candidates: Candidates, rows: IntArray, field: str, columns: list[str]) -> list[str]:
+    """The value of the key `field` on the line of each row; the columns need no reading."""
     for source in candidates.files:
         if source.path == shown(STDIN) or source.path.endswith(".npz"):
-            raise UsageError(f"group_by {field}: {source.path} cannot be read for it; known: {', '.join(known)}")
-        seen = Fingerprint()
-        for number, line in read_lines(source.path, fingerprint=seen):
-            for query in wanted.get(source.before + number, ()):
-                value = _value(decode, line, source.path, number)
-                is_found |= value is not msgspec.UNSET
-                values[query] = _text(value, source.path, number, field)
-        if seen.sha256 != source.sha256:
-            raise FileError(source.path, "was changed while it was read")
-    if not is_found:
-        hint = suggestion(field, known)
-        raise UsageError(f"group_by {field}: no sample has that key{hint}; known without it: {', '.join(known)}")
+            raise UsageError(f"group_by {field}: {source.path} cannot be read for it; known: {', '.join(columns)}")
+    line_type = msgspec.defstruct("Line", [("value", Any, msgspec.UNSET)], rename={"value": field})
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(line_type)
+    values, has_field = [ABSENT] * len(rows), False
+    for query, path, number, line in _lines_again(candidates, rows):
+        try:
+            value = decoder.decode(line).value
+        except FAILURES as failure:
+            raise SampleError(path, number, "", str(failure)) from failure
+        has_field |= value is not msgspec.UNSET
+        if value is None or value is msgspec.UNSET:
+            continue
+        if not isinstance(value, str | int | float):
+            problem = f"found {excerpt(value)}; a text, a number or a truth value is needed"
+            raise SampleError(path, number, field, problem)
+        values[query] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not has_field:
+        hint = suggestion(field, columns)
+        raise UsageError(f"group_by {field}: no sample has that key{hint}; known without it: {', '.join(columns)}")
     return values
 
 
-def _value(decode: Callable[[bytes], Any], line: bytes, path: str, number: int) -> Any:
-    try:
-        return decode(line).value
-    except FAILURES as failure:
-        raise SampleError(path, number, "", str(failure)) from failure
+def _lines_again(candidates: Candidates, rows: IntArray) -> Iterator[tuple[int, str, int, bytes]]:
+    """Place in `rows`, path, line number and line of each row, read from the unchanged files."""
+    places_of_line: dict[int, list[int]] = {}
+    for place, line in enumerate(candidates.lines[rows].tolist()):
+        places_of_line.setdefault(line, []).append(place)
+    for source in candidates.files:
+        fingerprint = Fingerprint()
+        for number, line in read_lines(source.path, fingerprint=fingerprint):
+            for place in places_of_line.get(source.before + number, ()):
+                yield place, source.path, number, line
+        if fingerprint.sha256 != source.sha256:
+            raise FileError(source.path, "was changed while it was read")
 
 
-def _text(value: object, path: str, number: int, field: str) -> str:
-    if value is None or value is msgspec.UNSET:
-        return ABSENT
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
-        return msgspec.json.encode(value).decode()
-    raise SampleError(path, number, field, f"found {excerpt(value)}; a text, a number or a truth value is needed")
-
-
-def part_means(evaluation: Evaluation, parts: Parts) -> list[Part]:
+def part_means(evaluation: Evaluation, breakdown: Breakdown) -> list[Part]:
     """The mean of each metric over the queries of each part that count in it."""
-    counted = ~np.isnan(next(iter(evaluation.values.values())))
-    sizes = np.bincount(parts.codes[counted], minlength=len(parts.names)).tolist()
-    columns = {name: _means(values, parts) for name, values in evaluation.values.items()}
+    count, means = len(breakdown.names), dict[str, list[float | None]]()
+    for metric, values in evaluation.values.items():
+        counted = ~np.isnan(values)
+        codes = breakdown.codes[counted]
+        sums, sizes = code_sums(codes, values[counted], count), np.bincount(codes, minlength=count)
+        means[metric] = [
+            total / size if size else None for total, size in zip(sums.tolist(), sizes.tolist(), strict=True)
+        ]
+    headline = next(iter(evaluation.values.values()))
+    num_queries = np.bincount(breakdown.codes[~np.isnan(headline)], minlength=count).tolist()
     return [
-        Part(name, sizes[place], {metric: column[place] for metric, column in columns.items()})
-        for place, name in enumerate(parts.names)
+        Part(name, num_queries[code], {metric: column[code] for metric, column in means.items()})
+        for code, name in enumerate(breakdown.names)
     ]
-
-
-def _means(values: FloatArray, parts: Parts) -> list[float | None]:
-    counted = ~np.isnan(values)
-    sizes = np.bincount(parts.codes[counted], minlength=len(parts.names))
-    sums = np.bincount(parts.codes[counted], weights=values[counted], minlength=len(parts.names))
-    return [total / size if size else None for total, size in zip(sums.tolist(), sizes.tolist(), strict=True)]

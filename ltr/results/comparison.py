@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
 from ltr.files.reading import AnyPath
-from ltr.results.pairing import Pairing, num_units, paired, pairing, refuse_unlike
+from ltr.results.pairing import Pairing, pair_metric, pair_queries, refuse_incomparable
 from ltr.results.stored_evaluation import StoredEvaluation, read_stored_evaluation
 
 MOST_CHANGED = 10
@@ -38,7 +38,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedQuery:
     """A query that the run and the baseline answer differently."""
 
     trace_id: str
@@ -52,12 +52,12 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunComparison:
     """A run against the baseline."""
 
     run: str
     differences: list[Difference]
-    changed: list[Changed]  # by the metric `changed_by`, those that changed most first
+    changed: list[ChangedQuery]  # by the metric `changed_by`, those that changed most first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Comparison:
     permutations: int
     resamples: int
     changed_by: str
-    runs: list[Compared]
+    runs: list[RunComparison]
 
 
 def compare_runs(
@@ -84,7 +84,7 @@ def compare_runs(
 ) -> Comparison:
     """The runs against the baseline, by default the first of them.
 
-    Each is a directory that `run`, `train` or `evaluate -o` filled, measured on the same queries by the same rules;
+    Each is a directory that `run`, `train` or `evaluate -o` filled, evaluated on the same queries by the same rules;
     else it is refused. Named twice, it is compared once: tests counted twice would weigh in Holm's adjustment.
     Without metrics, all that every run has query by query.
     """
@@ -94,91 +94,81 @@ def compare_runs(
     if not others:
         raise UsageError("nothing to compare: name at least two runs")
     for other in others:
-        refuse_unlike(against, other)
+        refuse_incomparable(against, other)
     names = common_metrics([against, *others], metrics)
-    pairs = pairing(against, names[0], seed)
-    compared = _adjusted([_compared(pairs, other, names) for other in others])
+    changed_by = MRR if MRR in names else names[0]
+    pairing = pair_queries(against, names[0], seed)
+    tests = [_difference(pairing, other, name) for other in others for name in names]
+    adjusted = holm([test.permutation_p for test in tests])
+    tests = [replace(test, holm_p=p) for test, p in zip(tests, adjusted, strict=True)]
+    compared = [
+        RunComparison(other.name, tests[first : first + len(names)], _most_changed(pairing, other, changed_by))
+        for first, other in zip(range(0, len(tests), len(names)), others, strict=True)
+    ]
     return Comparison(
         baseline=against.name,
-        num_queries=int(pairs.counted.sum()),
-        unit="query" if pairs.clusters is None else "trace",
-        num_units=num_units(pairs),
-        family=sum(len(each.differences) for each in compared),
+        num_queries=pairing.num_queries,
+        unit="query" if pairing.clusters is None else "trace",
+        num_units=pairing.num_units,
+        family=len(tests),
         permutations=PERMUTATIONS,
         resamples=RESAMPLES,
-        changed_by=_changed_by(names),
+        changed_by=changed_by,
         runs=compared,
     )
 
 
-def common_metrics(runs: Sequence[StoredEvaluation], asked: Sequence[str] | None) -> list[str]:
-    """The metrics asked for, or those that every run has query by query."""
+def common_metrics(runs: Sequence[StoredEvaluation], metrics: Sequence[str] | None) -> list[str]:
+    """The metrics of these names, or without any all that every run has query by query."""
     common = [name for name in runs[0].values if all(name in run.values for run in runs)]
-    wanted = common if asked is None else [named(name).name for name in asked]
-    for name in wanted:
+    names = common if metrics is None else [named(name).name for name in metrics]
+    for name in names:
         for run in runs:
             if name not in run.values:
                 hint = suggestion(name, run.values)
                 raise UsageError(f"{run.name}: no {name} query by query{hint}; evaluate it again with --metrics {name}")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(names))
 
 
-def _compared(pairs: Pairing, run: StoredEvaluation, names: Sequence[str]) -> Compared:
-    found = [_difference(pairs, run, name) for name in names]
-    return Compared(run.name, found, _changed(pairs, run, _changed_by(names)))
-
-
-def _difference(pairs: Pairing, run: StoredEvaluation, metric: str) -> Difference:
-    found = paired(pairs, run, metric)
-    score = wins(found.differences)
+def _difference(pairing: Pairing, run: StoredEvaluation, metric: str) -> Difference:
+    """One metric of the run against the baseline's, the p of Holm's adjustment still open."""
+    paired = pair_metric(pairing, run, metric)
+    counts = wins(paired.differences)
     return Difference(
         metric=metric,
-        value=float(found.ours.mean()),
-        baseline_value=float(found.theirs.mean()),
-        difference=found.interval.mean,
-        low=found.interval.low,
-        high=found.interval.high,
-        permutation_p=found.permutation_p,
-        holm_p=found.permutation_p,
-        t_p=paired_t_p(found.units),
-        effect_size=effect_size(found.differences),
-        wins=score.wins,
-        ties=score.ties,
-        losses=score.losses,
+        value=float(paired.ours.mean()),
+        baseline_value=float(paired.theirs.mean()),
+        difference=paired.interval.mean,
+        low=paired.interval.low,
+        high=paired.interval.high,
+        permutation_p=paired.permutation_p,
+        holm_p=paired.permutation_p,
+        t_p=paired_t_p(paired.units),
+        effect_size=effect_size(paired.differences),
+        wins=counts.wins,
+        ties=counts.ties,
+        losses=counts.losses,
     )
 
 
-def _adjusted(compared: Sequence[Compared]) -> list[Compared]:
-    """The same with Holm's p over all of them."""
-    adjusted = iter(holm([found.permutation_p for each in compared for found in each.differences]))
-    return [
-        replace(each, differences=[replace(found, holm_p=next(adjusted)) for found in each.differences])
-        for each in compared
-    ]
-
-
-def _changed_by(names: Sequence[str]) -> str:
-    return MRR if MRR in names else names[0]
-
-
-def _changed(pairs: Pairing, run: StoredEvaluation, metric: str) -> list[Changed]:
+def _most_changed(pairing: Pairing, run: StoredEvaluation, metric: str) -> list[ChangedQuery]:
     """The queries whose metric changed most, in the order of the baseline among equals."""
-    ours, theirs = (each.column(metric, pairs.keys) for each in (run, pairs.baseline))
-    moved: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))
-    most = sorted(np.flatnonzero(moved).tolist(), key=lambda place: -float(moved[place]))[:MOST_CHANGED]
+    ours, theirs = run.column(metric, pairing.keys), pairing.baseline.column(metric, pairing.keys)
+    change: FloatArray = np.abs(differences(np.nan_to_num(ours), np.nan_to_num(theirs)))
+    largest = sorted(np.flatnonzero(change).tolist(), key=lambda query: -float(change[query]))[:MOST_CHANGED]
     changed = []
-    for place in most:
-        key = pairs.keys[place]
-        now, before = run.queries[key], pairs.baseline.queries[key]
+    for query in largest:
+        key = pairing.keys[query]
+        record, before = run.queries[key], pairing.baseline.queries[key]
         changed.append(
-            Changed(
+            ChangedQuery(
                 trace_id=key[0],
                 node_id=key[1],
-                query=now.query,
-                value=float(ours[place]),
-                baseline_value=float(theirs[place]),
-                true_candidate=now.true_candidate,
-                predicted_candidate=now.predicted_candidate,
+                query=record.query,
+                value=float(ours[query]),
+                baseline_value=float(theirs[query]),
+                true_candidate=record.true_candidate,
+                predicted_candidate=record.predicted_candidate,
                 baseline_predicted_candidate=before.predicted_candidate,
             )
         )

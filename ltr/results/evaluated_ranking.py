@@ -1,4 +1,4 @@
-"""A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, parts."""
+"""A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, breakdown."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank
 from ltr.files.reading import AnyPath
-from ltr.results.breakdown import Parts, parts_by
+from ltr.results.breakdown import Breakdown, break_down
 
 UNBOUNDED = 10**9  # no cutoff finds what is not in the list
 
@@ -52,7 +52,7 @@ class EvaluatedRanking:
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
     best: BestFeature | None = None  # the column that the baseline of that name ranks by
     gain: Interval | None = None  # how much greater Top-1 is than by that column
-    parts: Parts | None = None
+    breakdown: Breakdown | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
 
@@ -84,7 +84,7 @@ def evaluate_groups(
         unit="query" if clusters is None else "trace",
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
-        parts=parts_by(config.evaluate.group_by, groups) if config.evaluate.group_by else None,
+        breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
     )
 
 

@@ -31,7 +31,7 @@ NAMED = "metric:"  # before a metric in the flat view whose name is that of a fi
 def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
     """All that is kept of the metrics."""
     evaluation, folds = evaluated.evaluation, evaluated.folds
-    parts = part_means(evaluation, evaluated.parts) if evaluated.parts else []
+    parts = part_means(evaluation, evaluated.breakdown) if evaluated.breakdown else []
     return MetricsRecord(
         format=METRICS_FORMAT,
         metrics={name: evaluation.means[name] for name in (TOP1, TOP3, MRR)} | evaluation.means,
@@ -44,9 +44,9 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         ranges=ranges(evaluated),
         folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
         breakdown=BreakdownRecord(
-            evaluated.parts.field, [PartRecord(part.name, part.num_queries, part.means) for part in parts]
+            evaluated.breakdown.field, [PartRecord(part.name, part.num_queries, part.means) for part in parts]
         )
-        if evaluated.parts
+        if evaluated.breakdown
         else None,
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
@@ -25,18 +25,19 @@ RULES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairing:
-    """All queries in the order of the baseline, which of them count, and the clusters they come in."""
+    """The queries of a baseline in its order, and what is resampled when another run is compared with it."""
 
     baseline: StoredEvaluation
     keys: list[Key]
-    counted: BoolArray  # in the first metric
-    clusters: IntArray | None
+    num_queries: int  # that count in the first metric
+    clusters: IntArray | None  # (queries,): their traces, where one holds several; else None
+    num_units: int  # queries that count, or clusters of them
     seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paired:
-    """One metric of two evaluations."""
+class PairedMetric:
+    """One metric of a run and of the baseline, query by query."""
 
     ours: FloatArray  # (queries that count,)
     theirs: FloatArray
@@ -59,55 +60,53 @@ class WinnersTest:
     p: float
 
 
-def tested(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Paired:
-    """The metric of a run against the baseline's; refused where data or rules are others."""
+def paired_test(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> PairedMetric:
+    """The metric of a run against the baseline's; refused where data or rules differ."""
     ours, theirs = read_stored_evaluation(run), read_stored_evaluation(baseline)
-    refuse_unlike(theirs, ours)
+    refuse_incomparable(theirs, ours)
     if metric not in ours.values or metric not in theirs.values:
         raise UsageError(f"{metric} is no value of single queries")
-    return paired(pairing(theirs, metric, seed), ours, metric)
+    return pair_metric(pair_queries(theirs, metric, seed), ours, metric)
 
 
-def paired(by: Pairing, run: StoredEvaluation, metric: str) -> Paired:
-    """The metric, query by query."""
-    ours, theirs = (each.column(metric, by.keys) for each in (run, by.baseline))
-    counted = ~np.isnan(theirs)  # some metrics leave out more queries than others
-    if not counted.any() or (np.isnan(ours) == counted).any():
-        raise DataError(f"{run.name} and {by.baseline.name}: {metric} does not count the same queries, or none")
-    ours, theirs = ours[counted], theirs[counted]
-    clusters = None if by.clusters is None else by.clusters[counted]
-    found = differences(ours, theirs)
-    units = unit_sums(found, clusters)
-    interval = bootstrap_mean(found, np.random.default_rng(by.seed), clusters=clusters)
-    return Paired(ours, theirs, found, units, interval, permutation_p(units, np.random.default_rng(by.seed)))
-
-
-def refuse_unlike(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
-    """Raise unless both were measured on the same queries by the same rules."""
-    if other.queries.keys() != baseline.queries.keys():
-        for one, two in ((other, baseline), (baseline, other)):
-            only = [key for key in one.queries if key not in two.queries]
-            if only:
-                such = f"trace_id {only[0][0]!r}, node_id {only[0][1]!r}"
-                what = f"{one.name} has {len(only):,} queries that {two.name} lacks, such as {such}"
-                raise DataError(f"different test data: {what}")
+def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
+    """Raise unless both were evaluated on the same queries by the same rules."""
+    for first, second in ((other, baseline), (baseline, other)):
+        missing = [key for key in first.queries if key not in second.queries]
+        if missing:
+            example = f"trace_id {missing[0][0]!r}, node_id {missing[0][1]!r}"
+            problem = f"{first.name} has {len(missing):,} queries that {second.name} lacks, such as {example}"
+            raise DataError(f"different test data: {problem}")
     if other.metrics.rules.fingerprint != baseline.metrics.rules.fingerprint:
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
-    for key, what in RULES.items():  # after the data, which the greatest grade follows
+    for key, rule in RULES.items():  # after the data, which the greatest grade follows
         ours, theirs = getattr(other.metrics.rules, key), getattr(baseline.metrics.rules, key)
         if ours != theirs:
-            raise DataError(f"{other.name} and {baseline.name} differ in the {what}: {ours} and {theirs}")
+            raise DataError(f"{other.name} and {baseline.name} differ in the {rule}: {ours} and {theirs}")
 
 
-def pairing(baseline: StoredEvaluation, metric: str, seed: int) -> Pairing:
+def pair_queries(baseline: StoredEvaluation, metric: str, seed: int) -> Pairing:
+    """The queries of the baseline, to compare other runs with it; those count that have a value of the metric."""
     counted = ~np.isnan(baseline.values[metric])
     if not counted.any():
         raise DataError(f"{baseline.name}: no query counts in {metric}")
     keys, codes = list(baseline.queries), dict[str, int]()
     traces = np.array([codes.setdefault(trace, len(codes)) for trace, _ in keys])
-    return Pairing(baseline, keys, counted, resampled_units(traces), seed)
+    clusters, num_queries = resampled_units(traces), int(counted.sum())
+    num_units = num_queries if clusters is None else len(np.unique(clusters[counted]))
+    return Pairing(baseline, keys, num_queries, clusters, num_units, seed)
 
 
-def num_units(by: Pairing) -> int:
-    clusters = np.arange(len(by.keys)) if by.clusters is None else by.clusters
-    return len(np.unique(clusters[by.counted]))
+def pair_metric(pairing: Pairing, run: StoredEvaluation, metric: str) -> PairedMetric:
+    """The metric of the run and of the baseline over the queries that count in it."""
+    ours, theirs = run.column(metric, pairing.keys), pairing.baseline.column(metric, pairing.keys)
+    counted = ~np.isnan(theirs)  # some metrics leave out more queries than others
+    if not counted.any() or (np.isnan(ours) == counted).any():
+        raise DataError(f"{run.name} and {pairing.baseline.name}: {metric} does not count the same queries, or none")
+    ours, theirs = ours[counted], theirs[counted]
+    clusters = None if pairing.clusters is None else pairing.clusters[counted]
+    by_query = differences(ours, theirs)
+    units = unit_sums(by_query, clusters)
+    interval = bootstrap_mean(by_query, np.random.default_rng(pairing.seed), clusters=clusters)
+    p = permutation_p(units, np.random.default_rng(pairing.seed))
+    return PairedMetric(ours, theirs, by_query, units, interval, p)

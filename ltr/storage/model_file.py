@@ -20,7 +20,7 @@ from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
 from ltr.storage.records import TrainingRecord, refuse_earlier
 from ltr.training.config import TrainConfig
-from ltr.training.curves import MOST as MOST_BENDS
+from ltr.training.curves import MOST as MOST_KNOTS
 from ltr.training.curves import STRAIGHT, Knots
 
 FORMAT = "ltr-model/2"
@@ -108,7 +108,7 @@ def with_bends(features: list[dict[str, Any]], router: Router) -> list[dict[str,
     """What is said of the features; of one whose weight changes, from which value on and by how much, too."""
     turns = router.w[len(features) :].tolist()
     found: list[list[list[float]]] = [[] for _ in features]
-    for column, place, turn in zip(router.knots.columns, router.knots.places.tolist(), turns, strict=True):
+    for column, place, turn in zip(router.knots.columns, router.knots.positions.tolist(), turns, strict=True):
         found[column].append([place, turn])
     each = zip(features, found, router.knots.ends.tolist() or [()] * len(features), strict=True)
     return [{**said, "knots": knots, "ends": ends} if knots else said for said, knots, ends in each]
@@ -119,7 +119,7 @@ class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     options: dict[str, Any]
     state: dict[str, Any] | None
     source: str | None = None  # the package or file that brings it, where that is not ltr
-    knots: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_BENDS)] = []  # (place, turn)
+    knots: Annotated[list[tuple[float, float]], msgspec.Meta(max_length=MOST_KNOTS)] = []  # (place, turn)
     ends: tuple[float, float] = (-math.inf, math.inf)
 
 

@@ -1,4 +1,4 @@
-"""What a trainer is asked to do."""
+"""The options of a training, and what a trainer reports on the way: epochs, and the progress to resume from."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import FileError, RangeError, UsageError
-from ltr.training.curves import MOST as MOST_BENDS
+from ltr.training.curves import MOST as MOST_KNOTS
 from ltr.training.model import Fitted
 from ltr.training.targets import TARGETS
 
@@ -35,51 +35,47 @@ class TrainConfig:
     folds: int | None = None  # of cross-validation
 
     def __post_init__(self) -> None:
-        wrong = [*self._wrong_steps(), *self._wrong_l2(), *self._wrong_validation()]
-        if wrong:
-            raise RangeError(*wrong)
+        problems = list(self._problems())
+        if problems:
+            raise RangeError(*problems)
 
-    def _wrong_steps(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         if not isinstance(self.trainer, str):
             yield f"trainer is {self.trainer!r}; a name is needed"
-        if not _is_number(self.learning_rate) or not 0 < self.learning_rate <= LARGEST:
+        if not _is_between(self.learning_rate, 0, LARGEST) or self.learning_rate == 0:
             yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
-        yield from _other_whole("epochs", self.epochs, 1, MOST_EPOCHS)
-        yield from _other_whole("knots", self.knots, 0, MOST_BENDS)
+        yield from _whole_number_problem("epochs", self.epochs, 1, MOST_EPOCHS)
+        yield from _whole_number_problem("knots", self.knots, 0, MOST_KNOTS)
         if not isinstance(self.standardize, bool):
             yield f"standardize is {self.standardize!r}; true or false is needed"
-        if not _is_number(self.init) or not -LARGEST <= self.init <= LARGEST:
+        if not _is_between(self.init, -LARGEST, LARGEST):
             yield f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}"
-
-    def _wrong_l2(self) -> Iterator[str]:
-        values = self.l2 if isinstance(self.l2, tuple) else (self.l2,)
-        wrong = [value for value in values if not _is_number(value) or not 0 <= value <= LARGEST]
-        for value in wrong[:1]:
-            yield f"l2 is {value!r}; it must be 0 or more, at most {LARGEST:g}"
-        if not wrong and len({*values}) < max(len(values), 1):
-            yield f"l2 is {list(values)!r}; different numbers are needed, at least one"
+        wrong_l2s = [l2 for l2 in self.l2s if not _is_between(l2, 0, LARGEST)]
+        if wrong_l2s:
+            yield f"l2 is {wrong_l2s[0]!r}; it must be 0 or more, at most {LARGEST:g}"
+        elif not self.l2s or len(set(self.l2s)) < len(self.l2s):
+            yield f"l2 is {list(self.l2s)!r}; different numbers are needed, at least one"
         if self.l2_rule not in ("best", "one_se"):
             yield f"l2_rule is {self.l2_rule!r}; best or one_se is needed"
-
-    def _wrong_validation(self) -> Iterator[str]:
         if self.targets not in TARGETS:
             yield f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}"
-        yield from _other_whole("patience", self.patience, 1, MOST_EPOCHS)
+        yield from _whole_number_problem("patience", self.patience, 1, MOST_EPOCHS)
         if not isinstance(self.metric, str):
             yield f"metric is {self.metric!r}; a name is needed"
         if self.folds is not None:
-            yield from _other_whole("folds", self.folds, 2, MOST_EPOCHS)
+            yield from _whole_number_problem("folds", self.folds, 2, MOST_EPOCHS)
+
+    @property
+    def l2s(self) -> tuple[float, ...]:
+        """Every l2 of the config."""
+        return self.l2 if isinstance(self.l2, tuple) else (self.l2,)
 
     @property
     def penalty(self) -> float:
         """The one l2 of a fit."""
-        if isinstance(self.l2, tuple):
-            if len(self.l2) > 1:
-                raise UsageError(
-                    f"l2 names {len(self.l2)} values; a fit has one: choose it on folds or validation data"
-                )
-            return self.l2[0]
-        return self.l2
+        if len(self.l2s) > 1:
+            raise UsageError(f"l2 names {len(self.l2s)} values; a fit has one: choose it on folds or validation data")
+        return self.l2s[0]
 
 
 def remedy(config: TrainConfig) -> str:
@@ -98,14 +94,14 @@ def remedy(config: TrainConfig) -> str:
     return "lower learning_rate or scale the features"
 
 
-def _other_whole(name: str, value: object, least: int, most: int) -> Iterator[str]:
-    is_whole = _is_number(value) and isinstance(value, Integral)
-    if not is_whole or not least <= value <= most:  # type: ignore[operator]
+def _whole_number_problem(name: str, value: float, least: int, most: int) -> Iterator[str]:
+    if not (_is_between(value, least, most) and isinstance(value, Integral)):
         yield f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}"
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _is_between(value: float, least: float, most: float) -> bool:
+    """Whether the value is a number in the range; a config read from a file, or a caller, may hold anything."""
+    return isinstance(value, Real) and not isinstance(value, bool) and least <= value <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +111,12 @@ class Epoch:
     number: int
     loss: float
     w: FloatArray
-    progress: "Callable[[], Progress] | None" = None  # all it takes to go on from here, of trainers that can
+    progress: "Callable[[], Progress] | None" = None  # what to resume from; None of a trainer that cannot
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a training stands, in the scale it is done in: what is fitted from here ends in the same bytes."""
+    """What a training resumes from, in the scale it is done in: it ends in the same bytes as without a break."""
 
     w: FloatArray
     history: tuple[float, ...]  # a loss an epoch
@@ -129,28 +125,27 @@ class Progress:
     name: str = "progress"  # what an error calls it
 
     def refuse_other(self, columns: int, epochs: int, *, is_watched: bool) -> None:
-        """Raise unless a training of so many columns and epochs, with validation data or without, can stand here."""
-        problem = next(self._other(columns, epochs, len(self.history) if is_watched else 0), None)
-        if problem is not None:
-            raise FileError(self.name, f"{problem}: damaged, or of another training; add --overwrite to start anew")
-
-    def _other(self, columns: int, epochs: int, values: int) -> Iterator[str]:
-        for w in (self.w, *(() if self.best is None else (self.best,))):
+        """Raise if this is not of a training of so many columns and epochs, with validation data or without."""
+        values, needed = len(self.watched), len(self.history) if is_watched else 0
+        problems = []
+        for w in (self.w,) if self.best is None else (self.w, self.best):
             if w.shape != (columns,):
-                yield f"{len(w)} weights, {columns} are learned"
+                problems.append(f"{len(w)} weights, {columns} are learned")
             elif not np.isfinite(w).all():
-                yield "a weight that is not finite"
+                problems.append("a weight that is not finite")
         if len(self.history) > epochs:
-            yield f"{len(self.history):,} epochs, {epochs:,} are asked for"
-        if len(self.watched) != values:
-            yield f"{len(self.watched):,} values of validation data, {values:,} are needed"
-        if (self.best is None) != (values == 0):
-            yield f"{'no' if self.best is None else 'a'} best w, for {values:,} values of validation data"
+            problems.append(f"{len(self.history):,} epochs, {epochs:,} are asked for")
+        if values != needed:
+            problems.append(f"{values:,} values of validation data, {needed:,} are needed")
+        if (self.best is None) != (needed == 0):
+            problems.append(f"{'no' if self.best is None else 'a'} best w, for {needed:,} values of validation data")
+        if problems:
+            raise FileError(self.name, f"{problems[0]}: damaged, or of another training; add --overwrite to start anew")
 
 
 OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
-Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch); then the progress, of those that tell any
+Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 
 
 def ignore(epoch: Epoch) -> None:
-    """Nobody watches."""
+    """Do nothing: the default of `on_epoch`."""

@@ -1,7 +1,6 @@
-"""The specification's trainer: one gradient step per group, group after group."""
+"""Gradient descent as specified: one step for each group, one group after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -16,63 +15,62 @@ from ltr.training.objective import Run, Trainable, passes
 
 Step = tuple[FloatArray, FloatArray, FloatArray, float]
 Pass = Callable[[FloatArray], tuple[float, FloatArray]]
-KEPT = 1 << 22  # numbers of phi up to which the steps of all groups are kept from one epoch to the next
+HELD_NUMBERS = 1 << 22  # numbers of phi up to which the steps of all groups stay in memory between epochs
 
 
 def fit_descent(
     groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
-    """w after `epochs` passes from w = `init`, each group stepping w <- w - rate * (X'(p - t) + 2 * l2 * w).
+    """w after `epochs` passes from w = `init`; each group makes the step w <- w - rate * (X'(p - t) + 2 * l2 * w).
 
-    A group's weight over the mean weight scales X'(p - t). The loss of an epoch is the weighted mean of
-    each group's objective before its own step.
+    X'(p - t) is multiplied by the group's weight over the mean weight. The loss of an epoch is the weighted mean of
+    the objectives that the groups have before their own step.
     """
-    with np.errstate(all="ignore"):  # a diverging w is found at the end of its epoch
+    with np.errstate(all="ignore"):  # the end of the epoch checks for a w that diverges
         one_pass = epoch_pass(groups, config)
         progress = progress or Progress(np.full(groups.phi.shape[1], float(config.init)), ())
         w, history = progress.w, list(progress.history)
+
+        def reached() -> Progress:
+            return Progress(w.copy(), tuple(history))
+
         for number in range(len(history), config.epochs):
             loss, w = one_pass(w)
             if not (np.isfinite(loss) and np.isfinite(w).all()):
                 raise DivergedError(f"descent diverged in epoch {number + 1}; {remedy(config)}")
             history.append(loss)
-            reached = partial(_progress, w, history)
             if on_epoch(Epoch(number + 1, loss, w.copy(), reached)):
                 break
     return Fitted(w.copy(), np.array(history), len(history))
 
 
-def _progress(w: FloatArray, history: list[float]) -> Progress:
-    return Progress(w.copy(), tuple(history))
-
-
 def epoch_pass(groups: Trainable, config: TrainConfig) -> Pass:
-    """What makes one epoch of a w: its loss and the w after it."""
-    kernels = for_steps(groups.phi.shape[1], groups.groups * config.epochs)
+    """The function that makes one epoch: from w to the loss and the next w."""
+    kernels = for_steps(groups.phi.shape[1], len(groups) * config.epochs)
     if kernels:
-        given = (groups.phi, groups.offsets, groups.weights, groups.shares, config.learning_rate, config.penalty)
-        return lambda w: kernels.epoch(w, *given)
+        constants = (groups.phi, groups.offsets, groups.weights, groups.shares, config.learning_rate, config.penalty)
+        return lambda w: kernels.epoch(w, *constants)
     runs = list(passes(groups))
-    if groups.phi.size > KEPT:
+    if groups.phi.size > HELD_NUMBERS:
         return lambda w: _epoch((_steps(groups, run, config.learning_rate) for run in runs), w, groups.weights, config)
     steps = [list(_steps(groups, run, config.learning_rate)) for run in runs]
     return lambda w: _epoch(steps, w, groups.weights, config)
 
 
 def _steps(groups: Trainable, run: Run, learning_rate: float) -> Iterator[Step]:
-    """Of each group: X and a column of ones, targets, its rate, and its rate times X't.
+    """Of each group: X with a column of ones, the targets t, rate * X't, and its rate.
 
-    The column of ones makes one product give both sum e_i x_i and sum e_i. What w holds in its place, 0
-    but for rounding, shifts all scores of a group alike.
+    With the column of ones, one product gives both sum e_i x_i and sum e_i. The weight of that column, 0 but for
+    rounding, shifts all scores of a group alike.
     """
     x = np.column_stack((groups.phi[run.rows], np.ones(run.rows.stop - run.rows.start)))
     weights = groups.weights[run.groups]
     targets = groups.shares[run.rows] / np.repeat(weights, run.sizes)
-    rates = learning_rate * weights * groups.groups
+    rates = learning_rate * weights * len(groups)
     starts, ends = run.starts.tolist(), (run.starts + run.sizes).tolist()
     for first, last, rate in zip(starts, ends, rates.tolist(), strict=True):
-        own = targets[first:last]
-        yield x[first:last], own, rate * (own @ x[first:last]), rate
+        t = targets[first:last]
+        yield x[first:last], t, rate * (t @ x[first:last]), rate
 
 
 def _epoch(
@@ -81,15 +79,15 @@ def _epoch(
     w, exp = np.append(w, 0.0), np.exp
     shrink = 1 - 2 * config.learning_rate * config.penalty
     z, fit, square = np.empty(len(weights)), np.empty(len(weights)), np.empty(len(weights))
-    for group, (x, t, pull, rate) in enumerate(chain.from_iterable(runs)):
+    for group, (x, t, towards_t, rate) in enumerate(chain.from_iterable(runs)):
         shifted = x.dot(w)
         shifted -= shifted[shifted.argmax()]
         fit[group] = t.dot(shifted)
         square[group] = w.dot(w)
-        push = exp(shifted).dot(x)
-        z[group] = push[-1]
-        push *= rate / push[-1]
+        towards_p = exp(shifted).dot(x)
+        z[group] = towards_p[-1]
+        towards_p *= rate / towards_p[-1]
         w *= shrink
-        w -= push
-        w += pull
+        w -= towards_p
+        w += towards_t
     return float(weights @ (np.log(z) - fit + config.penalty * square)), w[:-1].copy()

@@ -1,14 +1,12 @@
-"""Validation data: what a w is worth on groups it did not learn from, and when to stop."""
+"""Early stopping: the metric of each epoch on validation data, and when to stop."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
-from ltr.errors import ArrayError, DataError, UsageError
+from ltr.errors import ArrayError, DataError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import rank, scores
@@ -20,21 +18,21 @@ from ltr.training.objective import slope, trainable
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Groups a training is watched on, columns in the raw scale."""
+    """Groups to evaluate each epoch on, columns in the raw scale."""
 
     phi: npt.ArrayLike
     labels: npt.ArrayLike
     offsets: npt.ArrayLike
-    keys: npt.ArrayLike | None = None  # order of the ids, for ties
-    weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics are means of queries alike
+    keys: npt.ArrayLike | None = None  # rank of each id, for ties
+    weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics weigh all queries alike
     rel_threshold: float = 1.0
     ties: str = "expected"
     threshold: float = 0.5
     max_grade: float | None = None
-    name: str = "validation data"  # what an error calls them
+    name: str = "validation data"  # in error messages
 
     def with_curves(self, knots: Knots) -> "Validation":
-        """The same groups with a column a knot."""
+        """The same groups with a column for each knot."""
         if not len(knots):
             return self
         try:
@@ -46,55 +44,51 @@ class Validation:
         return replace(self, phi=knots(phi))
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
-        """The metric of w on these groups, greater is better: of `loss`, and where less is better, the value below 0.
+        """The metric of w on these groups, so that greater is better: -metric where less is better, as of `loss`.
 
-        >>> held = Validation(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
-        >>> round(held.value(np.zeros(1), TrainConfig()), 6)  # ln 2
+        >>> pair = Validation(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
+        >>> round(pair.value(np.zeros(1), TrainConfig()), 6)  # -ln 2
         -0.693147
         """
         try:
-            found = self._loss(w, config) if config.metric == LOSS else self._mean(w, config.metric)
+            if config.metric == LOSS:
+                data = self.phi, self.labels, self.offsets
+                groups = trainable(*data, weights=self.weights, targets_are=config.targets)
+                return -slope(groups, w, np.ones(len(w))).loss
+            evaluation = evaluate(
+                rank(scores(np.asarray(self.phi, dtype=float), w), self.offsets, keys=self.keys),
+                self.labels,
+                [config.metric],
+                ties=self.ties,
+                rel_threshold=self.rel_threshold,
+                threshold=self.threshold,
+                max_grade=self.max_grade,
+            )
+            mean = evaluation.means[watchable(config.metric).name]
+            if mean is None:
+                raise DataError(f"{config.metric} has no value: no query has a right candidate, or none has another")
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
-        return sign(config.metric) * found
-
-    def _loss(self, w: FloatArray, config: TrainConfig) -> float:
-        groups = trainable(self.phi, self.labels, self.offsets, weights=self.weights, targets_are=config.targets)
-        return slope(groups, w, np.ones(len(w))).loss
-
-    def _mean(self, w: FloatArray, metric: str) -> float:
-        ranking = rank(scores(np.asarray(self.phi, dtype=float), w), self.offsets, keys=self.keys)
-        mean = evaluate(
-            ranking,
-            self.labels,
-            [metric],
-            ties=self.ties,
-            rel_threshold=self.rel_threshold,
-            threshold=self.threshold,
-            max_grade=self.max_grade,
-        ).means[watchable(metric).name]
-        if mean is None:
-            raise DataError(f"{metric} has no value: no query has a right candidate, or none has another")
-        return mean
+        return sign(config.metric) * mean
 
 
 def watchable(metric: str) -> Measure:
-    """The measure of that name, if one number says how good a ranking is.
+    """The measure of that name, if it is a single number.
 
     >>> watchable("logloss").less_is_better
     True
     """
     try:
-        found = named(metric)
+        measure = named(metric)
     except UsageError as error:
         raise UsageError(f"{error}; or {LOSS}") from error
-    if not found.is_number:
+    if not measure.is_number:
         raise UsageError(f"{metric} is not one number; name a metric that is, such as mrr")
-    return found
+    return measure
 
 
 def sign(metric: str) -> int:
-    """What makes greater values better: -1 where less of the metric is better, the loss among them.
+    """-1 for metrics of which less is better, the loss included; else 1.
 
     >>> sign("loss"), sign("mrr")
     (-1, 1)
@@ -104,7 +98,7 @@ def sign(metric: str) -> int:
 
 @dataclass(slots=True)
 class Watcher:
-    """Keeps the w of the best epoch; tells the trainer to stop once none has been better for `patience` epochs."""
+    """An `on_epoch` that holds the w of the best epoch, and stops after `patience` epochs without a better one."""
 
     validation: Validation
     config: TrainConfig
@@ -115,32 +109,32 @@ class Watcher:
     best_epoch: int = 0  # the first with the greatest value, counted from 1
 
     def __call__(self, epoch: Epoch) -> bool | None:
-        """Measure the epoch's w, and pass it on."""
-        raw = epoch.w if self.units is None else epoch.w / self.units
-        value = self.validation.value(raw, self.config)
+        """Evaluate the epoch's w, and pass the epoch on, its progress with the values so far."""
+        value = self.validation.value(epoch.w if self.units is None else epoch.w / self.units, self.config)
         self.values.append(value)
         if self.best is None or value > self.values[self.best_epoch - 1]:
             self.best, self.best_epoch = epoch.w.copy(), len(self.values)
-        if epoch.progress is not None:
-            epoch = replace(epoch, progress=partial(self.progress, epoch.progress))
+        trainer = epoch.progress
+        if trainer is not None:
+            epoch = replace(epoch, progress=lambda: replace(trainer(), watched=tuple(self.values), best=self.best))
         return bool(self.on_epoch(epoch)) or self.is_over
-
-    def progress(self, trainer: Callable[[], Progress]) -> Progress:
-        """The trainer's progress, with what was seen so far."""
-        return replace(trainer(), watched=tuple(self.values), best=self.best)
 
     @property
     def is_over(self) -> bool:
         """Whether patience has run out."""
         return bool(self.values) and len(self.values) - self.best_epoch >= self.config.patience
 
-    def resumed(self, progress: Progress | None) -> "Watcher":
-        """The watcher as it was when that progress was kept."""
-        if progress is not None and progress.watched:
-            self.values, self.best = list(progress.watched), progress.best
-            self.best_epoch = int(np.argmax(self.values)) + 1
-        return self
+    def resume(self, progress: Progress) -> None:
+        """Go on from the values and the best w of that progress."""
+        self.values, self.best = list(progress.watched), progress.best
+        self.best_epoch = int(np.argmax(self.values)) + 1
+
+    def best_w(self) -> FloatArray:
+        """The w of the best epoch."""
+        if self.best is None:
+            raise RunError(f"{self.config.trainer} reported no epoch, so there was nothing to evaluate")
+        return self.best
 
     def record(self) -> Watched:
-        """What was seen."""
+        """The metric epoch by epoch."""
         return Watched(self.config.metric, sign(self.config.metric) * np.array(self.values), self.best_epoch)

@@ -1,4 +1,4 @@
-"""Learn w: the trainers by name, and the one function that runs them."""
+"""Learn w: `fit` runs a trainer, and TRAINERS has them by name."""
 
 import math
 from dataclasses import replace
@@ -37,10 +37,10 @@ def fit(
     on_epoch: OnEpoch = ignore,
     progress: Progress | None = None,
 ) -> Model:
-    """The model that the configured trainer learns: w, and what is known about its distance to the optimum.
+    """The model that the trainer of the config learns: w, and how far it is from the optimum.
 
-    With `valid` descent stops once its metric has not improved for `patience` epochs, and the best w is returned.
-    `progress` is that of an epoch of the same training: it goes on from there.
+    With `valid` descent stops once the metric has not improved for `patience` epochs, and returns the best w.
+    With `progress`, reported by an earlier epoch of the same training, the training resumes there.
 
     >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
     >>> model = fit(phi, [1, 0, 1, 0, 1, 0], [0, 2, 4, 6], TrainConfig(trainer="newton", l2=0.0))
@@ -50,87 +50,77 @@ def fit(
     config = TrainConfig() if config is None else config
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
-    trainer = looked_at(config.trainer)
+    trainer = checked_trainer(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
     knots = Knots.of(phi, config.knots)
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry = Geometry.of(groups)
-    shown = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
-    is_watched = valid is not None and trainer is not fit_newton  # whose every w but the last is only on the way
+    report = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
+    is_watched = valid is not None and trainer is not fit_newton  # of newton only the last w is meant
     if progress is not None:
         progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
-    elif len(knots) and trainer is fit_descent:
-        progress = Progress(knots.start(config.init), ())
-    going_on = () if progress is None else (progress,)  # a trainer that told of none takes none
-    if valid is None or not is_watched:
-        fitted, watched = trainer(groups, geometry, config, shown, *going_on), None
-    else:
-        watcher = Watcher(valid.with_curves(knots), config, units, shown)
-        fitted, watched = watched_fit(trainer, groups, geometry, config, watcher, progress)
-    model = Model(fitted.w, _training(groups, geometry, config, fitted, watched), knots)
+    elif len(knots) and trainer is fit_descent:  # it starts with straight curves
+        start = np.zeros(groups.phi.shape[1])
+        start[: len(knots.ends)] = config.init
+        progress = Progress(start, ())
+    watcher, run_config = None, config
+    if valid is not None and is_watched:
+        watcher = Watcher(valid.with_curves(knots), config, units, report)
+        if progress is not None and progress.watched:
+            watcher.resume(progress)
+            if watcher.is_over:
+                run_config = replace(config, epochs=len(progress.history))  # it stopped there
+    resumed = () if progress is None else (progress,)  # a trainer that reports no progress does not take one
+    fitted = trainer(groups, geometry, run_config, report if watcher is None else watcher, *resumed)
+    if watcher is not None:
+        fitted = replace(fitted, w=watcher.best_w(), at_end=None)
+    training = _training(groups, geometry, config, fitted, None if watcher is None else watcher.record())
+    model = Model(fitted.w, training, knots)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
 
 
-def looked_at(name: str) -> Trainer:
-    """The trainer of that name; what a stranger's does wrong is told as its own, and what it prints is no result."""
+def checked_trainer(name: str) -> Trainer:
+    """The trainer of that name. One of a plug-in has its result checked, and its errors name the plug-in."""
     trainer, source = TRAINERS[name], TRAINERS.source(name)
     if source == OURS:
         return trainer
 
     def call(groups: Trainable, *others: Any) -> Fitted:
         with blamed(f"trainer {name}", trainer, source):
-            found = trainer(groups, *others)
-            is_sound = isinstance(found, Fitted) and np.shape(found.w) == groups.phi.shape[1:]
-            if not (is_sound and np.ndim(found.history) == 1 and np.asarray(found.w).dtype.kind in "fiu"):
-                problem = f"gave {type(found).__name__}; a Fitted with a number for each column is needed"
+            fitted = trainer(groups, *others)
+            is_sound = isinstance(fitted, Fitted) and np.shape(fitted.w) == groups.phi.shape[1:]
+            if not (is_sound and np.ndim(fitted.history) == 1 and np.asarray(fitted.w).dtype.kind in "fiu"):
+                problem = f"gave {type(fitted).__name__}; a Fitted with a number for each column is needed"
                 raise unfit(trainer, f"trainer {name}: {problem}")
-            return replace(found, w=np.asarray(found.w, dtype=float), history=np.asarray(found.history, dtype=float))
+            w, history = np.asarray(fitted.w, dtype=float), np.asarray(fitted.history, dtype=float)
+            return replace(fitted, w=w, history=history)
 
     return call
 
 
-def watched_fit(
-    trainer: Trainer,
-    groups: Trainable,
-    geometry: Geometry,
-    config: TrainConfig,
-    watcher: Watcher,
-    progress: Progress | None,
-) -> tuple[Fitted, Watched]:
-    """What the trainer returns with the w of its best epoch, and what was seen on the way."""
-    watcher = watcher.resumed(progress)
-    if progress is not None and watcher.is_over:
-        config = replace(config, epochs=len(progress.history))  # it was stopped there
-    fitted = trainer(groups, geometry, config, watcher, *(() if progress is None else (progress,)))
-    if watcher.best is None:
-        raise RunError(f"{config.trainer} told of no epoch: nothing could be watched")
-    return replace(fitted, w=watcher.best, at_end=None), watcher.record()
-
-
 def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Model:
-    """The model of columns that were divided by units, for the columns as they are."""
-    known = model.training
+    """The model for the columns as they are, from that for the columns divided by units."""
     with np.errstate(over="ignore"):
         w = model.w / units
     if not np.isfinite(w).all():
         raise RunError(f"the weight of column {int(np.argmin(np.isfinite(w)))} is too large for its raw scale")
-    hidden = [_largest_one(direction / units) for direction in known.not_identified]
-    escape = None if known.escape is None else _largest_one(known.escape / units)
-    not_identified = np.array(hidden).reshape(known.not_identified.shape)
-    deviations = units[: len(units) - len(model.knots)] if standardized else None
-    known = replace(known, escape=escape, not_identified=not_identified, deviations=deviations)
-    return replace(model, w=w, training=known)
-
-
-def _largest_one(direction: FloatArray) -> FloatArray:
-    return direction / np.abs(direction).max()
+    training = model.training
+    not_identified = training.not_identified / units
+    escape = None if training.escape is None else training.escape / units
+    training = replace(
+        training,
+        escape=None if escape is None else escape / np.abs(escape).max(),
+        not_identified=not_identified / np.abs(not_identified).max(axis=1, keepdims=True, initial=0.0),
+        deviations=units[: len(units) - len(model.knots)] if standardized else None,
+    )
+    return replace(model, w=w, training=training)
 
 
 def _training(
     groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted, watched: Watched | None
 ) -> Training:
-    """What is known of the w that was fitted."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of a w too large, which is refused here
+    """What is known of the fitted w: its objective, gradient and distance to the optimum."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of a w too large: the next check refuses it
         at_end = fitted.at_end or slope(groups, fitted.w, geometry.scale)
         objective = at_end.loss + config.penalty * float(fitted.w @ fitted.w)
         by_deviation = at_end.gradient + 2 * config.penalty * fitted.w / geometry.scale
@@ -138,7 +128,7 @@ def _training(
         raise DivergedError(f"{config.trainer} diverged: its objective is {objective}; {remedy(config)}")
     return Training(
         trainer=config.trainer,
-        groups=groups.groups,
+        groups=len(groups),
         skipped=groups.skipped,
         epochs=fitted.epochs,
         history=fitted.history,

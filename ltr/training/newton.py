@@ -1,4 +1,4 @@
-"""The exact optimum of the objective, or the direction along which there is none."""
+"""Newton's method: the exact optimum of the objective, or the direction along which there is none."""
 
 from dataclasses import dataclass, replace
 
@@ -9,49 +9,52 @@ from ltr.training.certificate import escape, gap_bound, reach, reach_bound
 from ltr.training.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
 from ltr.training.identifiability import Geometry, smallest
 from ltr.training.model import Fitted, Optimum
-from ltr.training.objective import Derivatives, Trainable, derivatives, every
+from ltr.training.objective import Derivatives, Trainable, derivatives, sampled
 
-GRADIENT = 1e-10  # found: the gradient's norm, columns of unit deviation
-CURVATURE = 1e-8  # found without a penalty: the least curvature of a direction, as a share of its own at w = 0
-REACH = 1e-6  # found without a penalty: no difference of scores is further from the optimum's
-GAP = 1e-9  # found with a penalty: the bound on objective - optimum, as a share of 1 + |objective|
+# An optimum counts as found only if all of these hold; the first is for columns of unit deviation.
+GRADIENT = 1e-10  # above the norm of the gradient
+GAP = 1e-9  # with a penalty, above the bound on objective - optimum, as a share of 1 + |objective|
+CURVATURE = 1e-8  # without a penalty, below the least curvature of a direction, as a share of its own at w = 0
+REACH = 1e-6  # without a penalty, above the distance of any difference of scores from that at the optimum
+
 STEPS, HALVINGS = 200, 60
-EVERY = 32  # group that the first steps look at where there are many
-ROUGH = 3  # steps on them: what is left is small beside the sample's own error
-MANY = 1024  # groups that such a sample has at least
+EVERY = 32  # of many groups the first steps look at every 32nd,
+MANY = 1024  # if that leaves at least so many,
+ROUGH = 3  # for so many steps: then the distance left is small beside the error of the sample
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The objective at one w; derivatives in coordinates where no column is larger than 1."""
+    """The objective at one w, with derivatives in the coordinates w * scale of the problem."""
 
     w: FloatArray
     objective: float
     gradient: FloatArray
     hessian: FloatArray
-    data: Derivatives
+    data: Derivatives  # without the penalty
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The penalised objective: columns are divided by their deviation for the data, by `scale` for the steps."""
+    """The penalised objective: the data's derivatives are for columns of unit deviation, steps are in w * scale."""
 
     groups: Trainable
     geometry: Geometry
     l2: float
-    scale: FloatArray  # coordinates w * scale keep the data's and the penalty's curvature near 1 or below
-    basis: FloatArray  # (features, directions): the steps stay inside; without a penalty, of unit curvature at w = 0
+    scale: FloatArray  # in coordinates w * scale the curvature of data and penalty is near 1 or below
+    basis: FloatArray  # (features, directions) of the steps; without a penalty of unit curvature at w = 0
 
     @classmethod
     def of(cls, groups: Trainable, geometry: Geometry, l2: float) -> "Problem":
-        """Directions that change no probability stay out of the steps when nothing penalises them."""
+        """Directions that change no probability take no part in the steps unless they are penalised."""
         if l2:
             return cls(groups, geometry, l2, np.maximum(geometry.scale, np.sqrt(2 * l2)), np.eye(len(geometry.scale)))
         spectrum = geometry.spectrum
         return cls(groups, geometry, l2, geometry.scale, spectrum.identified / np.sqrt(spectrum.curvature))
 
-    def point(self, w: FloatArray, data: Derivatives) -> Point:
-        """Objective and derivatives from the data's part at w."""
+    def at(self, w: FloatArray, data: Derivatives | None = None) -> Point:
+        """Objective and derivatives at w; `data` are those of the data at w, if they are known."""
+        data = derivatives(self.groups, w, self.geometry.scale) if data is None else data
         ratio = self.geometry.scale / self.scale
         return Point(
             w,
@@ -61,17 +64,13 @@ class Problem:
             data,
         )
 
-    def at(self, w: FloatArray) -> Point:
-        """Objective and derivatives at w."""
-        return self.point(w, derivatives(self.groups, w, self.geometry.scale))
-
     def norm(self, point: Point) -> float:
-        """Norm of the gradient by columns of unit deviation; without a penalty, of its identified part."""
+        """Norm of the gradient for columns of unit deviation; without a penalty, of its identified part."""
         by_deviation = point.gradient * (self.scale / self.geometry.scale)
         return float(np.linalg.norm(by_deviation if self.l2 else self.geometry.identified_part(by_deviation)))
 
-    def is_found(self, point: Point) -> bool:
-        """Whether the optimum is proved to be here."""
+    def is_optimum(self, point: Point) -> bool:
+        """Whether the point is proved to be the optimum."""
         if self.norm(point) >= GRADIENT:
             return False
         if self.l2:
@@ -90,7 +89,7 @@ class Problem:
 def fit_newton(
     groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
-    """w at the minimum of the objective: a few steps, always from the first."""
+    """w at the minimum of the objective. It takes a few steps and never resumes: `progress` is ignored."""
     return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
 
 
@@ -102,26 +101,29 @@ def solve(
     start: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
 ) -> Fitted:
-    """w at the minimum of the objective: Newton steps with line search from the start, or w = 0 if that is lower.
+    """w at the minimum of the objective, by Newton steps with line search from `start`, or w = 0 if that is lower.
 
-    Of many groups a part takes the first steps, and knots the others by what a step leaves of its own gradient.
-    They end where the optimum is found, where none is proved to exist, or where rounding lets nothing fall.
+    Of many groups a sample takes the first steps, and later corrects each step for what it leaves of the gradient.
+    The steps end where the optimum is proved, where none is proved to exist, or where rounding lets nothing fall.
     """
-    problem = Problem.of(groups, geometry, l2)
-    sample = _sample(problem)
-    point = _from_zero(problem, sample) if start is None else _lower(problem, start)
+    problem, sample = Problem.of(groups, geometry, l2), None
+    if len(groups) >= MANY * EVERY:  # it only proposes: the proof looks at all groups
+        sample = replace(problem, groups=sampled(groups, EVERY))
+    point = _first_point(problem, sample, start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
-        if problem.is_found(point):
+        if problem.is_optimum(point):
             optimum = Optimum.FOUND
             break
         step = _newton_step(point, problem.basis, point.gradient)
-        away = _proved_escape(problem, point, step)
+        if not l2 and step.any() and problem.norm(point) < GRADIENT:
+            away = escape(groups, problem.scale, step / np.abs(step).max())
         if away is not None:
-            optimum = Optimum.NONE
+            optimum, away = Optimum.NONE, away / problem.scale
+            away /= np.abs(away).max()
             break
         if sample is not None:
-            step = _bent(sample, point, step)
+            step = _corrected(step, sample, point)
         moved = _line_search(problem, point, step / problem.scale)
         if moved.objective >= point.objective and problem.norm(moved) >= problem.norm(point):
             break  # rounding: nothing lower is to be had
@@ -129,54 +131,33 @@ def solve(
         history.append(point.objective)
         if on_epoch(Epoch(len(history) - 1, point.objective, point.w.copy())):
             break
-    w = _smallest(problem, point)
+    w = point.w
+    if not l2 and len(free := geometry.not_identified()):  # the smallest w with these probabilities, if proved as well
+        w = smallest(point.w, free)
+        w = point.w if problem.is_optimum(point) and not problem.is_optimum(problem.at(w)) else w
     return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
 
 
-def _sample(problem: Problem) -> Problem | None:
-    """The same of a part of the groups; None where they are few.
+def _first_point(problem: Problem, sample: Problem | None, start: FloatArray | None) -> Point:
+    """The objective at the start, else near the optimum of the sample; at w = 0 where that is lower, or all there is.
 
-    Nothing is said of the sample: what is found by its help is proved on all groups.
+    From far up a cliff steps may get nowhere.
     """
-    many = problem.groups.groups >= MANY * EVERY
-    return replace(problem, groups=every(problem.groups, EVERY)) if many else None
-
-
-def _at_zero(problem: Problem) -> Point:
-    return problem.point(np.zeros(problem.groups.phi.shape[1]), problem.geometry.at_zero)
-
-
-def _lower(problem: Problem, start: FloatArray) -> Point:
-    """The objective at the start, or at w = 0 where that is lower: from up a cliff steps may get nowhere."""
+    at_zero = problem.at(np.zeros(len(problem.scale)), problem.geometry.at_zero)
+    if start is None and sample is not None:
+        rough = sample.at(at_zero.w)
+        for _ in range(ROUGH):
+            rough = _line_search(sample, rough, _newton_step(rough, problem.basis, rough.gradient) / problem.scale)
+        start = rough.w
+    if start is None:
+        return at_zero
     with np.errstate(over="ignore", invalid="ignore"):
         point = problem.at(start)
-    at_zero = _at_zero(problem)
     return point if point.objective < at_zero.objective else at_zero
 
 
-def _from_zero(problem: Problem, sample: Problem | None) -> Point:
-    """The objective where the sample nearly has its optimum, from where few steps are left; else at w = 0."""
-    at_zero = _at_zero(problem)
-    if sample is None:
-        return at_zero
-    point = sample.at(at_zero.w)
-    for _ in range(ROUGH):
-        point = _line_search(sample, point, _newton_step(point, problem.basis, point.gradient) / problem.scale)
-    near = problem.at(point.w)
-    return near if near.objective < at_zero.objective else at_zero
-
-
-def _smallest(problem: Problem, point: Point) -> FloatArray:
-    """The smallest w with the probabilities of the point; its own where that loses what is proved of it."""
-    free = problem.geometry.not_identified()
-    if problem.l2 or not len(free):
-        return point.w
-    w = smallest(point.w, free)
-    return point.w if problem.is_found(point) and not problem.is_found(problem.at(w)) else w
-
-
 def _whitener(point: Point, basis: FloatArray) -> FloatArray:
-    """Rows that turn the Hessian inside the basis into the unit matrix, (directions, features)."""
+    """W with W H W' = 1 inside the basis, (directions, features)."""
     hessian = basis.T @ point.hessian @ basis
     eps, diagonal = np.finfo(float).eps, np.diag(hessian)
     least = eps * np.abs(diagonal).sum() + np.finfo(float).tiny  # rounding may leave it at 0 or below
@@ -194,30 +175,19 @@ def _newton_step(point: Point, basis: FloatArray, gradient: FloatArray) -> Float
     return step
 
 
-def _bent(sample: Problem, point: Point, step: FloatArray) -> FloatArray:
-    """The step less what it leaves of the gradient, by the sample; the step itself where that would fall less."""
+def _corrected(step: FloatArray, sample: Problem, point: Point) -> FloatArray:
+    """The step plus a second one against the gradient it leaves in the sample; the step itself if that falls less."""
     with np.errstate(over="ignore", invalid="ignore"):
         before, after = sample.at(point.w), sample.at(point.w + step / sample.scale)
         left = after.gradient - before.gradient - before.hessian @ step
     if not np.isfinite(left).all():
         return step
-    bent = step + _newton_step(point, sample.basis, left)
-    return bent if point.gradient @ bent < 0.5 * (point.gradient @ step) else step
-
-
-def _proved_escape(problem: Problem, point: Point, step: FloatArray) -> FloatArray | None:
-    """The direction of w along which no optimum exists, largest part 1; None unless the step follows one."""
-    if problem.l2 or not step.any() or problem.norm(point) >= GRADIENT:
-        return None
-    found = escape(problem.groups, problem.scale, step / np.abs(step).max())
-    if found is None:
-        return None
-    away: FloatArray = found / problem.scale
-    return away / np.abs(away).max()
+    corrected = step + _newton_step(point, sample.basis, left)
+    return corrected if point.gradient @ corrected < 0.5 * (point.gradient @ step) else step
 
 
 def _line_search(problem: Problem, point: Point, step: FloatArray) -> Point:
-    """The first of step, step / 2, step / 4 ... that lowers the objective enough; the point itself if none does."""
+    """The point after the first of step, step / 2, step / 4 ... that lowers the objective enough; else the point."""
     slope = float((point.gradient * problem.scale) @ step)
     noise = 1e-14 * (1 + abs(point.objective))  # near the optimum the objective only moves by rounding
     share = 1.0

@@ -1,6 +1,6 @@
 """The objective: the mean over groups of -sum t * log softmax(phi w), and its derivatives.
 
-Groups of one candidate, and groups without a positive, cannot move w: they do not train, and are counted.
+Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from ltr.errors import DataError
 from ltr.training.kernels import for_passes
 from ltr.training.targets import shares
 
-SAFE = 300.0  # scores up to here need no shift by the largest of their group
+SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
 
@@ -51,7 +51,7 @@ def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Groups that do not train. A lone candidate counts as one, whatever its label."""
+    """Counts of the groups left out. A group of one candidate counts as that, whatever its label."""
 
     one_candidate: int
     no_positive: int
@@ -59,19 +59,17 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Trainable:
-    """The groups that train: what every trainer reads."""
+    """The groups to train on, as every trainer reads them."""
 
     phi: FloatArray  # (rows, features)
     offsets: IntArray  # (groups + 1,)
     weights: FloatArray  # (groups,), sum 1
     shares: FloatArray  # (rows,): targets times the group's weight
     skipped: Skipped
-    trains: BoolArray  # (groups given,): which of them are these
+    trains: BoolArray  # (groups, those left out included): which of them are here
 
-    @property
-    def groups(self) -> int:
-        """Number of groups that train."""
-        return len(self.offsets) - 1
+    def __len__(self) -> int:
+        return len(self.weights)
 
 
 def trainable(
@@ -82,7 +80,7 @@ def trainable(
     weights: npt.ArrayLike | None = None,
     targets_are: str = "label",
 ) -> Trainable:
-    """The checked groups that can train, in their order; nothing is copied when all of them can."""
+    """The groups that can train, in their order, after checks; nothing is copied when all of them can."""
     phi, offsets = as_matrix("phi", phi, offsets)
     labels = as_column("labels", labels, offsets, least=0)
     masses = as_weights(weights, len(offsets) - 1)
@@ -93,8 +91,8 @@ def trainable(
     skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
     trains = positive & ~alone
     if not trains.any():
-        found = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
-        raise DataError(f"no group can train: {found}; a group needs two candidates and a label above 0")
+        counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
+        raise DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0")
     if not trains.all():
         sizes = np.diff(offsets)
         rows = np.repeat(trains, sizes)
@@ -105,24 +103,23 @@ def trainable(
     return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), skipped, trains)
 
 
-def every(groups: Trainable, step: int) -> Trainable:
-    """Each step-th group, with the weights they have among themselves.
+def sampled(groups: Trainable, step: int) -> Trainable:
+    """Every step-th group, with weights that sum to 1.
 
     >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
-    >>> every(pairs, 2).phi.ravel(), every(pairs, 2).weights
+    >>> sampled(pairs, 2).phi.ravel(), sampled(pairs, 2).weights
     (array([0., 1., 4., 5.]), array([0.5, 0.5]))
     """
-    sizes = np.diff(groups.offsets)
-    kept = np.arange(groups.groups) % step == 0
-    rows, total = np.repeat(kept, sizes), groups.weights[kept].sum()
-    offsets = np.concatenate(([0], np.cumsum(sizes[kept])))
-    weights, shares = groups.weights[kept] / total, groups.shares[rows] / total
-    return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, kept)
+    sizes, is_drawn = np.diff(groups.offsets), np.arange(len(groups)) % step == 0
+    rows, total = np.repeat(is_drawn, sizes), groups.weights[is_drawn].sum()
+    offsets = np.concatenate(([0], np.cumsum(sizes[is_drawn])))
+    weights, shares = groups.weights[is_drawn] / total, groups.shares[rows] / total
+    return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, is_drawn)
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The mean cross-entropy at one w, without the penalty, by columns divided by a scale."""
+    """The mean cross-entropy and its gradient at one w, without the penalty, for columns divided by a scale."""
 
     loss: float
     gradient: FloatArray  # (features,)
@@ -130,7 +127,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Derivatives(Slope):
-    """The slope, and how it knots."""
+    """The same with the Hessian."""
 
     hessian: FloatArray  # (features, features)
 
@@ -138,7 +135,7 @@ class Derivatives(Slope):
 def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     """Loss and gradient of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
 
-    gradient = X'(p - t), X = phi less its group's first row, over the scale: a group's shift moves no probability.
+    gradient = X'(p - t), X = (phi - its group's first row) / scale: a shift of a group changes no probability.
 
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
@@ -154,7 +151,7 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
 
 
 def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
-    """What `slope` gives, and the Hessian: sum_i p_i x_i x_i' - mu mu' of each group, mu = sum_i p_i x_i.
+    """Loss, gradient and Hessian; a group adds sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, to the Hessian.
 
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
@@ -175,20 +172,20 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
 
 
 def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
-    """Of each cluster of groups the part it has in the gradient, (clusters, features): weight X'(p - t), summed.
+    """The part of each cluster of groups in the gradient, (clusters, features): the sum of weight * X'(p - t).
 
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
     array([[-0.5]])
     """
     count = int(clusters.max()) + 1
-    found = np.zeros((count, len(w)))
+    sums = np.zeros((count, len(w)))
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
         slopes = np.add.reduceat(part.x * (part.p - groups.shares[run.rows]), run.starts, axis=1)
-        for place, column in enumerate(slopes):
-            found[:, place] += code_sums(clusters[run.groups], column, count)
-    return found
+        for index, column in enumerate(slopes):
+            sums[:, index] += code_sums(clusters[run.groups], column, count)
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +194,12 @@ class Run:
 
     groups: slice
     rows: slice
-    starts: IntArray  # of each group its first row, counted from the run's
+    starts: IntArray  # first row of each group, counted from the first of the run
     sizes: IntArray
 
 
 def passes(groups: Trainable) -> Iterator[Run]:
-    """The groups in runs: one pass over all of them."""
+    """One pass over all groups, in runs."""
     offsets = groups.offsets
     for first, last in runs(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
         starts = offsets[first:last] - offsets[first]
@@ -211,6 +208,8 @@ def passes(groups: Trainable) -> Iterator[Run]:
 
 @dataclass(frozen=True, slots=True)
 class _SoftmaxRun:
+    """The part of one run in the loss and the gradient, and what they are made of."""
+
     loss: float
     gradient: FloatArray  # (features,)
     x: FloatArray  # (features, rows)
@@ -218,6 +217,7 @@ class _SoftmaxRun:
 
 
 def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: FloatArray) -> _SoftmaxRun:
+    """Probabilities of one run, and its part in loss and gradient; scaled_w: w * scale."""
     shares, weights = groups.shares[run.rows], groups.weights[run.groups]
     x = centred_columns(groups, run, scale)
     shifted = scaled_w @ x
@@ -230,7 +230,7 @@ def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: Float
 
 
 def centred_columns(groups: Trainable, run: Run, scale: FloatArray, *, origins: IntArray | None = None) -> FloatArray:
-    """Columns of the run as (features, rows), less one row of each group, the first unless told, over the scale."""
+    """Columns of the run, (features, rows), minus one row of each group (`origins`, else the first), over the scale."""
     columns = np.array(groups.phi[run.rows].T, order="C")
     columns -= np.repeat(columns[:, run.starts if origins is None else origins], run.sizes, axis=1)
     columns /= scale[:, np.newaxis]

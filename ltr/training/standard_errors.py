@@ -63,7 +63,7 @@ def standard_errors(
     if not geometry.spectrum.identified.shape[1]:
         return None, "no feature differs between the candidates of a query"
     inverse, form, codes = _inverse(groups, geometry, best), *_form(groups, clusters)
-    covariance, count = inverse / groups.groups, groups.groups
+    covariance, count = inverse / len(groups), len(groups)
     if form != "hessian":
         slopes = cluster_slopes(groups, best, geometry.scale, codes)
         count = len(slopes)
@@ -87,15 +87,15 @@ def _inverse(groups: Trainable, geometry: Geometry, best: FloatArray) -> FloatAr
 
 def _form(groups: Trainable, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
     """Which errors hold, and the cluster of each group that trains, counted from 0."""
-    alone = np.arange(groups.groups)
+    alone = np.arange(len(groups))
     if clusters is not None:
         given = np.asarray(clusters)
         if given.shape != groups.trains.shape:
             raise UsageError(f"clusters: one a group is needed {groups.trains.shape}, found shape {given.shape}")
         codes = np.unique(given[groups.trains], return_inverse=True)[1]
-        if codes.max() + 1 < groups.groups:
+        if codes.max() + 1 < len(groups):
             return "by_trace", codes
-    is_drawn = np.count_nonzero(groups.shares) == groups.groups
+    is_drawn = np.count_nonzero(groups.shares) == len(groups)
     return ("hessian" if is_drawn and np.ptp(groups.weights) == 0 else "by_group"), alone
 
 

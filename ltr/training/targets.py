@@ -1,4 +1,4 @@
-"""What the probabilities of a group should be: its labels, shared out."""
+"""The target probabilities of a group, from its labels."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from ltr.arrays import FloatArray, IntArray, group_sums, runs
 
 TARGETS = ("onehot", "label", "gain")
 LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
-RUN_ROWS = 1 << 16  # made together: what that needs besides stays in the cache
+RUN_ROWS = 1 << 16  # rows of a run: its temporaries stay in the cache
 
 
 def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> FloatArray:
-    """Each group's labels shared out to sum 1: t_i = g(y_i) / sum_j g(y_j); every group needs a positive.
+    """The labels of each group as shares that sum to 1: t_i = g(y_i) / sum_j g(y_j). Every group needs a positive.
 
     g(y) is y for `label`, 1 where y > 0 for `onehot`, 2^y - 1 for `gain`.
 
@@ -30,20 +30,21 @@ def targets(labels: FloatArray, offsets: IntArray, *, of: str = "label") -> Floa
 
 
 def gains(labels: FloatArray, largest: FloatArray) -> FloatArray:
-    """2^y - 1; in groups with a label too large for that, over 2^largest: beside it, small labels vanish anyway.
+    """2^y - 1; divided by 2^largest in groups whose largest label is too large for that.
 
     >>> gains(np.array([0.0, 2.0, 1999.0, 2000.0]), np.array([2.0, 2.0, 2000.0, 2000.0]))
     array([0. , 3. , 0.5, 1. ])
     """
-    found, is_huge = np.expm1(np.minimum(labels, LARGEST_POWER) * np.log(2)), largest >= LARGEST_POWER
-    found[is_huge] = np.exp2(labels[is_huge] - largest[is_huge]) - np.exp2(-largest[is_huge])
-    return found
+    values, is_huge = np.expm1(np.minimum(labels, LARGEST_POWER) * np.log(2)), largest >= LARGEST_POWER
+    values[is_huge] = np.exp2(labels[is_huge] - largest[is_huge]) - np.exp2(-largest[is_huge])
+    return values
 
 
-def shares(labels: FloatArray, offsets: IntArray, masses: FloatArray, *, of: str) -> FloatArray:
-    """Targets times the group's weight, made in runs of groups: what a run needs besides is small."""
-    made = np.empty(len(labels))
+def shares(labels: FloatArray, offsets: IntArray, weights: FloatArray, *, of: str) -> FloatArray:
+    """Targets times the weight of their group. Runs of groups are worked out one by one, to keep temporaries small."""
+    products = np.empty(len(labels))
     for first, last in runs(offsets, RUN_ROWS):
-        rows, own = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
-        np.multiply(targets(labels[rows], own, of=of), np.repeat(masses[first:last], np.diff(own)), out=made[rows])
-    return made
+        rows, starts = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
+        by_row = np.repeat(weights[first:last], np.diff(starts))
+        np.multiply(targets(labels[rows], starts, of=of), by_row, out=products[rows])
+    return products

@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.registry import named
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath
 from ltr.results.metrics_record import OVER_BEST, flat
-from ltr.results.pairing import WinnersTest, tested
+from ltr.results.pairing import WinnersTest, paired_test
 from ltr.storage.records import MetricsRecord, read_record
 from ltr.storage.run_directory import METRICS
 
@@ -108,7 +108,7 @@ def _tested(
     if rows[0].split != rows[1].split:
         return None, f"different test data: {rows[0].split} of {rows[0].run}, {rows[1].split} of {rows[1].run}"
     try:
-        found = tested(homes[0], homes[1], metric, seed)
+        found = paired_test(homes[0], homes[1], metric, seed)
     except (DataError, UsageError) as error:
         told = str(error).partition(", such as ")[0]
         for home, row in zip(homes, rows, strict=False):

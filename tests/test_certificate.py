@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ltr.training.certificate import _is_certain
+from ltr.training.certificate import loss_falls_forever
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.identifiability import Geometry
@@ -153,9 +153,9 @@ def test_groups_that_overlap_a_little_are_never_called_separable(overlap, expect
 
 
 @pytest.mark.parametrize("rises, certain", [(0.0, True), (1e-17, True), (1e-8, False)])
-def test_a_direction_is_certain_only_if_no_wrong_answer_rises_beyond_rounding(rises, certain):
+def test_the_loss_falls_forever_only_if_no_wrong_answer_rises_beyond_rounding(rises, certain):
     groups = trainable([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [rises, 1.0]], [1, 0, 1, 0], [0, 2, 4])
-    assert _is_certain(groups, np.ones(2), np.array([1.0, 0.0])) == certain
+    assert loss_falls_forever(groups, np.ones(2), np.array([1.0, 0.0])) == certain
 
 
 def test_a_search_that_gets_no_lower_ends():

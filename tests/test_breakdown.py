@@ -5,7 +5,7 @@ import pytest
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.results.breakdown import part_means, parts_by
+from ltr.results.breakdown import break_down, part_means
 from ltr.results.evaluated_ranking import evaluate_groups
 from tests.made import graph_rows, grouped, tool_rows, written
 from tests.stored import flat_metrics as metrics
@@ -27,8 +27,8 @@ ROWS = [
 
 def values(field, rows=ROWS, directory=None):
     groups = read_groups(written(directory / "s.jsonl", rows))
-    found = parts_by(field, groups)
-    return [found.names[code] for code in found.codes.tolist()]
+    breakdown = break_down(groups, field)
+    return [breakdown.names[code] for code in breakdown.codes.tolist()]
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_query_without_a_right_candidate_goes_by_its_first_name(tmp_path):
 
 def test_graphs_are_sorted_by_the_type_of_the_right_one(tmp_path):
     groups = read_groups(written(tmp_path / "g.jsonl", graph_rows(range(20))))
-    found = parts_by("candidate_type", groups)
-    assert set(found.names) == {"chain", "star"}
+    breakdown = break_down(groups, "candidate_type")
+    assert set(breakdown.names) == {"chain", "star"}
 
 
 def test_a_line_of_a_whole_group_speaks_for_its_group(tmp_path):
@@ -73,8 +73,8 @@ def test_a_line_without_the_key_is_a_part_without_a_name(tmp_path):
 
 def test_a_field_of_several_files_is_found_in_each(tmp_path):
     files = [written(tmp_path / f"{place}.jsonl", ROWS[2 * place : 2 * place + 2]) for place in range(3)]
-    found = parts_by("topic", read_groups(files))
-    assert [found.names[code] for code in found.codes.tolist()] == ["north", "north", "south"]
+    breakdown = break_down(read_groups(files), "topic")
+    assert [breakdown.names[code] for code in breakdown.codes.tolist()] == ["north", "north", "south"]
 
 
 def test_an_unknown_field_is_refused_with_the_known_ones(tmp_path):
@@ -92,7 +92,7 @@ def test_a_file_that_changes_in_between_is_refused(tmp_path):
     groups = read_groups(path)
     written(path, ROWS[:4])
     with pytest.raises(DataError, match="was changed while it was read"):
-        parts_by("topic", groups)
+        break_down(groups, "topic")
 
 
 def test_the_metrics_of_a_part_are_those_of_its_queries_alone(tmp_path):
@@ -102,7 +102,7 @@ def test_the_metrics_of_a_part_are_those_of_its_queries_alone(tmp_path):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     phi = groups.candidates.lines[:, None].astype(float)
     whole = evaluate_groups(groups, phi, phi[:, 0] * 7 % 11, config)
-    for part in part_means(whole.evaluation, whole.parts):
+    for part in part_means(whole.evaluation, whole.breakdown):
         chosen = [(row, score) for row, score in zip(rows, scores, strict=True) if row["node_id"] == part.name]
         alone = read_groups(written(tmp_path / "p.jsonl", [row for row, _ in chosen]))
         lines = [index + 1 for index, row in enumerate(rows) if row["node_id"] == part.name]
@@ -117,7 +117,7 @@ def test_queries_without_a_right_candidate_do_not_count_in_their_part(tmp_path):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     config = RunConfig(evaluate=EvaluateConfig(group_by="node_id"))
     found = evaluate_groups(groups, groups.labels[:, None], groups.labels, config)
-    assert [(part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.parts)] == [
+    assert [(part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.breakdown)] == [
         ("n0", 2, 1.0),
         ("n1", 0, None),
     ]

@@ -48,7 +48,7 @@ def hills():
 
 def hinged(row, knots):
     """The columns of one row, as they are defined."""
-    pairs = zip(knots.columns, knots.places, strict=True)
+    pairs = zip(knots.columns, knots.positions, strict=True)
     return [*row, *(max(row[column] - place, 0.0) for column, place in pairs)]
 
 
@@ -69,8 +69,8 @@ def test_bends_lie_on_values_between_the_ends(seed, most):
     column = np.random.default_rng(seed).integers(0, 12, size=(40, 1)).astype(float)
     knots, values = Knots.of(column, most), np.unique(column)
     assert len(knots) == min(most, max(len(values) - 2, 0))
-    assert set(knots.places) <= set(values[1:-1])
-    assert (np.diff(knots.places) > 0).all()
+    assert set(knots.positions) <= set(values[1:-1])
+    assert (np.diff(knots.positions) > 0).all()
 
 
 def test_beyond_what_was_learned_from_a_curve_goes_on_level(hills):
