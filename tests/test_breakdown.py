@@ -117,7 +117,9 @@ def test_queries_without_a_right_candidate_do_not_count_in_their_part(tmp_path):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     config = RunConfig(evaluate=EvaluateConfig(group_by="node_id"))
     found = evaluate_groups(groups, groups.labels[:, None], groups.labels, config)
-    assert [(part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.breakdown)] == [
+    assert [
+        (part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.breakdown)
+    ] == [
         ("n0", 2, 1.0),
         ("n1", 0, None),
     ]

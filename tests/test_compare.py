@@ -56,7 +56,8 @@ def two(tmp_path):
 
 def values(directory, key):
     lines = Path(directory, "per_query.jsonl").read_text(encoding="utf-8").splitlines()
-    return np.array([json.loads(line)[key] for line in lines])
+    rows = [json.loads(line) for line in lines]
+    return np.array([row[key] if key in row else row["metrics"][key] for row in rows])
 
 
 def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
@@ -213,7 +214,7 @@ def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(tw
     for directory in two:
         path = Path(directory, "per_query.jsonl")
         lines = [json.loads(line) for line in path.read_text().splitlines()]
-        lines = [line | {"ndcg@3": None} if line["trace_id"] in ("t1", "t2") else line for line in lines]
+        lines = [line | {"metrics": {"ndcg@3": None}} if line["trace_id"] in ("t1", "t2") else line for line in lines]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     row = compare_runs(two).runs[0].differences[-1]
     assert (row.metric, row.wins + row.ties + row.losses) == ("ndcg@3", QUERIES - 2)

@@ -197,7 +197,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
 
 
-class QueryRecord(msgspec.Struct):
+class QueryRecord(msgspec.Struct, omit_defaults=True):
     """One query: what was right, what was ranked first, where the right one stood, its value of each metric."""
 
     trace_id: str
@@ -220,7 +220,7 @@ class QueryRecord(msgspec.Struct):
     metrics: dict[str, float | None] = {}  # those that were asked for besides the three
 
 
-class ExplainedRecord(QueryRecord):
+class ExplainedRecord(QueryRecord, omit_defaults=True):
     """With what each feature adds to the score of the first and of the right candidate."""
 
     contributions: dict[str, dict[str, float] | None] = {}
