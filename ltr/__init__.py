@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
     from ltr.storage.model_file import Router, load_router
     from ltr.training.config import TrainConfig
-    from ltr.training.diagnosing import diagnose
-    from ltr.training.diagnosis import Diagnosis
+    from ltr.training.diagnosis import Diagnosis, diagnose
     from ltr.training.estimator import ListwiseRanker
     from ltr.training.fit import fit
     from ltr.training.model import Model, Training
@@ -185,8 +184,7 @@ _HOMES = {
         "load_router",
     ),
     "ltr.training.config": ("TrainConfig",),
-    "ltr.training.diagnosing": ("diagnose",),
-    "ltr.training.diagnosis": ("Diagnosis",),
+    "ltr.training.diagnosis": ("Diagnosis", "diagnose"),
     "ltr.training.estimator": ("ListwiseRanker",),
     "ltr.training.fit": ("fit",),
     "ltr.training.model": (

@@ -206,6 +206,15 @@ def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
     return place[is_first], which
 
 
+def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
+    """The offsets of consecutive slices of these lengths, from 0 to their sum.
+
+    >>> offsets_of([2, 0, 1])
+    array([0, 2, 2, 3])
+    """
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
 def runs(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
     """Consecutive runs of whole groups, first:last, of about `rows` rows: one pass that stays in the cache.
 

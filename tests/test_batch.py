@@ -230,9 +230,13 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
         assert " against " in human
 
 
-HOLDING = (
-    "import sys\nfrom ltr.files.locked import held\nwith held('runs'):\n    print(flush=True)\n    sys.stdin.read()\n"
-)
+HOLDING = """
+import sys
+from ltr.files.locked import locked
+with locked('runs'):
+    print(flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")

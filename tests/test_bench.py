@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltr.benchmark.config import BenchConfig, BenchData, Entry, load_bench
-from ltr.benchmark.measuring import Task, measure
+from ltr.benchmark.measuring import Task, measure_reranker
 from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
@@ -104,7 +104,7 @@ def test_a_bench_says_all_that_it_promises(samples, tmp_path):
     home = tmp_path / "out"
     run_bench(load_plain(config(samples, "random", "oracle", "bm25", priced)), home)
     found = document(home)
-    assert found["format"] == "ltr-bench/1"
+    assert found["format"] == "ltr-bench/2"
     queries = TRACES * GROUPS
     assert (found["queries"], found["documents"], found["sampled"]) == (queries, queries * 4, False)
     assert [each["name"] for each in found["rerankers"]] == ["random", "oracle", "bm25", "letters"]
@@ -145,7 +145,7 @@ def test_quality_is_what_evaluate_says_of_the_scores(samples, tmp_path):
     found = np.concatenate([opened(each.query, each.documents) for each in offers(groups)])
     expected = evaluate(rank(found, groups.offsets), groups.labels, ["ndcg@10"]).means
     bench = run_bench(config(samples, "bm25"), tmp_path / "out")
-    quality = bench.rows[0].quality
+    quality = bench.record.rerankers[0].quality
     assert quality["ndcg@10"].mean == pytest.approx(expected["ndcg@10"])
     assert quality["mrr"].mean == pytest.approx(expected["mrr"])
     assert quality["mrr"].low <= quality["mrr"].mean <= quality["mrr"].high
@@ -162,7 +162,7 @@ def test_the_clock_is_an_argument_and_warm_up_is_left_out(samples):
         repeats=2,
         warm_up=3,
     )
-    found = measure(task, offers(groups), clock=lambda: float(next(seconds)))
+    found = measure_reranker(task, offers(groups), clock=lambda: float(next(seconds)))
     assert found.latencies_ms == [1000.0] * 4  # two queries, twice: a second between two looks at the clock
     assert found.cold_start_ms == 3000.0  # opened at 0, the first query from 1 to 2, then 3
     assert sorted(found.scores) == [2, 5]
@@ -183,11 +183,11 @@ def test_a_sample_is_drawn_by_the_seed_and_written_out(samples, tmp_path):
     drawn = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         bench = run_bench(config(samples, "random", sample=7, seed=seed), tmp_path / name)
-        assert (bench.document()["sampled"], bench.document()["queries_in_data"]) == (True, TRACES * GROUPS)
+        assert (bench.record.sampled, bench.record.queries_in_data) == (True, TRACES * GROUPS)
         drawn.append([(each["trace_id"], each["node_id"]) for each in lines(tmp_path / name / "sampled.jsonl")])
     assert len(drawn[0]) == len(set(drawn[0])) == 7
     assert drawn[0] == drawn[1] != drawn[2]
-    assert "7 queries are few" in bench.warnings[0]
+    assert "7 queries are few" in bench.record.warnings[0]
 
 
 def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_path):
@@ -287,7 +287,7 @@ def test_another_reranker_joins_and_other_options_are_measured_again(samples, tm
     run_bench(config(samples, "bm25"), home)
     other = Entry(name="bm25", label="bm25, b 0", options={"b": 0.0})
     run_bench(
-        config(samples, "bm25", other), home, resume=True, tell=lambda event: told.append((event.name, event.what))
+        config(samples, "bm25", other), home, resume=True, on_event=lambda event: told.append((event.name, event.what))
     )
     assert told == [("bm25", "kept"), ("bm25, b 0", "measured")]
 
@@ -330,7 +330,7 @@ def test_a_damaged_measurement_is_named(samples, tmp_path):
     kept = next(path for path in (home / "measured").glob("*.json") if path.name != "task.json")
     kept.write_bytes(b"{")
     bench = run_bench(config(samples, "random"), home, resume=True)
-    assert "not a measurement" in bench.failed[0].why
+    assert "not a measurement" in bench.record.failed[0].why
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_measurement_of_other_queries_is_named(changes, samples, tmp_path):
     kept = next(path for path in (home / "measured").glob("*.json") if path.name != "task.json")
     kept.write_text(json.dumps(json.loads(kept.read_text()) | changes))
     bench = run_bench(config(samples, "random"), home, resume=True)
-    assert "not a measurement of these queries; remove it to measure again" in bench.failed[0].why
+    assert "not a measurement of these queries; remove it to measure again" in bench.record.failed[0].why
 
 
 def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
@@ -363,8 +363,8 @@ def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
         (elsewhere, []),
     ):
         found = run_bench(config(path, entry, "random"), tmp_path / f"out-{path.name}")
-        assert [warning for warning in found.warnings if "trained" in warning] == told
-        assert document(tmp_path / f"out-{path.name}")["warnings"] == found.warnings
+        assert [warning for warning in found.record.warnings if "trained" in warning] == told
+        assert document(tmp_path / f"out-{path.name}")["warnings"] == found.record.warnings
 
 
 def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
@@ -378,9 +378,9 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 
 
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
-    from ltr.files.locked import held
+    from ltr.files.locked import locked
 
-    with held(tmp_path / "out"), pytest.raises(RunError, match="another process"):
+    with locked(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")
 
 
@@ -394,8 +394,8 @@ def test_the_kept_config_gives_the_same_bench_from_elsewhere(samples, tmp_path):
     text = "data: {samples: s.jsonl}\nrerankers: [random, 'model:run']\n"
     first = run_bench(load_bench(written(tmp_path, text)), tmp_path / "out")
     again = run_bench(load_bench(tmp_path / "out" / "config.yaml"), tmp_path / "deep" / "out")
-    assert [each.quality for each in again.rows] == [each.quality for each in first.rows]
-    assert [each.name for each in again.rows] == ["random", "model:run"]
+    assert [each.quality for each in again.record.rerankers] == [each.quality for each in first.record.rerankers]
+    assert [each.name for each in again.record.rerankers] == ["random", "model:run"]
     assert str(tmp_path) not in (tmp_path / "out" / "bench.json").read_text()
 
 
@@ -414,10 +414,10 @@ def test_a_program_takes_part_when_allowed_and_its_arguments_are_told(samples, t
 
     told = []
     entry = Entry(name="command", options={"arguments": [sys.executable, "-c", ANSWERING]})
-    bench = run_bench(config(samples, entry), tmp_path / "out", allowed=Allowed(command=True), tell=told.append)
+    bench = run_bench(config(samples, entry), tmp_path / "out", allowed=Allowed(command=True), on_event=told.append)
     assert told[0].what == "runs"
     assert repr(sys.executable) in told[0].detail
-    assert bench.rows[0].quality["mrr"].mean > 0
+    assert bench.record.rerankers[0].quality["mrr"].mean > 0
 
 
 WRONG = """\
@@ -487,8 +487,8 @@ def test_a_sample_without_a_right_candidate_cannot_be_measured(tmp_path):
 
 def test_a_sample_greater_than_the_data_is_all_of_them_and_told(samples, tmp_path):
     found = run_bench(config(samples, "random", sample=1000), tmp_path / "out")
-    assert found.warnings[0] == "sample asks for 1,000 queries; all 30 of the data were asked"
-    assert found.document()["sampled"] is False
+    assert found.record.warnings[0] == "sample asks for 1,000 queries; all 30 of the data were asked"
+    assert found.record.sampled is False
 
 
 def test_one_query_has_no_interval(cli, tmp_path):
@@ -529,3 +529,30 @@ def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_pat
 def test_rerankers_are_listed(cli):
     listed = cli.good("list", "rerankers", "--format", "tsv")
     assert "cross-encoder:NAME_OR_PATH\t" in listed
+
+
+MEASURES = """
+from ltr.evaluation.metrics.registry import measure
+
+from ltr.evaluation.metrics.registry import named
+
+for name in ("reranker", "latency_ms", "rank", "n"):
+    measure(name, "the same as hit@1")(lambda judged, k: named("hit@1")(judged))
+"""
+
+
+def test_a_metric_of_any_name_overwrites_no_field(samples, tmp_path):
+    names = "[reranker, latency_ms, rank, n, hit@1]"
+    (tmp_path / "measures.py").write_text(MEASURES, encoding="utf-8")
+    path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [bm25]\nmetrics: {names}\n")
+    done = process("bench", path, "-o", "out", "--code", tmp_path / "measures.py", "--format", "tsv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    heads = done.stdout.decode().splitlines()[0].split("\t")
+    assert len(heads) == len(set(heads))
+    assert {"reranker", "metric:reranker", "metric:n", "n"} <= set(heads)
+    for line in lines(tmp_path / "out" / "per_query.jsonl"):
+        metrics = line["metrics"]
+        assert {metrics[name] for name in ("reranker", "latency_ms", "rank", "n")} == {metrics["hit@1"]}
+        assert line["reranker"] == "bm25"
+        assert isinstance(line["rank"], int)
+        assert line["latency_ms"] not in metrics.values()

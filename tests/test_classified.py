@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.probabilities import chains, probable, rounding
+from ltr.evaluation.metrics.probabilities import candidate_probabilities, chains, rounding
 from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 
@@ -149,7 +149,7 @@ def test_auc_tells_apart_probabilities_that_are_all_next_to_one():
 )
 def test_the_log_probability_of_scores_as_written_is_within_its_rounding(seed, size, largest, shift):
     tenths = np.random.default_rng(seed).integers(-largest, largest + 1, size) + shift
-    seen = probable(rank(tenths / 10, [0, size]), np.ones(size, dtype=bool), np.ones(1, dtype=bool), 0.5)
+    seen = candidate_probabilities(rank(tenths / 10, [0, size]), np.ones(size, dtype=bool), np.ones(1, dtype=bool), 0.5)
     with localcontext(prec=150):
         scores = [Decimal(int(each)) / 10 for each in tenths]
         exact = [-sum((other - own).exp() for other in scores).ln() for own in scores]
@@ -304,6 +304,6 @@ def test_without_any_query_every_number_is_none_or_zero():
 
 def test_the_probabilities_of_a_group_sum_to_one_far_apart_and_level():
     scores, offsets = np.array([1e300, -1e300, 3.0, 3.0, 7.0]), [0, 2, 4, 5]
-    seen = probable(rank(scores, offsets), np.ones(5, dtype=bool), np.ones(3, dtype=bool), 0.5)
+    seen = candidate_probabilities(rank(scores, offsets), np.ones(5, dtype=bool), np.ones(3, dtype=bool), 0.5)
     assert seen.probability.tolist() == [1, 0, 0.5, 0.5, 1]
     assert np.exp(seen.log_wrong).tolist() == pytest.approx([0, 1, 0.5, 0.5, 0])

@@ -748,7 +748,9 @@ tool.struct # #
     told = " ".join(tail.split())
     assert "no standard errors: without a penalty the loss falls for ever along tool.coop" in told
     assert "note: descent ended # above the optimum, #% of all there is to gain over w = #" in told
-    assert "note: tool.rel and tool.struct say nearly the same (correlation #): read them together" in told
+    assert (
+        "note: tool.rel and tool.struct are nearly the same column (correlation #): read their weights together" in told
+    )
     assert tail.endswith("kept in run/ (# s)\n")
 
 
@@ -777,7 +779,7 @@ def test_whether_the_optimum_is_proved_is_told_as_the_model_records_it(cli):
     said = cli.good("train", written("s.jsonl", scaled_rows(1e12)), "-o", "run", "--format", "human")
     training = json.loads(Path("run/model.json").read_bytes())["training"]
     told = next(line for line in said.splitlines() if line.startswith("learned from"))
-    note = "note: where the optimum lies could not be proved, as columns differ in scale by a factor of 9e+11"
+    note = "note: the optimum could not be proved, as columns differ in scale by a factor of 9e+11"
     is_proved = training["gap"] is not None
     assert (" above the optimum" in told, "not proved to be the optimum" in told) == (is_proved, not is_proved)
     assert (note in said) == (not is_proved)

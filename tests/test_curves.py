@@ -26,7 +26,7 @@ from ltr.storage.model_file import contributions, load_router
 from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
-from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
@@ -134,7 +134,7 @@ def test_a_feature_is_left_out_with_its_bends(hills):
 def test_no_standard_errors_of_what_is_no_single_weight(hills):
     known = diagnose(*hills, BENT, fit(*hills, BENT), names=("a", "b", "c"))
     assert known.errors is None
-    assert "train.knots 0" in known.no_errors
+    assert known.no_errors == "a curve has no single weight; standard errors need train.knots 0"
     assert not any("bend" in pair for pair in known.collinear)
 
 
@@ -285,7 +285,7 @@ def test_pages_draw_the_curves_and_tell_all_of_them(kept, tmp_path):
     for name, points in kept[1].router.training.curves.items():
         assert f"What {name} adds" in page
         assert (f"| {name} | a curve |" in card) == (len(points) > 2)
-    assert "no weight to have one" in page
+    assert "a curve has no single weight" in page
 
 
 def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):

@@ -17,7 +17,7 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.files.reading import digest
+from ltr.files.reading import digest_file
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 
@@ -82,7 +82,7 @@ def by_luck(groups):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_files_are_byte_for_byte_what_the_script_writes(path, made):
     again = made / path.relative_to(ROOT)
-    assert digest(again).sha256 == digest(path).sha256
+    assert digest_file(again).sha256 == digest_file(path).sha256
     assert not is_usual_zlib or again.read_bytes() == path.read_bytes()
 
 

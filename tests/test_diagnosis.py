@@ -1,4 +1,4 @@
-"""What is said of a trained w, against loops that say it another way."""
+"""The diagnosis of a trained w, against loops that compute it another way."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from ltr.errors import UsageError
 from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
-from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from tests.oracles import conditional_logit, naive_objective, random_groups
@@ -94,12 +94,12 @@ def test_groups_that_share_their_target_take_the_sandwich_which_holds_what_it_sa
     assert 0.90 < np.mean(held) < 0.985
 
 
-def test_a_sign_that_stopping_short_turned_is_not_laid_to_the_penalty(choices):
+def test_a_sign_that_stopping_early_reversed_is_not_attributed_to_the_penalty(choices):
     phi, labels, offsets = choices
     model, diagnosis = known((-phi, labels, offsets), TrainConfig(epochs=1, learning_rate=1e-6))
     assert any(
-        each.startswith("stopping short, or the penalty, turns the sign of a")
-        for each in diagnosis.warnings(model, NAMES)
+        line.startswith("stopping early, or the penalty, reverses the sign of a")
+        for line in diagnosis.warnings(model, NAMES)
     )
 
 
@@ -113,7 +113,7 @@ def test_the_gap_is_how_far_the_objective_is_above_the_optimum(choices, l2):
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.01])
-def test_the_worth_of_a_column_is_what_the_optimum_loses_without_it(choices, l2):
+def test_loss_without_is_what_the_optimum_loses_without_a_column(choices, l2):
     phi, labels, offsets = choices
     config = TrainConfig(trainer="newton", l2=l2)
     model, diagnosis = known(choices, config)
@@ -122,7 +122,7 @@ def test_the_worth_of_a_column_is_what_the_optimum_loses_without_it(choices, l2)
         assert diagnosis.loss_without[place] == pytest.approx(without - model.training.objective, abs=1e-10)
 
 
-def test_the_worth_of_the_only_column_is_all_there_is_to_gain():
+def test_loss_without_the_only_column_is_all_there_is_to_gain():
     data = ([[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]], [1, 0] * 3, [0, 2, 4, 6])
     model, diagnosis = known(data, FREE)
     assert diagnosis.loss_without[0] == pytest.approx(np.log(2) - model.training.objective)
@@ -137,7 +137,7 @@ def test_without_an_unpenalised_optimum_there_are_no_standard_errors_and_the_dir
 
 def test_one_trace_gives_no_standard_errors(choices):
     _, diagnosis = known(choices, NEWTON, clusters=np.zeros(400))
-    assert (diagnosis.errors, diagnosis.no_errors) == (None, "all groups are of one trace")
+    assert (diagnosis.errors, diagnosis.no_errors) == (None, "all groups belong to one trace")
 
 
 def test_a_weight_that_is_not_identified_has_no_standard_error(choices):
@@ -147,7 +147,7 @@ def test_a_weight_that_is_not_identified_has_no_standard_error(choices):
     assert np.isnan(diagnosis.errors.standard).tolist() == [False, False, False, True]
 
 
-def test_columns_that_say_the_same_are_named(choices):
+def test_columns_that_are_nearly_the_same_are_named(choices):
     phi, labels, offsets = choices
     noise = np.random.default_rng(0).normal(size=len(phi)) / 100
     data = (np.column_stack((phi[:, :2], phi[:, 0] + noise)), labels, offsets)
@@ -156,7 +156,7 @@ def test_columns_that_say_the_same_are_named(choices):
     within = data[0] - (np.add.reduceat(data[0], offsets[:-1]) / np.diff(offsets)[:, None]).repeat(np.diff(offsets), 0)
     assert diagnosis.collinear[0][2] == pytest.approx(np.corrcoef(within[:, 0], within[:, 2])[0, 1], abs=1e-3)
     said = list(diagnosis.warnings(model, NAMES))
-    assert said[0].startswith("a and c say nearly the same (correlation +1.000)")
+    assert said[0].startswith("a and c are nearly the same column (correlation +1.000)")
     assert not any(line.startswith("condition number") for line in said)  # one note is enough
 
 
@@ -185,10 +185,10 @@ def test_more_epochs_are_no_advice_where_validation_data_chose_an_earlier_one(ch
     assert model.training.watched.best_epoch < model.training.epochs
     told = next(diagnose(*choices, config, model).warnings(model, NAMES))
     assert told.startswith("descent ended")
-    assert told.endswith(": validation data kept an earlier epoch")
+    assert told.endswith(": validation data chose an earlier epoch")
 
 
-def test_what_the_penalty_keeps_away_is_its_share_of_what_there_is_to_learn(choices):
+def test_what_the_penalty_takes_is_a_share_of_the_possible_gain(choices):
     data = (choices[0] * [0.01, 0.01, 0.01], *choices[1:])
     model, diagnosis = known(data, NEWTON)
     free, at_zero = fit(*data, FREE).training.objective, np.mean(np.log(np.diff(choices[2])))
@@ -196,23 +196,23 @@ def test_what_the_penalty_keeps_away_is_its_share_of_what_there_is_to_learn(choi
     assert diagnosis.possible_gain == pytest.approx(at_zero - free)
     assert diagnosis.lost_to_penalty == pytest.approx(missed / (at_zero - free))
     assert next(diagnosis.warnings(model, NAMES)) == (
-        f"the penalty keeps away {diagnosis.lost_to_penalty:.0%} of what there is to learn, and more than half of the "
+        f"the penalty takes {diagnosis.lost_to_penalty:.0%} of the possible gain, and more than half of the "
         "weight of a, b: lower l2, or set train.standardize"
     )
 
 
 @pytest.mark.parametrize("trainer", ["newton", "descent"])
-def test_without_a_penalty_nothing_is_kept_away(choices, trainer):
+def test_without_a_penalty_nothing_is_lost_to_it(choices, trainer):
     assert known(choices, TrainConfig(trainer=trainer, l2=0.0))[1].lost_to_penalty == 0.0
 
 
-def test_what_descent_leaves_is_not_laid_to_the_penalty(choices):
+def test_what_descent_leaves_is_not_attributed_to_the_penalty(choices):
     _, short = known(choices, TrainConfig(epochs=1, learning_rate=1e-6))
     _, exact = known(choices, NEWTON)
     assert short.lost_to_penalty == pytest.approx(exact.lost_to_penalty)
 
 
-def test_a_penalty_that_keeps_away_noise_is_not_blamed():
+def test_a_penalty_that_takes_only_noise_gives_no_warning():
     """Ten columns that say nothing, 30 groups: what is left to learn is chance."""
     rng = np.random.default_rng(0)
     phi, _, offsets = random_groups(rng, 30, features=10, sizes=(5, 5))
@@ -220,25 +220,25 @@ def test_a_penalty_that_keeps_away_noise_is_not_blamed():
     labels[offsets[:-1]] = 1
     model, diagnosis = known((phi, labels, offsets), TrainConfig(trainer="newton", l2=1.0))
     assert diagnosis.lost_to_penalty > 0.5
-    assert not any("keeps away" in line for line in diagnosis.warnings(model, "abcdefghij"))
+    assert not any("the penalty takes" in line for line in diagnosis.warnings(model, "abcdefghij"))
 
 
-def test_without_an_optimum_nothing_is_said_of_what_the_penalty_keeps_away():
+def test_without_an_optimum_nothing_is_known_of_what_the_penalty_takes():
     data = ([[1.0, 0.3], [0.0, 0.1], [3.0, 0.2], [1.0, 0.4]], [1, 0, 1, 0], [0, 2, 4])
     _, diagnosis = known(data, NEWTON)
     assert (diagnosis.possible_gain, diagnosis.lost_to_penalty) == (None, None)
 
 
-def test_a_single_weight_that_the_penalty_holds_back_is_named():
+def test_a_single_weight_that_the_penalty_shrinks_is_named():
     rng = np.random.default_rng(3)
     phi, _, offsets = random_groups(rng, 2000, sizes=(5, 5))
     utility = phi @ [2.0, -2.0, 0.2] + rng.gumbel(size=len(phi))
     labels = np.eye(5)[utility.reshape(-1, 5).argmax(axis=1)].ravel()
     data = (phi * [1, 1, 0.02], labels, offsets)
-    assert said(data, NEWTON) == ["the penalty holds back c: the weight is less than half of what the data say"]
+    assert said(data, NEWTON) == ["the penalty shrinks c: the weight is less than half of the unpenalised one"]
 
 
-def test_a_column_that_varies_most_between_queries_is_held_back_by_standardize(choices):
+def test_standardize_shrinks_a_column_that_varies_most_between_queries(choices):
     phi, labels, offsets = choices
     shift = np.repeat(30 * np.random.default_rng(0).normal(size=400), np.diff(offsets))
     data = (phi + np.column_stack((shift, 0 * shift, 0 * shift)), labels, offsets)
@@ -274,27 +274,26 @@ def test_a_weight_that_is_not_identified_has_no_sign_to_turn(choices):
     model, diagnosis = known((np.column_stack((phi[:, :2], -phi[:, 0])), labels, offsets), config)
     assert (model.w * diagnosis.errors.w)[2] < 0
     assert [line for line in diagnosis.warnings(model, NAMES) if "the sign of" in line] == [
-        "stopping short, or the penalty, turns the sign of b: do not read it"
+        "stopping early, or the penalty, reverses the sign of b: do not interpret it"
     ]
 
 
-def test_of_a_weight_that_the_data_cannot_tell_from_0_no_sign_is_turned(choices):
+def test_no_sign_is_reversed_of_a_weight_that_is_not_significant(choices):
     phi, labels, offsets = choices
     noise = np.random.default_rng(1).normal(size=len(phi))
     model, diagnosis = known((np.column_stack((phi[:, :2], noise)), labels, offsets), TrainConfig(epochs=1))
     assert (model.w * diagnosis.errors.w)[2] < 0 < model.w[2]
     lines = list(diagnosis.warnings(model, NAMES))
-    assert "not told from 0 by these data: the weight of c" in lines
-    assert not any("c: do not read it" in line for line in lines)
+    assert "not significantly different from 0: the weight of c" in lines
+    assert not any("c: do not interpret it" in line for line in lines)
 
 
-def test_an_optimum_that_is_not_proved_is_told_with_the_scales_that_hide_it(choices):
+def test_an_optimum_that_is_not_proved_is_reported_with_the_scales_that_hide_it(choices):
     phi, labels, offsets = choices
     model, diagnosis = known((phi * [1e12, 1, 1], labels, offsets), TrainConfig())
     unproved = replace(diagnosis, gap=None)  # the rounding of some processors proves it
     assert next(unproved.warnings(model, NAMES)) == (
-        "where the optimum lies could not be proved, as columns differ in scale by a factor of 1e+12: "
-        "set train.standardize"
+        "the optimum could not be proved, as columns differ in scale by a factor of 1e+12: set train.standardize"
     )
 
 
@@ -310,13 +309,13 @@ def test_heavy_groups_make_of_many_groups_few(choices):
     assert "400 groups count as 5: standard errors of so few are too small" in said(choices, FREE, weights=weights)
 
 
-def test_no_more_traces_than_weights_tell_no_standard_errors(choices):
+def test_no_more_traces_than_weights_give_no_standard_errors(choices):
     _, diagnosis = known(choices, FREE, clusters=np.arange(400) % 3)
-    assert (diagnosis.errors, diagnosis.no_errors) == (None, "3 traces are too few to tell those of 3 weights")
+    assert (diagnosis.errors, diagnosis.no_errors) == (None, "3 traces are too few for standard errors of 3 weights")
     assert known(choices, FREE, clusters=np.arange(400) % 4)[1].errors.clusters == 4
 
 
-def test_groups_of_equal_candidates_are_counted_and_said_to_teach_nothing(choices):
+def test_groups_of_equal_candidates_are_counted_and_warned_about(choices):
     phi, labels, offsets = choices
     labels = np.where(np.repeat(np.arange(400) < 100, np.diff(offsets)), 2.0, labels)
     model, diagnosis = known((phi, labels, offsets), NEWTON)
@@ -330,14 +329,14 @@ def test_rounding_makes_no_standard_errors(choices, config):
     phi, _, offsets = choices
     _, diagnosis = known((phi, np.ones(len(phi)), offsets), config)
     assert diagnosis.errors is None
-    assert diagnosis.no_errors == "every query is fitted to rounding, which leaves nothing to tell them by"
+    assert diagnosis.no_errors == "every query is fitted to rounding, which leaves no residuals to estimate them from"
 
 
-def test_weights_that_cannot_be_told_from_0_are_named(choices):
+def test_weights_that_are_not_significant_are_named(choices):
     phi, labels, offsets = choices
     noise = np.random.default_rng(1).normal(size=len(phi))
     model, diagnosis = known((np.column_stack((phi[:, :2], noise)), labels, offsets), NEWTON)
-    assert list(diagnosis.warnings(model, NAMES)) == ["not told from 0 by these data: the weight of c"]
+    assert list(diagnosis.warnings(model, NAMES)) == ["not significantly different from 0: the weight of c"]
 
 
 def test_clusters_are_one_a_group(choices):
@@ -356,22 +355,22 @@ def test_standard_errors_are_those_of_statsmodels(choices):
     np.testing.assert_allclose(diagnosis.errors.standard, found.bse, rtol=1e-6)
 
 
-def test_what_is_separated_is_told_of_descent_too():
+def test_descent_reports_separated_groups_too():
     phi, labels, offsets = np.array([[1.0], [0.0]] * 30), [1, 0] * 30, np.arange(0, 61, 2)
     config = TrainConfig(l2=0.0, epochs=5)
     model = fit(phi, labels, offsets, config)
     diagnosis = diagnose(phi, labels, offsets, config, model)
     assert diagnosis.escape.tolist() == [1.0]
     assert training_record(model, diagnosis, ["a"]).escape == "a"
-    assert not any("could not be proved" in each for each in diagnosis.warnings(model, ["a"]))
+    assert not any("could not be proved" in line for line in diagnosis.warnings(model, ["a"]))
 
 
-def test_columns_that_tell_no_candidates_apart_are_the_reason_for_no_errors():
+def test_columns_equal_in_every_group_are_the_reason_for_no_errors():
     phi, labels, offsets = np.repeat([[1.0], [2.0]], 2, axis=0), [1, 0, 1, 0], [0, 2, 4]
     assert known((phi, labels, offsets), NEWTON)[1].no_errors == "no feature differs between the candidates of a query"
 
 
-def test_a_direction_is_told_by_what_it_moves_not_by_its_units(choices):
+def test_a_direction_is_written_by_what_it_moves_not_by_its_units(choices):
     phi, labels, offsets = choices
     data = (np.column_stack((phi[:, 0], phi[:, 0] * 1e8)), labels, offsets)
     assert not_identified(known(data, NEWTON)[1], "ab") == ["a - 1e-08 b"]
@@ -385,5 +384,5 @@ def test_a_descent_that_came_near_blames_the_penalty_not_itself(choices):
     config = TrainConfig(epochs=250, learning_rate=0.004, l2=0.01)
     model, diagnosis = known((np.column_stack((phi, copied)), (utility == best).astype(float), offsets), config)
     said = list(diagnosis.warnings(model, "abcd"))
-    assert "the penalty turns the sign of d: do not read it" in said
-    assert not any("stopping short" in each for each in said)
+    assert "the penalty reverses the sign of d: do not interpret it" in said
+    assert not any("stopping early" in line for line in said)

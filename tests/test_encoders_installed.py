@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ltr.config.run import load_config
-from ltr.encoders.cached import CachedEncoder, plain
+from ltr.encoders.cached import CachedEncoder, normalized
 from ltr.encoders.modelfolder import digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of
@@ -340,4 +340,4 @@ def test_a_folder_that_is_no_model_is_one_line(tmp_path):
 
 
 def test_spellings_that_look_alike_are_one_text():
-    assert plain("e\u0301") == plain("\u00e9") == "\u00e9"
+    assert normalized("e\u0301") == normalized("\u00e9") == "\u00e9"

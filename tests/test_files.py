@@ -17,8 +17,8 @@ import pytest
 
 import ltr
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
-from ltr.files.naming import inside, safe_name
-from ltr.files.reading import LARGEST_LINE, Fingerprint, digest, expand, read_bytes, read_lines
+from ltr.files.naming import path_inside, safe_name
+from ltr.files.reading import LARGEST_LINE, ContentDigest, digest_file, expand, read_bytes, read_lines
 from ltr.files.writing import atomic_file, encode_lines, make_directory, write_bytes, write_lines, write_text
 
 LINES = [b'{"a": %d}' % n for n in range(1000)]
@@ -55,15 +55,15 @@ def test_the_same_lines_give_the_same_bytes_whatever_the_name_and_time(tmp_path,
 
 
 @pytest.mark.parametrize("extension", FORMATS)
-def test_the_fingerprint_is_of_the_content_and_not_of_its_packing(tmp_path, extension):
+def test_the_digest_is_of_the_content_and_not_of_its_packing(tmp_path, extension):
     path = tmp_path / f"samples.{extension}"
     write_lines(path, LINES)
     plain = tmp_path / "plain"
     plain.write_bytes(b"".join(line + b"\n" for line in LINES))
-    seen = Fingerprint()
-    list(read_lines(path, fingerprint=seen))
-    assert (seen.byte_count, seen.sha256) == (plain.stat().st_size, digest(plain).sha256)
-    assert digest(path).sha256 == digest(plain).sha256
+    seen = ContentDigest()
+    list(read_lines(path, digest=seen))
+    assert (seen.byte_count, seen.sha256) == (plain.stat().st_size, digest_file(plain).sha256)
+    assert digest_file(path).sha256 == digest_file(plain).sha256
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ HOSTILE = [
 
 def test_any_name_becomes_a_safe_one_that_stays_inside_and_apart(tmp_path):
     names = [safe_name(name) for name in HOSTILE]
-    for name, path in zip(names, (inside(tmp_path, name) for name in HOSTILE), strict=True):
+    for name, path in zip(names, (path_inside(tmp_path, name) for name in HOSTILE), strict=True):
         assert re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}", name)
         assert path.parent == tmp_path
         assert safe_name(name) == name
@@ -339,7 +339,7 @@ def test_a_symbolic_link_that_leads_out_is_refused(tmp_path):
     root.mkdir()
     (root / "link").symlink_to(tmp_path)
     with pytest.raises(UsageError, match="leads out of"):
-        inside(root, "link")
+        path_inside(root, "link")
 
 
 def test_damaged_gzip_kinds_all_give_one_error(tmp_path):

@@ -106,7 +106,7 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
     package(tmp_path, "ltr-red", "import ltr.evaluation.baselines\nfrom tests.test_plugins import colours\n"
-            "colours.add('red', ltr.evaluation.baselines.measure)")  # fmt: skip
+            "colours.add('red', ltr.evaluation.baselines.baselines)")  # fmt: skip
     assert registry.source("red") == OURS
 
 
@@ -206,7 +206,7 @@ class Letters(LetterEncoder):
         tmp_path,
         "ltr-first",
         "from ltr.evaluation.metrics.registry import measure\n"
-        "@measure('first@k', 'every query counts')\ndef first(judged, k): return (judged.sizes > 0) * 1.0\n",
+        "@measure('first@k', 'every query counts')\ndef first(blocks, k): return (blocks.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(

@@ -43,18 +43,33 @@ def hostile():
 
 STRINGS = hostile()
 BENCH = {
-    "format": "ltr-bench/1",
+    "format": "ltr-bench/2",
     "name": "small",
     "seed": 0,
     "queries": 5,
     "documents": 20,
+    "queries_in_data": 9,
     "sampled": True,
-    "rules": {"deciding": "ndcg@10", "ties": "expected"},
+    "rules": {
+        "deciding": "ndcg@10",
+        "metrics": ["ndcg@10"],
+        "metrics_version": 1,
+        "evaluation": None,
+        "interval_level": 0.95,
+        "resamples": 2000,
+        "permutations": 10000,
+        "timed": 5,
+        "repeats": 1,
+        "warm_up": 1,
+        "cost_weight": 1.0,
+    },
     "rerankers": [
         {
             "name": name,
+            "reranker": name,
             "what": "a reranker",
-            "revision": None,
+            "revision": "",
+            "is_reference": False,
             "quality": {"ndcg@10": {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}},
             "latency": {
                 "mean_ms": ms,

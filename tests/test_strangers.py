@@ -49,7 +49,7 @@ import numpy as np
 def own({arguments}):
     return {value}
 """
-RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "judged, k"}, {"arguments": "candidates"}
+RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "blocks, k"}, {"arguments": "candidates"}
 IMPORTER = """
 from ltr.data.importers.registry import Imported, importer
 @importer("own")

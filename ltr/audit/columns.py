@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, group_sums
 from ltr.audit.chance_test import ChanceTest
-from ltr.audit.findings import Finding, Severity, first_lines, percent
+from ltr.audit.findings import Finding, Severity, first_lines, percentage
 from ltr.data.groups import Groups, select
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
@@ -50,7 +50,7 @@ def certain(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
             hits, queries = float(tally.hits[0]), len(test.sizes)
             if hits >= CERTAIN * queries and tally.is_beyond_chance[0]:
                 message = (
-                    f"{name} alone knows the answer: its {which} value is right in {percent(hits, queries)} of the "
+                    f"{name} alone knows the answer: its {which} value is right in {percentage(hits, queries)} of the "
                     "groups; was it made from the label?"
                 )
                 where = first_lines(chosen.candidates, np.arange(queries))

@@ -49,10 +49,10 @@ def first_lines(candidates: Candidates, groups: IntArray) -> tuple[str, ...]:
     return lines_of(candidates, candidates.offsets[groups[:EXAMPLES]])
 
 
-def percent(part: float, total: float) -> str:
+def percentage(part: float, total: float) -> str:
     """A part of the total in per cent.
 
-    >>> percent(1, 8)
+    >>> percentage(1, 8)
     '12.5 %'
     """
     return f"{100 * part / max(total, 1):.3g} %"

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import IntArray, ragged
 from ltr.audit.chance_test import ChanceTest
-from ltr.audit.findings import Finding, lines_of, percent
+from ltr.audit.findings import Finding, lines_of, percentage
 from ltr.data.columns import Codes
 from ltr.data.groups import Groups
 from ltr.data.jsonlines import excerpt
@@ -73,7 +73,7 @@ def _word_leak(what: str, groups: Groups, test: ChanceTest, codes: IntArray, tex
     shown = ", ".join(excerpt(vocabulary[word]) for word in [best, *alike][:SHOWN])
     message = (
         f"{what}s {how} the word {shown} are right {hits:,.0f} times of {marked:,.0f}, by chance {expected:,.0f}, "
-        f"and are {percent(hits, test.total)} of what is right: the {what} reveals the label"
+        f"and are {percentage(hits, test.total)} of what is right: the {what} reveals the label"
     )
     has_word = np.bincount(rows[marks == best], minlength=len(test.owner)) > 0
     right = np.flatnonzero((has_word if how == "with" else ~has_word) & (test.is_right > 0))

@@ -19,7 +19,7 @@ from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.errors import DataError, FieldError, FileError, SampleError
-from ltr.files.reading import AnyPath, Fingerprint, expand, read_lines, shown
+from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
 from ltr.storage.feature_file import load_columns, load_features, sidecar
 
 MOST_ERRORS = 100  # findings; more errors are counted in one
@@ -54,15 +54,15 @@ class LenientReader:
 
     def read(self, path: AnyPath) -> None:
         """Add every line of the file that can be used."""
-        before, number, fingerprint = sum(file.line_count for file in self.files), 0, Fingerprint()
+        before, number, digest = sum(file.line_count for file in self.files), 0, ContentDigest()
         self.files.append(SourceFile(shown(path), before))
         try:
-            for number, line in read_lines(path, fingerprint=fingerprint):
+            for number, line in read_lines(path, digest=digest):
                 if line and not line.isspace():
                     self._add(line, before, number)
         except DataError as error:  # the rest of the file cannot be read
             self.errors.append(error)
-        self.files[-1] = SourceFile(shown(path), before, number, fingerprint.sha256, fingerprint.byte_count)
+        self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
 
     def _add(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path

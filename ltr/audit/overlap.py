@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, code_sums
-from ltr.audit.findings import EXAMPLES, Finding, first_lines, percent
+from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
 from ltr.encoders.sparse import Sparse
@@ -35,8 +35,8 @@ def overlaps(groups: Groups, training: Groups) -> Iterator[Finding]:
     in_trace = np.flatnonzero([ours.trace_ids[trace] in traces for trace in ours.traces.tolist()])
     if len(in_trace) > len(same):
         yield _shared("overlap-trace", "trace", sorted(traces), len(traces), first_lines(ours, in_trace))
-    queries = {normalized(text) for text in theirs.query_texts}
-    repeated = np.array([normalized(text) in queries for text in ours.query_texts], dtype=bool)[ours.queries]
+    queries = {query_key(text) for text in theirs.query_texts}
+    repeated = np.array([query_key(text) in queries for text in ours.query_texts], dtype=bool)[ours.queries]
     if repeated.any():
         texts = [ours.query_texts[code] for code in ours.queries[repeated][:1].tolist()]
         where = first_lines(ours, np.flatnonzero(repeated))
@@ -57,10 +57,10 @@ def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:
     return zip(traces, candidates.node_ids, strict=True)
 
 
-def normalized(text: str) -> str:
+def query_key(text: str) -> str:
     """A query without case and repeated white space, which is how queries are compared.
 
-    >>> normalized("  Weather in\\tParis ")
+    >>> query_key("  Weather in\\tParis ")
     'weather in paris'
     """
     return " ".join(text.lower().split())
@@ -71,15 +71,15 @@ def near_duplicates(groups: Groups, training: Groups) -> Iterator[Finding]:
     ours = groups.candidates
     codes = np.unique(ours.queries)
     codes = codes[:: -(-len(codes) // MOST_TEST)]
-    texts = [normalized(ours.query_texts[code]) for code in codes.tolist()]
-    others = list(dict.fromkeys(normalized(text) for text in training.candidates.query_texts))
+    texts = [query_key(ours.query_texts[code]) for code in codes.tolist()]
+    others = list(dict.fromkeys(query_key(text) for text in training.candidates.query_texts))
     cosines = nearest_cosines(texts, others[:: -(-len(others) // MOST_TRAIN)])
     is_near = np.isin(ours.queries, codes[cosines >= NEAR])
     near, compared = int(is_near.sum()), int(np.isin(ours.queries, codes).sum())
     if not near:
         return
     message = (
-        f"{percent(near, compared)} of the queries ({near:,} of {compared:,}) resemble a "
+        f"{percentage(near, compared)} of the queries ({near:,} of {compared:,}) resemble a "
         f"training query to a cosine of {NEAR} or more: what is learned query by query looks better than it is"
     )
     yield Finding(

@@ -8,7 +8,7 @@ import msgspec
 from ltr.audit.findings import AuditReport, Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
-from ltr.files.reading import AnyPath, digest, read_bytes
+from ltr.files.reading import AnyPath, digest_file, read_bytes
 from ltr.storage.model_file import MODEL, load_router
 from ltr.storage.run_directory import CONFIG, RUN
 
@@ -49,7 +49,7 @@ def run_findings(directory: Path) -> Iterator[Finding]:
         file = directory / Path(name).name  # whatever the record says, nothing outside the run is read
         if not file.is_file():
             yield _error("missing-file", f"{name} is in {RUN} and not in the directory", file)
-        elif digest(file).sha256 != checksum.removeprefix("sha256:"):
+        elif digest_file(file).sha256 != checksum.removeprefix("sha256:"):
             yield _error("checksum", f"{name} is not what it was when the run ended: changed or damaged", file)
     yield from changed_inputs(directory, record.inputs)
     for name, load in ((CONFIG, load_config), (MODEL, load_router)):
@@ -68,7 +68,7 @@ def changed_inputs(directory: Path, inputs: list[_Input]) -> Iterator[Finding]:
         if not path.is_file():
             message = "an input of the run is no longer there"
             yield Finding(severity="info", code="input-missing", message=message, where=where)
-        elif digest(path).sha256 != recorded.sha256:
+        elif digest_file(path).sha256 != recorded.sha256:
             message = "an input of the run has changed since: the same config gives another result"
             yield Finding(severity="warning", code="input-changed", message=message, where=where)
 

@@ -1,4 +1,4 @@
-"""What a bench is asked to do: every key, its default, and what it means."""
+"""The config of a bench: every key, its default, and what it means."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,17 +50,16 @@ class Entry:
     """Options of the reranker."""
 
     def __post_init__(self) -> None:
-        prices = {"price_per_document": self.price_per_document, "price_per_query": self.price_per_query}
-        told = [(key, price) for key, price in prices.items() if price is not None]
-        wrong = [f"{key} {price} is below 0" for key, price in told if price < 0]
-        wrong += [f"{key} {price:g} is above {DEAREST:g}" for key, price in told if price > DEAREST]
+        prices = [("price_per_document", self.price_per_document), ("price_per_query", self.price_per_query)]
+        wrong = [f"{key} {price} is below 0" for key, price in prices if price is not None and price < 0]
+        wrong += [f"{key} {price:g} is above {DEAREST:g}" for key, price in prices if price and price > DEAREST]
         if self.label is not None and not self.label.strip():
             wrong.append("label is blank")
         if wrong:
             raise ValueError(*wrong)
 
     @property
-    def called(self) -> str:
+    def shown_name(self) -> str:
         """Its label, else its name."""
         return self.label or self.name
 
@@ -87,7 +86,7 @@ class BenchConfig:
     timed: int | None = None
     """On how many of the queries latency is measured, one after the other; without it, on all."""
     repeats: int = 1
-    """How often each of them is asked."""
+    """How often each timed query is asked."""
     warm_up: int = 5
     """Queries asked before, not timed; the first of them is the cold start."""
     workers: int = 1
@@ -97,11 +96,10 @@ class BenchConfig:
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "sample": 1, "timed": 1, "repeats": 1, "warm_up": 1, "workers": 1}
-        given = {key: getattr(self, key) for key in least}
         wrong = [
-            f"{key} is {value}; at least {least[key]} is needed"
-            for key, value in given.items()
-            if value is not None and value < least[key]
+            f"{key} is {value}; at least {minimum} is needed"
+            for key, minimum in least.items()
+            if (value := getattr(self, key)) is not None and value < minimum
         ]
         if not self.rel_threshold > 0:
             wrong.append(f"rel_threshold {self.rel_threshold} is not above 0")
@@ -117,11 +115,11 @@ class BenchConfig:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The rerankers, each as a mapping."""
-        return tuple(Entry(name=each) if isinstance(each, str) else each for each in self.rerankers)
+        return tuple(Entry(name=entry) if isinstance(entry, str) else entry for entry in self.rerankers)
 
 
 def load_bench(path: AnyPath, overrides: Sequence[str] = ()) -> BenchConfig:
-    """The config of a file (`-` is stdin) with what `--set PATH=VALUE` asks for; every mistake is told at once."""
+    """The config of a file (`-` is stdin) with what `--set PATH=VALUE` asks for; every mistake is reported at once."""
     document = read_document(path)
     for override in overrides:
         document = yamltext.apply_override(document, override)
@@ -140,7 +138,7 @@ def checked(document: Document, path: AnyPath) -> BenchConfig:
         problems += error.problems
     if problems:
         raise ConfigError(strict.in_order(document, problems))
-    metrics = tuple(dict.fromkeys(named(each).name for each in (*config.metrics, DECIDING)))
+    metrics = tuple(dict.fromkeys(named(metric).name for metric in (*config.metrics, DECIDING)))
     return replace(_moved(config, lambda name, at: _joined(_base(document, at, path), name)), metrics=metrics)
 
 
@@ -177,7 +175,7 @@ def _moved(config: BenchConfig, move: Move) -> BenchConfig:
     catalogues = {key: move(name, ("data", key)) for key, name in named.items()}
     moved = replace(data, samples=tuple(move(name, ("data", "samples")) for name in samples), **catalogues)
     entries = enumerate(config.entries)
-    return replace(config, data=moved, rerankers=tuple(_moved_entry(each, place, move) for place, each in entries))
+    return replace(config, data=moved, rerankers=tuple(_moved_entry(entry, place, move) for place, entry in entries))
 
 
 def _moved_entry(entry: Entry, place: int, move: Move) -> Entry:
@@ -186,7 +184,7 @@ def _moved_entry(entry: Entry, place: int, move: Move) -> Entry:
         return entry
     moved = move(argument, ("rerankers", place))
     is_path = spelled(entry.name).endswith(":RUN") or Path(moved).exists() or Path(argument).is_dir()
-    return replace(entry, name=f"{start}{colon}{moved}", label=entry.called) if is_path else entry
+    return replace(entry, name=f"{start}{colon}{moved}", label=entry.shown_name) if is_path else entry
 
 
 def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
@@ -203,11 +201,11 @@ def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
             yield address, str(error)
     seen: set[str] = set()
     for place, entry in enumerate(entries):
-        known = entry if isinstance(entry, dict) else {"name": entry}
-        called = known.get("label") or known.get("name")
-        if isinstance(called, str) and called in seen:
-            yield ("rerankers", place), f"{called} stands twice; give one of them another label"
-        seen.add(str(called))
+        keys = entry if isinstance(entry, dict) else {"name": entry}
+        shown_name = keys.get("label") or keys.get("name")
+        if isinstance(shown_name, str) and shown_name in seen:
+            yield ("rerankers", place), f"{shown_name} stands twice; give one of them another label"
+        seen.add(str(shown_name))
 
 
 def _by_query(name: Value) -> None:
@@ -216,8 +214,8 @@ def _by_query(name: Value) -> None:
 
 
 def _choice(entry: Value) -> None:
-    known = entry if isinstance(entry, dict) else {"name": entry}
-    name, options = known.get("name"), known.get("options", {})
+    keys = entry if isinstance(entry, dict) else {"name": entry}
+    name, options = keys.get("name"), keys.get("options", {})
     if isinstance(name, str) and isinstance(options, dict):
         Choice(name, options)
 

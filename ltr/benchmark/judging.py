@@ -1,153 +1,222 @@
-"""Measurements become a verdict: quality with intervals, paired tests, costs, front, conclusions."""
+"""Measurements become results: quality with intervals, paired tests, costs, the front, conclusions, warnings."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from ltr.benchmark.config import DECIDING, BenchConfig, Entry
-from ltr.benchmark.latency_and_cost import Cost, Latency, Point, balance, cost, is_on_front, latency, throughput
+from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.groups import Groups
-from ltr.evaluation.bootstrap import bootstrap_mean
+from ltr.data.groups import Candidates, Groups
+from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean
 from ltr.evaluation.intervals import resampled_units
-from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
+from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
+from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import RERANKERS, spelled
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
+from ltr.storage.bench_record import (
+    BenchConclusions,
+    BenchRecord,
+    BenchRules,
+    EvaluationRules,
+    Failed,
+    LeftOut,
+    PairedTest,
+    Quality,
+    RerankerResult,
+)
+from ltr.storage.model_file import load_router
+from ltr.storage.records import METRICS_VERSION
+
+FEWEST_QUERIES = 100
+TRAINED = "model:RUN"
+Outcome = Measurement | LeftOut | Failed
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """A mean over the queries and its 95 % bootstrap interval, which a single unit has not."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """The record of a bench, and what it follows from; measurements and rankings in the order of its rerankers."""
 
-    mean: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One reranker."""
-
-    name: str
-    reranker: str
-    what: str
-    revision: str
-    is_reference: bool  # random, oracle: no choice, so never best and never on the front
-    quality: dict[str, Quality]
-    latency: Latency
-    cold_start_ms: float
-    documents_per_second: float | None
-    peak_memory_mb: float | None
-    cost: Cost | None
-    balance: float | None
-    is_on_front: bool = False
+    config: BenchConfig
+    groups: Groups  # the queries that were drawn
+    measurements: list[Measurement]
+    rankings: list[EvaluatedRanking]
+    record: BenchRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """a against b, paired query by query."""
+def judge_outcomes(
+    config: BenchConfig, groups: Groups, outcomes: Sequence[tuple[Entry, Outcome]], *, queries_in_data: int
+) -> Bench:
+    """The figures of all rerankers that were measured, and what to choose."""
+    measured = [(entry, outcome) for entry, outcome in outcomes if isinstance(outcome, Measurement)]
+    rankings = [ranking_of(groups, measurement, config) for _, measurement in measured]
+    results = with_front([result_of(*pair, ranking, config) for pair, ranking in zip(measured, rankings, strict=True)])
+    queries = len(groups.offsets) - 1
+    record = BenchRecord(
+        name=config.name,
+        seed=config.seed,
+        queries=queries,
+        documents=int(groups.offsets[-1]),
+        queries_in_data=queries_in_data,
+        sampled=queries < queries_in_data,
+        rules=rules_of(config, rankings, timed=len(measured[0][1].timed) if measured else 0),
+        rerankers=results,
+        left_out=[outcome for _, outcome in outcomes if isinstance(outcome, LeftOut)],
+        failed=[outcome for _, outcome in outcomes if isinstance(outcome, Failed)],
+        comparisons=paired_tests(results, rankings, config.seed),
+        conclusions=conclude(results),
+        warnings=[
+            *trained_on_queries([entry for entry, _ in measured], groups.candidates),
+            *too_few(config.sample, queries, results),
+        ],
+    )
+    measurements = [measurement for _, measurement in measured]
+    return Bench(config=config, groups=groups, measurements=measurements, rankings=rankings, record=record)
 
-    metric: str
-    a: str
-    b: str
-    difference: float  # a - b
-    low: float | None
-    high: float | None
-    p: float  # permutation test
-    p_holm: float  # adjusted for all comparisons
 
-
-@dataclass(frozen=True, slots=True)
-class Conclusions:
-    """What to choose, by what matters most."""
-
-    best_quality: str | None
-    lowest_latency: str | None
-    best_balance: str | None
-    front: list[str]  # best quality first
-
-
-def judged(groups: Groups, measurement: Measurement, config: BenchConfig) -> EvaluatedRanking:
-    """The groups ranked by the scores and measured by the rules of the bench."""
-    found = np.concatenate([np.array(measurement.scores[place]) for place in range(len(groups.offsets) - 1)])
+def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) -> EvaluatedRanking:
+    """The groups ranked by the scores and evaluated by the rules of the bench."""
+    scores = np.concatenate([np.array(measurement.scores[query]) for query in range(len(groups.offsets) - 1)])
     rules = EvaluateConfig(
         metrics=config.metrics, ties=config.ties, rel_threshold=config.rel_threshold, baselines=False
     )
-    return evaluate_groups(groups, found[:, np.newaxis], found, RunConfig(seed=config.seed, evaluate=rules))
+    return evaluate_groups(groups, scores[:, np.newaxis], scores, RunConfig(seed=config.seed, evaluate=rules))
 
 
-def row(entry: Entry, measurement: Measurement, measured: EvaluatedRanking, config: BenchConfig) -> Row:
-    """All that is said of one reranker by itself."""
-    sizes = np.diff(measured.groups.offsets)
+def result_of(entry: Entry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig) -> RerankerResult:
+    """The figures of one reranker by itself."""
+    sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
-    timed = int(sizes[list(measurement.timed)].sum()) * config.repeats
+    timed_documents = int(sizes[list(measurement.timed)].sum()) * config.repeats
     recipe = RERANKERS[spelled(entry.name)]
-    quality = {name: measured.intervals[name] for name in config.metrics}
-    return Row(
-        name=entry.called,
+    intervals = {name: ranking.intervals[name] for name in config.metrics}
+    quality = {name: Quality(interval.mean, interval.low, interval.high) for name, interval in intervals.items()}
+    return RerankerResult(
+        name=entry.shown_name,
         reranker=recipe.spelling,
         what=recipe.summary,
         revision=measurement.revision,
         is_reference=recipe.is_reference,
-        quality={name: Quality(each.mean, each.low, each.high) for name, each in quality.items()},
+        quality=quality,
         latency=times,
         cold_start_ms=measurement.cold_start_ms,
-        documents_per_second=throughput(timed, measurement.latencies_ms),
+        documents_per_second=throughput(timed_documents, measurement.latencies_ms),
         peak_memory_mb=measurement.peak_memory_mb,
         cost=cost(len(sizes), int(sizes.sum()), entry.price_per_query, entry.price_per_document),
-        balance=balance(quality[DECIDING].mean, times.mean_ms, config.cost_weight),
+        balance=balanced(quality[DECIDING].mean, times.mean_ms, config.cost_weight),
     )
 
 
-def with_front(rows: Sequence[Row]) -> list[Row]:
-    """The rows, those on the front marked."""
+def with_front(results: Sequence[RerankerResult]) -> list[RerankerResult]:
+    """The results, those on the front marked; a reference takes no part."""
     points = [
         None
-        if each.is_reference
-        else Point(each.quality[DECIDING].mean, each.latency.mean_ms, each.cost.per_query if each.cost else 0.0)
-        for each in rows
+        if result.is_reference
+        else FrontPoint(
+            result.quality[DECIDING].mean,
+            result.latency.mean_ms,
+            result.cost.per_query if result.cost else 0.0,
+        )
+        for result in results
     ]
-    return [replace(each, is_on_front=mark) for each, mark in zip(rows, is_on_front(points), strict=True)]
+    marks = is_on_front(points)
+    return [msgspec.structs.replace(result, is_on_front=mark) for result, mark in zip(results, marks, strict=True)]
 
 
-def conclusions(rows: Sequence[Row]) -> Conclusions:
+def best_first(results: Sequence[RerankerResult]) -> list[RerankerResult]:
+    """The results, best quality first."""
+    return sorted(results, key=lambda result: -result.quality[DECIDING].mean)
+
+
+def conclude(results: Sequence[RerankerResult]) -> BenchConclusions:
     """The best by quality, by mean latency and by balance, the first of equals; and the front."""
-    choices = by_quality([each for each in rows if not each.is_reference])
-    balanced = [(each.balance, each.name) for each in choices if each.balance is not None]
-    return Conclusions(
+    choices = best_first([result for result in results if not result.is_reference])
+    balances = [(result.balance, result.name) for result in choices if result.balance is not None]
+    return BenchConclusions(
         best_quality=choices[0].name if choices else None,
-        lowest_latency=min(choices, key=lambda each: each.latency.mean_ms).name if choices else None,
-        best_balance=max(balanced, key=lambda each: each[0])[1] if balanced else None,
-        front=[each.name for each in choices if each.is_on_front],
+        lowest_latency=min(choices, key=lambda result: result.latency.mean_ms).name if choices else None,
+        best_balance=max(balances, key=lambda pair: pair[0])[1] if balances else None,
+        front=[result.name for result in choices if result.is_on_front],
     )
 
 
-def by_quality(rows: Sequence[Row]) -> list[Row]:
-    """The rows, best quality first."""
-    return sorted(rows, key=lambda each: -each.quality[DECIDING].mean)
+def paired_tests(
+    results: Sequence[RerankerResult], rankings: Sequence[EvaluatedRanking], seed: int
+) -> list[PairedTest]:
+    """Every two rerankers but the references by the deciding metric, the better one first; Holm over all pairs."""
+    by_name = {result.name: ranking for result, ranking in zip(results, rankings, strict=True)}
+    tests = []
+    for a, b in combinations(best_first([result for result in results if not result.is_reference]), 2):
+        ours, theirs = (by_name[result.name].evaluation.values[DECIDING] for result in (a, b))
+        counted = ~np.isnan(ours)
+        units = resampled_units(by_name[a.name].groups.candidates.traces)
+        clusters = None if units is None else units[counted]
+        paired = differences(ours[counted], theirs[counted])
+        interval = bootstrap_mean(paired, np.random.default_rng(seed), clusters=clusters)
+        p = permutation_p(unit_sums(paired, clusters), np.random.default_rng(seed))
+        tests.append(
+            PairedTest(
+                metric=DECIDING,
+                a=a.name,
+                b=b.name,
+                difference=interval.mean,
+                low=interval.low,
+                high=interval.high,
+                p=p,
+                p_holm=p,
+            )
+        )
+    adjusted = holm([test.p for test in tests])
+    return [msgspec.structs.replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
 
 
-def comparisons(rows: Sequence[Row], measured: Sequence[EvaluatedRanking], seed: int) -> list[Comparison]:
-    """Every two rerankers but the references, by the deciding metric, the better one first; Holm over all pairs."""
-    known = {each.name: found for each, found in zip(rows, measured, strict=True)}
-    choices = by_quality([each for each in rows if not each.is_reference])
-    found = [_compared(a.name, b.name, known, seed) for a, b in combinations(choices, 2)]
-    adjusted = holm([each.p for each in found])
-    return [replace(each, p_holm=p) for each, p in zip(found, adjusted, strict=True)]
-
-
-def _compared(a: str, b: str, known: dict[str, Any], seed: int) -> Comparison:
-    ours, theirs = (known[name].evaluation.values[DECIDING] for name in (a, b))
-    counted = ~np.isnan(ours)
-    clusters = resampled_units(known[a].groups.candidates.traces)
-    drawn = None if clusters is None else clusters[counted]
-    paired = differences(ours[counted], theirs[counted])
-    interval = bootstrap_mean(paired, np.random.default_rng(seed), clusters=drawn)
-    p = permutation_p(unit_sums(paired, drawn), np.random.default_rng(seed))
-    return Comparison(
-        metric=DECIDING, a=a, b=b, difference=interval.mean, low=interval.low, high=interval.high, p=p, p_holm=p
+def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed: int) -> BenchRules:
+    """What the figures rest on; all rankings are evaluated by the same rules."""
+    evaluation = None
+    for ranking in rankings[:1]:
+        result = ranking.evaluation
+        evaluation = EvaluationRules(
+            ties=result.rules.ties.value,
+            gain=result.rules.gain,
+            rel_threshold=result.rules.rel_threshold,
+            no_relevant=result.rules.no_relevant.value,
+            num_queries=result.num_queries,
+            num_no_relevant=result.num_no_relevant,
+            interval_unit=ranking.unit,
+        )
+    return BenchRules(
+        deciding=DECIDING,
+        metrics=list(config.metrics),
+        metrics_version=METRICS_VERSION,
+        evaluation=evaluation,
+        interval_level=LEVEL,
+        resamples=RESAMPLES,
+        permutations=PERMUTATIONS,
+        timed=timed,
+        repeats=config.repeats,
+        warm_up=config.warm_up,
+        cost_weight=config.cost_weight,
     )
+
+
+def trained_on_queries(entries: Sequence[Entry], candidates: Candidates) -> Iterator[str]:
+    """A warning for each trained run that learned from the traces of the bench."""
+    for entry in entries:
+        if spelled(entry.name) == TRAINED:
+            router = load_router(entry.name.partition(":")[2])
+            yield from (f"{entry.shown_name}: {warning}" for warning in learned_from(router, candidates))
+
+
+def too_few(sample: int | None, queries: int, results: Sequence[RerankerResult]) -> Iterator[str]:
+    """A warning where there are fewer queries, or fewer times, than asked for or than a conclusion needs."""
+    if sample is not None and sample > queries:
+        yield f"sample asks for {sample:,} queries; all {queries:,} of the data were asked"
+    if queries < FEWEST_QUERIES:
+        yield f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"
+    if results and results[0].latency.too_few:
+        percentiles, n = ", ".join(results[0].latency.too_few), results[0].latency.n
+        yield f"{percentiles} of {n} times are guesses from the slowest"

@@ -1,125 +1,168 @@
-"""One reranker put to the test, in a process of its own: what it says, how long it takes, what it holds."""
+"""One reranker measured in a process of its own: its scores, its times, its memory."""
 
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from ltr.data.groups import Groups
+from ltr.errors import LtrError, RunError
+from ltr.experiments.workers import work
 from ltr.plugins import load_code
 from ltr.rerankers.documents import Offer, offers
 from ltr.rerankers.registry import Choice, Reranker, Setting, scores
 
 Clock = Callable[[], float]
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+
+LONGEST_CAUSE = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Task:
-    """What one process does."""
+    """The work of one process."""
 
     choice: Choice
     setting: Setting
     groups: Groups  # the queries of the bench
-    timed: tuple[int, ...]  # which of them, in this order
+    timed: tuple[int, ...]  # the numbers of those that are timed, in this order
     repeats: int = 1
     warm_up: int = 1
     code: tuple[str, ...] = ()  # files that register plug-ins
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process found."""
+    """The result of one process."""
 
     revision: str
     cold_start_ms: float  # from opening to the first answer
-    peak_memory_mb: float | None  # of the process and what it started; None: the system does not tell
-    timed: list[int]  # places of the queries whose latencies follow, all of them once, then all again
+    peak_memory_mb: float | None  # of the process and what it started; None: the system does not say
+    timed: list[int]  # numbers of the queries whose latencies follow, all of them once, then all again
     latencies_ms: list[float]
-    scores: dict[int, list[float]]  # of each query that was asked, by its place
+    scores: dict[int, list[float]]  # of every query, by its number
 
     def answers(self, task: Task) -> bool:
         """Whether it has a score for every document of all queries, and every time that the task asks for."""
         sizes = dict(enumerate(np.diff(task.groups.offsets).tolist()))
         return (
-            {place: len(found) for place, found in self.scores.items()} == sizes
+            {query: len(values) for query, values in self.scores.items()} == sizes
             and self.timed == list(task.timed)
             and len(self.latencies_ms) == len(task.timed) * task.repeats
             and min(self.latencies_ms) >= 0
         )
 
 
+def in_own_process(call: Callable[[Argument], Result], arguments: Sequence[Argument]) -> list[Result]:
+    """call(argument) of each, at the same time, each in a fresh process; whatever one raises is a RunError here."""
+    results: dict[int, Result] = {}
+    start = partial(_guarded, call)
+    for place, outcome in work(start, arguments, range(len(arguments)), workers=len(arguments)):
+        if isinstance(outcome, LtrError):
+            raise outcome
+        if isinstance(outcome, _Failure):
+            raise RunError(outcome.cause)
+        results[place] = outcome
+    return [results[place] for place in range(len(arguments))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What a process sends where its call raised: not every exception can be sent."""
+
+    cause: str
+
+
+def _guarded(call: Callable[[Argument], Result]) -> Callable[[Argument], Result | _Failure]:
+    def guarded(argument: Argument) -> Result | _Failure:
+        try:
+            return call(argument)
+        except Exception as error:  # a library or a plug-in may raise anything
+            return _Failure(cause_of(error))
+
+    return guarded
+
+
+def cause_of(error: Exception) -> str:
+    """The error in one line, with its type where it is not an error of ltr."""
+    text = " ".join(str(error).split())[:LONGEST_CAUSE]
+    return text if isinstance(error, LtrError) else f"{type(error).__name__}: {text}"
+
+
 def measured(task: Task) -> Measurement:
     """The measurement of a task, in a process that did nothing before: memory and cold start are the reranker's own."""
     prepare_process(task.code)
-    return measure(task, offers(task.groups))
-
-
-def measure(task: Task, asked: Sequence[Offer], clock: Clock = time.perf_counter) -> Measurement:
-    """Cold start, warm-up, then the timed queries one after the other, each as often as repeats says.
-
-    The warm-up asks the first queries, which may be timed later: no reranker of ours remembers a query.
-    """
-    name, start = task.choice.name, clock()
-    reranker = task.choice.opened(task.setting)
-    try:
-        _timed(name, reranker, asked[0], clock)
-        cold = (clock() - start) * 1000
-        for offer in asked[1 : task.warm_up]:
-            _timed(name, reranker, offer, clock)
-        latencies, found = [], {}
-        for _ in range(task.repeats):
-            for place in task.timed:
-                elapsed, found[place] = _timed(name, reranker, asked[place], clock)
-                latencies.append(elapsed)
-        return Measurement(
-            revision=revision(reranker),
-            cold_start_ms=cold,
-            peak_memory_mb=peak_memory_mb(),
-            timed=list(task.timed),
-            latencies_ms=latencies,
-            scores=found,
-        )
-    finally:
-        close(reranker)
-
-
-def _timed(name: str, reranker: Reranker, offer: Offer, clock: Clock) -> tuple[float, list[float]]:
-    """Milliseconds of one query, and its scores."""
-    start = clock()
-    found = scores(name, reranker, offer.query, offer.documents)
-    return (clock() - start) * 1000, found.tolist()
+    return measure_reranker(task, offers(task.groups))
 
 
 def scored(task: Task) -> list[list[float]]:
     """The scores of all queries of the task, untimed."""
     prepare_process(task.code)
-    reranker = task.choice.opened(task.setting)
-    try:
-        return [scores(task.choice.name, reranker, each.query, each.documents).tolist() for each in offers(task.groups)]
-    finally:
-        close(reranker)
+    with opened(task) as reranker:
+        return [
+            scores(task.choice.name, reranker, offer.query, offer.documents).tolist() for offer in offers(task.groups)
+        ]
 
 
-def revised(task: Task) -> str:
+def revision_of(task: Task) -> str:
     """The revision of the task's reranker, in a process that did nothing before."""
     prepare_process(task.code)
     return revision(task.choice.opened(task.setting))
 
 
-def revision(reranker: Any) -> str:
-    """What it says that its scores depend on besides its options, such as a digest of its model."""
+def measure_reranker(task: Task, queries: Sequence[Offer], clock: Clock = time.perf_counter) -> Measurement:
+    """Cold start, warm-up, then the timed queries one after the other, each as often as repeats says.
+
+    The warm-up asks the first queries, which may be timed later: no reranker of ours remembers a query.
+    """
+    start = clock()
+    with opened(task) as reranker:
+
+        def timed(offer: Offer) -> tuple[float, list[float]]:
+            before = clock()
+            values = scores(task.choice.name, reranker, offer.query, offer.documents)
+            return (clock() - before) * 1000, values.tolist()
+
+        timed(queries[0])
+        cold_start_ms = (clock() - start) * 1000
+        for offer in queries[1 : task.warm_up]:
+            timed(offer)
+        latencies, scores_of = [], {}
+        for query in [*task.timed] * task.repeats:
+            elapsed, scores_of[query] = timed(queries[query])
+            latencies.append(elapsed)
+        return Measurement(
+            revision=revision(reranker),
+            cold_start_ms=cold_start_ms,
+            peak_memory_mb=peak_memory_mb(),
+            timed=list(task.timed),
+            latencies_ms=latencies,
+            scores=scores_of,
+        )
+
+
+@contextmanager
+def opened(task: Task) -> Iterator[Reranker]:
+    """The reranker of the task; at the end it may end what it started."""
+    reranker = task.choice.opened(task.setting)
+    try:
+        yield reranker
+    finally:
+        if callable(close := getattr(reranker, "close", None)):
+            close()
+
+
+def revision(reranker: Reranker) -> str:
+    """What its scores depend on besides its options, such as a digest of its model, in its own words."""
     return str(getattr(reranker, "revision", ""))
-
-
-def close(reranker: Any) -> None:
-    """Let it end what it started."""
-    if callable(ending := getattr(reranker, "close", None)):
-        ending()
 
 
 def prepare_process(code: Sequence[str]) -> None:
@@ -131,30 +174,24 @@ def prepare_process(code: Sequence[str]) -> None:
 
 
 def peak_memory_mb() -> float | None:
-    """The most memory this process, and each that it has started and that still runs, has held; the sum of them.
+    """The most memory that this process and its running children have held, added up; None where nobody counts it.
+
+    On Linux it is VmHWM: getrusage would count what the parent held when it started the process.
 
     >>> peak_memory_mb() is None or peak_memory_mb() > 1
     True
     """
+    total_kb = 0
     try:
-        started = Path("/proc/self/task/", str(os.getpid()), "children").read_bytes().decode().split()
-        held = [_high_water_kb(name) for name in ("self", *started)]
+        children = Path("/proc/self/task/", str(os.getpid()), "children").read_bytes().decode().split()
+        for process in ("self", *children):
+            lines = Path("/proc", process, "status").read_bytes().decode().splitlines()
+            # a child that has ended has no such line
+            total_kb += sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
     except (OSError, ValueError):
-        return _peak_by_usage()
-    return sum(held) / 1024
+        if sys.platform == "win32":
+            return None
+        import resource
 
-
-def _high_water_kb(process: str) -> int:
-    """VmHWM; getrusage would count what the parent held when it started the process."""
-    for line in Path("/proc", process, "status").read_bytes().decode().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    return 0  # one that has ended
-
-
-def _peak_by_usage() -> float | None:
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return total_kb / 1024

@@ -1,28 +1,38 @@
-"""A bench from its config to its verdict: each reranker measured by itself, all judged by the same queries."""
+"""A bench from its config to its results: each reranker measured by itself, all judged by the same queries."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
+from ltr.benchmark.bench_directory import (
+    BenchSettings,
+    BenchTask,
+    Identity,
+    claim_bench,
+    measurement_file,
+    read_measurement,
+    refuse_other_bench,
+    refuse_taken_bench,
+    write_bench,
+)
 from ltr.benchmark.config import BenchConfig, Entry
-from ltr.benchmark.measurements import claim, key_of, read_measurement, refuse_other, refuse_taken, write_measurement
-from ltr.benchmark.measuring import Measurement, Task, measured, revised, revision, scored
-from ltr.benchmark.processes import apart, cause
-from ltr.benchmark.verdict import Bench, Missing, verdict
-from ltr.benchmark.writing import write_bench
+from ltr.benchmark.judging import Bench, Outcome, judge_outcomes
+from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process, measured, revision, revision_of, scored
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Candidates, Groups, read_groups, select
+from ltr.data.groups import Groups, read_groups, select
 from ltr.errors import DataError, DiskError
-from ltr.files.locked import held
+from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
+from ltr.files.writing import write_bytes
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, truth
 from ltr.rerankers.registry import RERANKERS, Choice, Setting
+from ltr.storage.bench_record import Failed, LeftOut
 from ltr.storage.run_directory import inputs, machine
 
 
@@ -37,28 +47,28 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell while the bench goes on."""
+    """A step of a bench, for whoever watches it."""
 
     name: str
     what: str  # runs (a command, with its arguments), measured, kept, left out, failed
     detail: str = ""
 
 
-Tell = Callable[[Event], None]
+OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stand:
+class Plan:
     """What all rerankers of a bench share."""
 
     config: BenchConfig
-    asked: Groups  # the queries that were drawn
-    timed: tuple[int, ...]  # which of them are timed
-    setting: Setting
-    allowed: Allowed
-    task: Mapping[str, Any]  # what decides a measurement besides the reranker
     home: Path
-    tell: Tell
+    queries_in_data: int
+    groups: Groups  # the queries that were drawn
+    timed: tuple[int, ...]  # the numbers of those that are timed
+    setting: Setting
+    code: tuple[str, ...]
+    task: BenchTask
 
 
 def run_bench(
@@ -68,65 +78,66 @@ def run_bench(
     allowed: Allowed | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    tell: Tell = lambda event: None,
+    on_event: OnEvent = lambda event: None,
 ) -> Bench:
-    """Measure the rerankers one after the other, judge them, and keep all of it in the directory.
+    """Measure the rerankers one after the other, judge them, and write all of it to the directory.
 
-    Each measurement is kept as soon as it is made; `resume` takes those whose reranker, data and settings are the
-    same. A reranker that cannot be used here is left out, one that fails leaves the others alone; both are named.
+    Each measurement is written as soon as it is made; `resume` takes those whose reranker, data and settings are the
+    same. A reranker that cannot be used here is left out; one that fails does not stop the others. Both are named.
     """
-    refuse_taken(Path(out), may_go_on=overwrite or resume)
-    groups = read(config)
-    with held(out):
-        task = task_of(config, groups.candidates, Path(out))
-        stand = stood(config, groups, allowed or Allowed(), task=task, home=Path(out), tell=tell)
-        claim(out, task, overwrite=overwrite, resume=resume)
-        outcomes = [(entry, outcome(stand, entry)) for entry in config.entries]
-        bench = verdict(config, stand.asked, outcomes, queries_in_data=len(groups.offsets) - 1)
-        write_bench(bench, stand.home)
+    home = Path(out)
+    refuse_taken_bench(home, may_go_on=overwrite or resume)
+    plan = plan_bench(config, home, allowed or Allowed())
+    with locked(home):
+        claim_bench(home, plan.task, overwrite=overwrite, resume=resume)
+        outcomes = [(entry, outcome(plan, entry, on_event)) for entry in config.entries]
+        bench = judge_outcomes(config, plan.groups, outcomes, queries_in_data=plan.queries_in_data)
+        write_bench(bench, home)
     return bench
 
 
-def forecast(
+def forecast_bench(
     config: BenchConfig, out: AnyPath, *, allowed: Allowed | None = None, overwrite: bool = False, resume: bool = False
-) -> list[Missing]:
-    """The rerankers that a bench would leave out, as far as is known before the work; raises what it would raise."""
-    refuse_taken(Path(out), may_go_on=overwrite or resume)
-    groups = read(config)
-    task = task_of(config, groups.candidates, Path(out))
+) -> list[LeftOut | Failed]:
+    """The rerankers that a bench would have to do without, as far as is known before it; raises what it would raise."""
+    home = Path(out)
+    refuse_taken_bench(home, may_go_on=overwrite or resume)
+    plan = plan_bench(config, home, allowed or Allowed())
     if resume:
-        refuse_other(Path(out), task)
-    stand = stood(config, groups, allowed or Allowed(), task=task, home=Path(out), tell=lambda event: None)
-    found = [chosen(stand, entry) for entry in config.entries]
-    return [each for each in found if isinstance(each, Missing)]
+        refuse_other_bench(home, plan.task)
+    choices = [usable(plan, entry) for entry in config.entries]
+    return [choice for choice in choices if not isinstance(choice, Choice)]
 
 
-def stood(
-    config: BenchConfig, groups: Groups, allowed: Allowed, *, task: Mapping[str, Any], home: Path, tell: Tell
-) -> Stand:
-    """What the rerankers share; at least one query must have a right candidate, or there is nothing to measure."""
-    drawn, timed = draw(config, len(groups.offsets) - 1)
-    asked = select(groups, drawn)
-    if not (asked.labels >= config.rel_threshold).any():
-        of = "" if config.sample is None else " of the queries that were drawn"
-        raise DataError(f"no candidate{of} has a label of {config.rel_threshold:g} or more, so none is right")
-    setting = Setting(
-        collection=collection(groups.candidates),
-        seed=config.seed,
-        allow_command=allowed.command,
-        allow_download=allowed.download,
-    )
-    return Stand(
-        config=config, asked=asked, timed=timed, setting=setting, allowed=allowed, task=task, home=home, tell=tell
-    )
-
-
-def read(config: BenchConfig) -> Groups:
-    """The groups of the data."""
+def plan_bench(config: BenchConfig, home: Path, allowed: Allowed) -> Plan:
+    """The queries and the task; at least one query must have a right candidate, or there is nothing to measure."""
     data = config.data
     tools = read_tools(data.tools) if data.tools else None
     graphs = read_graphs(data.graphs) if data.graphs else None
-    return read_groups(data.samples, tools=tools, graphs=graphs)
+    groups = read_groups(data.samples, tools=tools, graphs=graphs)
+    queries_in_data = len(groups.offsets) - 1
+    drawn, timed = draw(config, queries_in_data)
+    chosen = select(groups, drawn)
+    if not (chosen.labels >= config.rel_threshold).any():
+        of = "" if config.sample is None else " of the queries that were drawn"
+        raise DataError(f"no candidate{of} has a label of {config.rel_threshold:g} or more, so none is right")
+    files = inputs([*groups.candidates.files, *groups.candidates.catalogues], home)
+    settings = BenchSettings(**{name: getattr(config, name) for name in BenchSettings.__struct_fields__})
+    return Plan(
+        config=config,
+        home=home,
+        queries_in_data=queries_in_data,
+        groups=chosen,
+        timed=timed,
+        setting=Setting(
+            collection=collection(groups.candidates),
+            seed=config.seed,
+            allow_command=allowed.command,
+            allow_download=allowed.download,
+        ),
+        code=allowed.code,
+        task=BenchTask(settings=settings, inputs={file.path: file.sha256 for file in files}, machine=machine()),
+    )
 
 
 def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
@@ -137,108 +148,79 @@ def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
     >>> len(drawn), len(timed), max(timed) < 3
     (3, 2, True)
     """
-    sample, timed = np.random.default_rng(config.seed).spawn(2)
-    drawn = _some(sample, queries, config.sample)
-    return drawn, tuple(_some(timed, len(drawn), config.timed).tolist())
+
+    def rising(rng: np.random.Generator, count: int, wanted: int | None) -> IntArray:
+        is_drawn = np.zeros(count, dtype=bool)
+        is_drawn[rng.permutation(count)[:wanted]] = True
+        return np.flatnonzero(is_drawn)
+
+    of_sample, of_timed = np.random.default_rng(config.seed).spawn(2)
+    drawn = rising(of_sample, queries, config.sample)
+    return drawn, tuple(rising(of_timed, len(drawn), config.timed).tolist())
 
 
-def _some(rng: np.random.Generator, count: int, wanted: int | None) -> IntArray:
-    """So many of the numbers below count, rising."""
-    is_drawn = np.zeros(count, dtype=bool)
-    is_drawn[rng.permutation(count)[:wanted]] = True
-    return np.flatnonzero(is_drawn)
-
-
-def task_of(config: BenchConfig, candidates: Candidates, home: Path) -> dict[str, Any]:
-    """What decides a measurement besides the reranker: queries, settings, machine."""
-    found = inputs([*candidates.files, *candidates.catalogues], home)
-    keys = ("seed", "sample", "timed", "repeats", "warm_up")
-    return {
-        "settings": {key: getattr(config, key) for key in keys},
-        "inputs": {each.path: each.sha256 for each in found},
-        "machine": machine(),
-    }
-
-
-def chosen(stand: Stand, entry: Entry) -> Choice | Missing:
+def usable(plan: Plan, entry: Entry) -> Choice | LeftOut | Failed:
     """The reranker; or why it cannot be used here."""
     try:
         choice = Choice(entry.name, entry.options)
-        why = choice.absent(stand.setting)
+        why = choice.absent(plan.setting)
     except Exception as error:  # a library may raise anything, and must not end the others' bench
-        return Missing(entry.called, cause(error), is_failure=True)
-    return Missing(entry.called, why, is_failure=False) if why else choice
+        return Failed(entry.shown_name, cause_of(error))
+    return LeftOut(entry.shown_name, why) if why else choice
 
 
-def outcome(stand: Stand, entry: Entry) -> Measurement | Missing:
-    """The measurement of one reranker, kept or fresh; or why there is none."""
-    choice = chosen(stand, entry)
-    if isinstance(choice, Missing):
-        return _missed(stand, choice)
-    try:
-        if choice.name == "command":
-            stand.tell(Event(entry.called, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
-        return _measurement(stand, entry, choice)
-    except DiskError:  # the others could not be kept either
-        raise
-    except Exception as error:  # a library or a plug-in may raise anything, and must not end the others' bench
-        return _missed(stand, Missing(entry.called, cause(error), is_failure=True))
+def outcome(plan: Plan, entry: Entry, on_event: OnEvent) -> Outcome:
+    """The measurement of one reranker, from the directory or fresh; or why there is none."""
+    choice = usable(plan, entry)
+    if isinstance(choice, Choice):
+        try:
+            if choice.name == "command":
+                on_event(Event(entry.shown_name, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
+            return measurement_of(plan, entry, choice, on_event)
+        except DiskError:  # the others could not be written either
+            raise
+        except Exception as error:  # a library or a plug-in may raise anything, and must not end the others' bench
+            choice = Failed(entry.shown_name, cause_of(error))
+    on_event(Event(choice.name, "failed" if isinstance(choice, Failed) else "left out", choice.why))
+    return choice
 
 
-def _missed(stand: Stand, missing: Missing) -> Missing:
-    stand.tell(Event(missing.name, "failed" if missing.is_failure else "left out", missing.why))
-    return missing
-
-
-def _measurement(stand: Stand, entry: Entry, choice: Choice) -> Measurement:
-    task = _task(stand, choice)
-    key = key_of(stand.task, _identity(task))
-    kept = read_measurement(stand.home, key, task)
-    if kept is not None:
-        stand.tell(Event(entry.called, "kept"))
-        return kept
-    fresh = _fresh(stand, task)
-    write_measurement(stand.home, key, fresh)
-    stand.tell(Event(entry.called, "measured"))
-    return fresh
-
-
-def _task(stand: Stand, choice: Choice) -> Task:
-    known = truth(stand.asked) if choice.recipe.is_reference else {}
-    return Task(
+def measurement_of(plan: Plan, entry: Entry, choice: Choice, on_event: OnEvent) -> Measurement:
+    """The measurement in the directory, if there is one; else a fresh one, written there."""
+    recipe = choice.recipe
+    task = Task(
         choice=choice,
-        setting=replace(stand.setting, truth=known),
-        groups=stand.asked,
-        timed=stand.timed,
-        repeats=stand.config.repeats,
-        warm_up=stand.config.warm_up,
-        code=stand.allowed.code,
+        setting=replace(plan.setting, truth=truth(plan.groups) if recipe.is_reference else {}),
+        groups=plan.groups,
+        timed=plan.timed,
+        repeats=plan.config.repeats,
+        warm_up=plan.config.warm_up,
+        code=plan.code,
     )
+    source = RERANKERS.source(recipe.spelling)
+    # a plug-in is opened elsewhere: it may do anything
+    own = revision(choice.opened(task.setting)) if source == OURS else in_own_process(revision_of, [task])[0]
+    identity = Identity(name=recipe.spelling, options=dict(choice.options), revision=own, source=str(source))
+    path = measurement_file(plan.home, plan.task, identity)
+    measurement = read_measurement(path, task)
+    if measurement is not None:
+        on_event(Event(entry.shown_name, "kept"))
+        return measurement
+    measurement = fresh_measurement(task, workers=plan.config.workers)
+    write_bytes(path, msgspec.json.encode(measurement))
+    on_event(Event(entry.shown_name, "measured"))
+    return measurement
 
 
-def _identity(task: Task) -> dict[str, Any]:
-    """What decides a measurement of the reranker's own. A plug-in is opened elsewhere: it may do anything."""
-    source = RERANKERS.source(task.choice.recipe.spelling)
-    own = revision(task.choice.opened(task.setting)) if source == OURS else apart(revised, [task])[0]
-    return {
-        "name": task.choice.recipe.spelling,
-        "options": dict(task.choice.options),
-        "revision": own,
-        "source": str(source),
-    }
+def fresh_measurement(task: Task, *, workers: int) -> Measurement:
+    """The timed queries in one process, by itself; after it the others, in a process for each worker.
 
-
-def _fresh(stand: Stand, task: Task) -> Measurement:
-    """The timed queries in one process, by itself; after it the others, in as many as the config says."""
-    (found,) = apart(measured, [task])
-    parts = list(_untimed(stand))
-    tasks = [replace(task, groups=select(stand.asked, part)) for part in parts]
-    for part, scores in zip(parts, apart(scored, tasks), strict=True):
-        found.scores.update(zip(part.tolist(), scores, strict=True))
-    return found
-
-
-def _untimed(stand: Stand) -> Iterator[IntArray]:
-    """The queries that are not timed, in a part for each worker: a query is scored alone, so no cut can show."""
-    rest = np.setdiff1d(np.arange(len(stand.asked.offsets) - 1), stand.timed)
-    yield from (part for part in np.array_split(rest, stand.config.workers) if part.size)
+    A query is scored alone, so the number of workers changes no score.
+    """
+    (measurement,) = in_own_process(measured, [task])
+    untimed = np.setdiff1d(np.arange(len(task.groups.offsets) - 1), task.timed)
+    parts = [part for part in np.array_split(untimed, workers) if part.size]
+    tasks = [replace(task, groups=select(task.groups, part)) for part in parts]
+    for part, scores in zip(parts, in_own_process(scored, tasks), strict=True):
+        measurement.scores.update(zip(part.tolist(), scores, strict=True))
+    return measurement

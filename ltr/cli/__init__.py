@@ -141,9 +141,9 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from ltr.files.writing import drop
+        from ltr.files.writing import silence
 
-        drop(sys.stdout)  # what is left would be tried again at exit
+        silence(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:
             return code  # the reader has all it wanted; or a message has been given
         note(f"error: {full(error)}")

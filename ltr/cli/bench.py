@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, run_code
@@ -11,7 +12,7 @@ from ltr.errors import RunError
 
 if TYPE_CHECKING:
     from ltr.benchmark.running import Event
-    from ltr.benchmark.verdict import Bench
+    from ltr.storage.bench_record import BenchRecord
 
 AllowCommand = Annotated[
     bool, typer.Option("--allow-command", help="Let the reranker `command` run the program that the config names.")
@@ -34,47 +35,42 @@ def bench(
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
     from ltr.benchmark.config import load_bench
-    from ltr.benchmark.running import Allowed, Event, forecast, run_bench
-    from ltr.files.naming import inside
+    from ltr.benchmark.running import Allowed, Event, forecast_bench, run_bench
+    from ltr.files.naming import path_inside
+    from ltr.storage.bench_record import Failed
 
     run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
-    home = inside("runs", wanted.name) if out is None else out
+    home = path_inside("runs", wanted.name) if out is None else out
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))
     if dry_run:
-        missing = forecast(wanted, home, allowed=allowed, overwrite=overwrite, resume=resume)
-        for each in missing:
-            told(Event(each.name, "would fail" if each.is_failure else "would be left out", each.why), quiet=quiet)
-        usable = len(wanted.entries) - len(missing)
-        note(
-            f"{visible(config)}: good; {usable} of {len(wanted.entries)} rerankers, kept in {visible(home.as_posix())}/"
-        )
+        missing = forecast_bench(wanted, home, allowed=allowed, overwrite=overwrite, resume=resume)
+        for reranker in missing:
+            what = "would fail" if isinstance(reranker, Failed) else "would be left out"
+            show_event(Event(reranker.name, what, reranker.why), quiet=quiet)
+        usable, entries = len(wanted.entries) - len(missing), len(wanted.entries)
+        note(f"{visible(config)}: good; {usable} of {entries} rerankers, kept in {visible(home.as_posix())}/")
         return
-    found = run_bench(
+    record = run_bench(
         wanted,
         home,
         allowed=allowed,
         overwrite=overwrite,
         resume=resume,
-        tell=lambda event: told(event, quiet=quiet),
-    )
-    for warning in found.warnings:
+        on_event=lambda event: show_event(event, quiet=quiet),
+    ).record
+    for warning in record.warnings:
         warn(warning)
-    show(found, chosen_format(shown))
+    show_bench(record, chosen_format(shown))
     if not quiet:
         note(f"kept {visible(home.as_posix())}/")
-    refuse_failed(found)
+    if record.failed:
+        names = ", ".join(reranker.name for reranker in record.failed)
+        raise RunError(f"{len(record.failed)} of {len(wanted.entries)} rerankers failed: {names}")
 
 
-def refuse_failed(found: "Bench") -> None:
-    """Raise for the rerankers that went wrong, once all is kept and shown."""
-    if found.failed:
-        names = ", ".join(each.name for each in found.failed)
-        raise RunError(f"{len(found.failed)} of {len(found.config.entries)} rerankers failed: {names}")
-
-
-def told(event: "Event", *, quiet: bool) -> None:
-    """A line for what happens; what runs, what is missing and why is told even where quiet is asked for."""
+def show_event(event: "Event", *, quiet: bool) -> None:
+    """A line for a step; commands that run and rerankers that are missing are shown even with --quiet."""
     if event.what in ("measured", "kept"):
         if not quiet:
             note(f"{event.what} {visible(event.name)}")
@@ -84,16 +80,16 @@ def told(event: "Event", *, quiet: bool) -> None:
         warn(f"{event.name}: {event.what}: {event.detail}")
 
 
-def show(found: "Bench", shown: Format) -> None:
+def show_bench(record: "BenchRecord", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
-    from ltr.benchmark.writing import tables
+    from ltr.benchmark.bench_directory import bench_tables
     from ltr.cli.benchtables import bench_lines
 
     match shown:
         case Format.JSON:
-            show_json(found.document())
+            show_json(msgspec.to_builtins(record))
         case Format.TSV:
-            quality, latency, cost = tables(found).values()
+            quality, latency, cost = bench_tables(record).values()
             show_tsv([[*q, *t[1:], *c[1:]] for q, t, c in zip(quality, latency, cost, strict=True)])
         case Format.HUMAN:
-            say(*bench_lines(found))
+            say(*bench_lines(record))

@@ -7,118 +7,107 @@ from ltr.cli.result import between, signed
 from ltr.cli.terminal import count, emphasis, number, shortened, table, visible, wrapped
 
 if TYPE_CHECKING:
-    from ltr.benchmark.judging import Comparison, Quality, Row
-    from ltr.benchmark.verdict import Bench
+    from ltr.storage.bench_record import BenchRecord, RerankerResult
 
 LONGEST_NAME = 28
 
 
-def bench_lines(bench: "Bench") -> list[str]:
+def bench_lines(bench: "BenchRecord") -> list[str]:
     """All that a person wants of a bench."""
-    queries = count(len(bench.groups.offsets) - 1, "query", "queries")
-    drawn = f" of {bench.queries_in_data:,}" if bench.document()["sampled"] else ""
-    title = f"{queries}{drawn}, {count(int(bench.groups.offsets[-1]), 'document')}"
+    queries = count(bench.queries, "query", "queries")
+    drawn = f" of {bench.queries_in_data:,}" if bench.sampled else ""
     return [
-        emphasis(title),
+        emphasis(f"{queries}{drawn}, {count(bench.documents, 'document')}"),
         *quality_lines(bench),
         "",
-        *latency_lines(bench.rows),
+        *latency_lines(bench.rerankers),
         "",
-        *cost_lines(bench.rows),
+        *cost_lines(bench.rerankers),
         "",
         *(line for text in conclusion_lines(bench) for line in wrapped(text)),
     ]
 
 
-def quality_lines(bench: "Bench") -> list[str]:
-    """Every metric, the best first by the deciding one, with its interval."""
-    from ltr.benchmark.config import DECIDING
-    from ltr.benchmark.judging import by_quality
+def quality_lines(bench: "BenchRecord") -> list[str]:
+    """Every metric, the best first by the deciding one, with the interval of that one."""
+    from ltr.benchmark.judging import best_first
 
-    names = bench.config.metrics
-    rows = [
-        [_named(each), *(number(each.quality[name].mean) for name in names), _interval(each.quality[DECIDING])]
-        for each in by_quality(bench.rows)
-    ]
-    return table(["quality", *names, "95 % of ndcg@10"], rows, flexible=0, indent="")
+    names, deciding = bench.rules.metrics, bench.rules.deciding
+    rows = []
+    for result in best_first(bench.rerankers):
+        best = result.quality[deciding]
+        rows.append(
+            [_named(result), *(number(result.quality[name].mean) for name in names), between(best.low, best.high)]
+        )
+    return table(["quality", *names, f"95 % of {deciding}"], rows, flexible=0, indent="")
 
 
-def latency_lines(rows: Sequence["Row"]) -> list[str]:
-    """Milliseconds a query, the quickest first; a percentile that so few queries cannot tell bears a question mark."""
-    found = []
-    for each in sorted(rows, key=lambda each: each.latency.mean_ms):
-        took = each.latency
-        parts = [_told(getattr(took, name), name in took.too_few) for name in ("p50_ms", "p95_ms", "p99_ms")]
-        found.append(
+def latency_lines(results: Sequence["RerankerResult"]) -> list[str]:
+    """Milliseconds of a query, the fastest first; a percentile of too few times has a question mark."""
+    rows = []
+    for result in sorted(results, key=lambda result: result.latency.mean_ms):
+        times = result.latency
+        percentiles = [
+            f"{_ms(getattr(times, name))}{'?' if name in times.too_few else ''}"
+            for name in ("p50_ms", "p95_ms", "p99_ms")
+        ]
+        rows.append(
             [
-                _named(each),
-                *(_ms(took.mean_ms), _ms(took.std_ms), *parts),
-                _ms(each.cold_start_ms),
-                "-" if each.documents_per_second is None else f"{each.documents_per_second:,.0f}",
-                "-" if each.peak_memory_mb is None else f"{each.peak_memory_mb:,.0f}",
+                _named(result),
+                *(_ms(times.mean_ms), _ms(times.std_ms), *percentiles),
+                _ms(result.cold_start_ms),
+                "-" if result.documents_per_second is None else f"{result.documents_per_second:,.0f}",
+                "-" if result.peak_memory_mb is None else f"{result.peak_memory_mb:,.0f}",
             ]
         )
     return table(
-        ["latency, ms", "mean", "std", "p50", "p95", "p99", "cold start", "docs/s", "MB"], found, flexible=0, indent=""
+        ["latency, ms", "mean", "std", "p50", "p95", "p99", "cold start", "docs/s", "MB"], rows, flexible=0, indent=""
     )
 
 
-def cost_lines(rows: Sequence["Row"]) -> list[str]:
+def cost_lines(results: Sequence["RerankerResult"]) -> list[str]:
     """What it costs by the declared prices, the balance, and who is on the front."""
-    found = [
-        [
-            _named(each),
-            *(_price(getattr(each.cost, name, None)) for name in ("total", "per_query", "per_document")),
-            "undefined" if each.balance is None else f"{each.balance:,.4g}",
-            "yes" if each.is_on_front else "-" if each.is_reference else "no",
-        ]
-        for each in rows
-    ]
-    return table(["cost", "total", "per query", "per document", "balance", "front"], found, flexible=0, indent="")
+    rows = []
+    for result in results:
+        cost = result.cost
+        prices = (cost.total, cost.per_query, cost.per_document) if cost else (None, None, None)
+        rows.append(
+            [
+                _named(result),
+                *("-" if price is None else f"{price:.6f}" for price in prices),
+                "undefined" if result.balance is None else f"{result.balance:,.4g}",
+                "yes" if result.is_on_front else "-" if result.is_reference else "no",
+            ]
+        )
+    return table(["cost", "total", "per query", "per document", "balance", "front"], rows, flexible=0, indent="")
 
 
-def conclusion_lines(bench: "Bench") -> list[str]:
+def conclusion_lines(bench: "BenchRecord") -> list[str]:
     """What to choose, how sure that is, and who is missing."""
-    told = bench.conclusions
-    lines = [
-        f"best quality: {visible(told.best_quality or '-')}{_lead(bench.comparisons, told.best_quality)}",
-        f"lowest latency: {visible(told.lowest_latency or '-')}",
-        f"best balance, ndcg@10 / (mean seconds * {bench.config.cost_weight:g}): {visible(told.best_balance or '-')}",
-        f"front (nothing is better in quality, latency and cost): {visible(', '.join(told.front) or '-')}",
+    chosen, rules = bench.conclusions, bench.rules
+    lead = ""
+    for test in bench.comparisons[:1]:  # the best against the next
+        ends = between(test.low, test.high, signed)
+        lead = f", {signed(test.difference)} {ends} over {visible(test.b)} (Holm p {test.p_holm:.4f})"
+    balance = f"best balance, {rules.deciding} / (mean seconds * {rules.cost_weight:g})"
+    return [
+        f"best quality: {visible(chosen.best_quality or '-')}{lead}",
+        f"lowest latency: {visible(chosen.lowest_latency or '-')}",
+        f"{balance}: {visible(chosen.best_balance or '-')}",
+        f"front (nothing is better in quality, latency and cost): {visible(', '.join(chosen.front) or '-')}",
+        *(f"{visible(missing.name)}: left out: {visible(missing.why)}" for missing in bench.left_out),
+        *(f"{visible(missing.name)}: failed: {visible(missing.why)}" for missing in bench.failed),
     ]
-    lines += [f"{visible(each.name)}: left out: {visible(each.why)}" for each in bench.left_out]
-    return lines + [f"{visible(each.name)}: failed: {visible(each.why)}" for each in bench.failed]
 
 
-def _lead(comparisons: Sequence["Comparison"], best: str | None) -> str:
-    """How far the best is ahead of the next."""
-    first = next((each for each in comparisons if each.a == best), None)
-    if first is None:
-        return ""
-    ends = between(first.low, first.high, signed)
-    return f", {signed(first.difference)} {ends} over {visible(first.b)} (Holm p {first.p_holm:.4f})"
-
-
-def _named(row: "Row") -> str:
-    return shortened(visible(row.name), LONGEST_NAME)
-
-
-def _interval(quality: "Quality") -> str:
-    return between(quality.low, quality.high)
+def _named(result: "RerankerResult") -> str:
+    return shortened(visible(result.name), LONGEST_NAME)
 
 
 def _ms(value: float) -> str:
-    """Milliseconds in three digits that say something.
+    """Milliseconds with three digits.
 
     >>> _ms(0.0123), _ms(12.345), _ms(1234.5)
     ('0.012', '12.3', '1,234')
     """
     return f"{value:.3f}" if value < 1 else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
-
-
-def _told(value: float, is_guess: bool) -> str:
-    return f"{_ms(value)}{'?' if is_guess else ''}"
-
-
-def _price(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6f}"

@@ -14,7 +14,7 @@ from ltr.data.columns import GroupColumns, RowColumns, SourceFile
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.errors import DataError, FieldError, SampleError
-from ltr.files.reading import AnyPath, Fingerprint, read_lines, shown
+from ltr.files.reading import AnyPath, ContentDigest, read_lines, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -59,11 +59,11 @@ def read_samples(paths: Iterable[AnyPath], *, labels_required: bool = True) -> S
 
 
 def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> None:
-    before, number, fingerprint = sum(file.line_count for file in files), 0, Fingerprint()
+    before, number, digest = sum(file.line_count for file in files), 0, ContentDigest()
     files.append(SourceFile(shown(path), before))
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
     try:
-        for number, line in read_lines(path, fingerprint=fingerprint):
+        for number, line in read_lines(path, digest=digest):
             if not line or line.isspace():
                 continue
             if not line.isascii():
@@ -78,7 +78,7 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
         raise SampleError(shown(path), number, *cause.args) from cause
     except FAILURES as failure:
         raise SampleError(shown(path), number, *decode_error(line, failure, NEEDED).args) from failure
-    files[-1] = SourceFile(shown(path), before, number, fingerprint.sha256, fingerprint.byte_count)
+    files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Vectors of which every number is held."""
+"""Vectors that hold every number, zeros as well."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -77,17 +77,13 @@ class Dense:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, Array]) -> Self:
-        """The rows that were kept, in single precision."""
+        """The rows of a state, in single precision."""
         numbers = arrays["numbers"]
         if numbers.ndim != 2 or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
             raise DataError(f"dense vectors are rows of finite numbers, found {numbers.dtype} of shape {numbers.shape}")
         return cls(numbers.astype(np.float32))
 
-    @classmethod
-    def stacked(cls, parts: Sequence["Dense"]) -> Self:
-        """The rows of all parts."""
-        return cls(np.concatenate([part.numbers for part in parts]))
-
     @property
     def _at_once(self) -> int:
+        """How many rows have about PAIRED_NUMBERS numbers."""
         return max(PAIRED_NUMBERS // max(self.numbers.shape[1], 1), 1)

@@ -1,14 +1,14 @@
 """The encoder of the base install: hashed character n-gram TF-IDF, numpy only."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, State
+from ltr.arrays import BoolArray, FloatArray, IntArray, State, offsets_of, runs
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
@@ -49,17 +49,22 @@ class HashEncoder:
         """The encoder that has counted in how many of the distinct texts each bucket occurs."""
         distinct = list(dict.fromkeys(texts))
         frequencies = np.zeros(BUCKETS, dtype=np.int64)
-        for part in _parts(distinct):
-            frequencies += np.bincount(counts(part).buckets, minlength=BUCKETS)
+        for part in _counted_in_parts(distinct):
+            frequencies += np.bincount(part.buckets, minlength=BUCKETS)
         return cls(len(distinct), frequencies)
 
     @classmethod
     def restored(cls, state: State) -> Self:
         """The encoder with those counts."""
-        documents, found = state.get("documents"), state.get("frequencies")
-        frequencies = found if isinstance(found, np.ndarray) else np.empty(0)
-        is_counted = frequencies.shape == (BUCKETS,) and frequencies.dtype.kind == "i"
-        if not (isinstance(documents, int) and is_counted and 0 <= frequencies.min() <= frequencies.max() <= documents):
+        documents = state.get("documents")
+        frequencies: Any = state.get("frequencies")
+        is_counted = isinstance(frequencies, np.ndarray) and frequencies.shape == (BUCKETS,)
+        if not (
+            isinstance(documents, int)
+            and is_counted
+            and frequencies.dtype.kind == "i"
+            and 0 <= frequencies.min() <= frequencies.max() <= documents
+        ):
             raise DataError(f"the state of the encoder hash is not N and {BUCKETS} counts from 0 to N")
         return cls(documents, frequencies.astype(np.int64))
 
@@ -70,11 +75,11 @@ class HashEncoder:
 
     @classmethod
     def is_installed(cls) -> bool:
-        """It is: numpy is all it needs."""
+        """Always: it needs numpy alone."""
         return True
 
     def identity(self, role: Role) -> None:
-        """Not kept between runs: it is as quick as a cache, and its vectors change with the training texts."""
+        """None: its vectors are not stored, for it is as quick as a cache and they change with the training texts."""
 
     @property
     def revision(self) -> str:
@@ -84,17 +89,11 @@ class HashEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Sparse:
         """One sparse row of length 1 a text, whatever its role; an empty text gives an empty row."""
-        parts = [counts(part) for part in _parts(texts)]
-        if not parts:
-            return Sparse(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), BUCKETS)
-        shifts = np.cumsum([0, *(len(part) for part in _parts(texts))])[:-1]
-        owners = np.concatenate([part.texts + shift for part, shift in zip(parts, shifts, strict=True)])
-        buckets = np.concatenate([part.buckets for part in parts])
-        times = np.concatenate([part.times for part in parts])
-        numbers = (1 + np.log(times)) * self.weights[buckets]
-        lengths = np.sqrt(np.bincount(owners, weights=numbers * numbers, minlength=len(texts)))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=len(texts)))))
-        return Sparse(starts, buckets, numbers / lengths[owners], BUCKETS)
+        counted = counts(texts)
+        numbers = (1 + np.log(counted.times)) * self.weights[counted.buckets]
+        lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=len(texts)))
+        starts = offsets_of(np.bincount(counted.texts, minlength=len(texts)))
+        return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
 
     @property
     def weights(self) -> FloatArray:
@@ -109,39 +108,41 @@ def counts(texts: Sequence[str]) -> Counts:
     >>> counted.texts, counted.times  # ' aa', 'aaa', 'aa ', ' aaa', 'aaa ', ' aaa '
     (array([0, 0, 0, 0, 0, 0]), array([1, 1, 1, 1, 1, 1]))
     """
+    parts = [Counts(*[np.empty(0, dtype=np.int64)] * 3), *_counted_in_parts(texts)]
+    return Counts(
+        np.concatenate([part.texts for part in parts]),
+        np.concatenate([part.buckets for part in parts]),
+        np.concatenate([part.times for part in parts]),
+    )
+
+
+def _counted_in_parts(texts: Sequence[str]) -> Iterator[Counts]:
+    """The same, of about CHARACTERS characters at a time."""
     padded = [f" {' '.join(text.lower().split())} " if text.strip() else "" for text in texts]
-    codes = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    owner = np.repeat(np.arange(len(texts)), [len(text) for text in padded])
-    is_cjk = np.zeros(len(codes), dtype=bool)
-    for first, last in CJK:
-        is_cjk |= (codes >= first) & (codes <= last)
-    found = [_grams(codes, owner, np.ones_like(is_cjk), size) for size in SIZES]
-    if is_cjk.any():
-        found += [_grams(codes, owner, is_cjk, size) for size in SIZES_CJK]
-    keys, times = np.unique(np.concatenate(found), return_counts=True)
-    return Counts(keys >> BUCKETS_LOG2, keys & (BUCKETS - 1), times)
+    ends = offsets_of([len(text) + 1 for text in padded])  # an empty text takes a place as well
+    for first, last in runs(ends, CHARACTERS):
+        part = padded[first:last]
+        codes = np.frombuffer("".join(part).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        owner = np.repeat(np.arange(first, last), [len(text) for text in part])
+        is_cjk = np.zeros(len(codes), dtype=bool)
+        for lowest, highest in CJK:
+            is_cjk |= (codes >= lowest) & (codes <= highest)
+        grams = [_grams(codes, owner, np.ones_like(is_cjk), size) for size in SIZES]
+        if is_cjk.any():
+            grams += [_grams(codes, owner, is_cjk, size) for size in SIZES_CJK]
+        keys, times = np.unique(np.concatenate(grams), return_counts=True)
+        yield Counts(keys >> BUCKETS_LOG2, keys & (BUCKETS - 1), times)
 
 
-def _grams(codes: Codes, owner: IntArray, allowed: npt.NDArray[np.bool_], size: int) -> IntArray:
+def _grams(codes: Codes, owner: IntArray, allowed: BoolArray, size: int) -> IntArray:
     """text * BUCKETS + bucket of every n-gram of that size that lies inside one text, of allowed characters."""
     places = len(codes) - size + 1
     if places <= 0:
         return np.empty(0, dtype=np.int64)
-    hashed, whole = np.full(places, size, dtype=np.uint64), owner[:places] == owner[size - 1 :]
+    hashed, is_inside = np.full(places, size, dtype=np.uint64), owner[:places] == owner[size - 1 :]
     for step in range(size):
         hashed = (hashed ^ codes[step : step + places]) * MULTIPLIER  # wraps: a hash
         hashed ^= hashed >> np.uint64(29)
-        whole &= allowed[step : step + places]
+        is_inside &= allowed[step : step + places]
     buckets = (hashed * MULTIPLIER) >> np.uint64(64 - BUCKETS_LOG2)
-    return owner[:places][whole] * BUCKETS + buckets[whole].astype(np.int64)
-
-
-def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Runs of texts of about CHARACTERS characters."""
-    parts, first, size = [], 0, 0
-    for index, text in enumerate(texts):
-        size += len(text)
-        if size >= CHARACTERS:
-            parts.append(texts[first : index + 1])
-            first, size = index + 1, 0
-    return [*parts, texts[first:]] if first < len(texts) else parts
+    return owner[:places][is_inside] * BUCKETS + buckets[is_inside].astype(np.int64)

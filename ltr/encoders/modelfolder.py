@@ -1,4 +1,4 @@
-"""Folders of sentence-transformers models: where they are, whether they bring code, what they are known by."""
+"""Folders of sentence-transformers models: where they are, whether they bring code, how a state of one is named."""
 
 import hashlib
 import os
@@ -50,8 +50,8 @@ def fetched(model: str) -> Path:
     try:
         return Path(huggingface_hub.snapshot_download(hub_names(model)[-1], allow_patterns=FETCHED))
     except (OSError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise RunError(f"encoder model {model!r} could not be downloaded: {said}") from error
+        cause = " ".join(str(error).split())
+        raise RunError(f"encoder model {model!r} could not be downloaded: {cause}") from error
 
 
 def hub_names(model: str) -> tuple[str, ...]:
@@ -65,16 +65,18 @@ def hub_names(model: str) -> tuple[str, ...]:
 
 def refuse_code(folder: Path) -> None:
     """Raise when loading the model would run code it brings, or unpack pickled weights."""
-    for path, config in _configs(folder):
-        keys = set(_keys(config)) & CODE_KEYS
-        if keys:
+    files = _files(folder)
+    for path in files:
+        if path.suffix != ".json" or path.name in VOCABULARIES:
+            continue
+        if keys := set(_keys(_config(path))) & CODE_KEYS:
             raise DataError(f"{path}: {', '.join(sorted(keys))} asks to run code of the model's own; it is never run")
     modules = folder / "modules.json"
     for module in _config(modules) if modules.is_file() else ():
         kind = module.get("type") if isinstance(module, dict) else None
         if not (isinstance(kind, str) and kind.startswith(OWN_MODULES)):
             raise DataError(f"{modules}: {kind!r} is code of the model's own; it is never run")
-    weights = {path.suffix for path in _files(folder)}
+    weights = {path.suffix for path in files}
     if weights & PICKLED and ".safetensors" not in weights:
         raise DataError(f"{folder}: its weights are pickled; weights as .safetensors are needed")
 
@@ -83,11 +85,11 @@ def prompts(folder: Path) -> dict[Role, str]:
     """What the model wants to stand before a text of each role."""
     path = folder / "config_sentence_transformers.json"
     config = _config(path) if path.is_file() else {}
-    given = config.get("prompts") if isinstance(config, dict) else None
-    known = given if isinstance(given, dict) else {}
-    default = known.get(config.get("default_prompt_name") or "", "") if known else ""
+    entry = config.get("prompts") if isinstance(config, dict) else None
+    named = entry if isinstance(entry, dict) else {}
+    default = named.get(config.get("default_prompt_name") or "", "") if named else ""
     query, document = (
-        next((str(known[name]) for name in names if name in known), str(default)) for names in PROMPTS.values()
+        next((str(named[name]) for name in names if name in named), str(default)) for names in PROMPTS.values()
     )
     return {"query": query, "document": document}
 
@@ -109,17 +111,13 @@ def digest(folder: Path) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
+    """The files of a model, hidden ones and documents aside."""
     paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() != ".md"]
     return sorted(path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 
 
-def _configs(folder: Path) -> Iterator[tuple[Path, Any]]:
-    for path in _files(folder):
-        if path.suffix == ".json" and path.name not in VOCABULARIES:
-            yield path, _config(path)
-
-
 def _config(path: Path) -> Any:
+    """What a JSON file of a model holds."""
     try:
         return msgspec.json.decode(read_bytes(path, limit=LARGEST_CONFIG))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Files that lie inside installed packages, found without importing them, and what they are known by."""
+"""Files inside installed packages, located without importing them, and their digests."""
 
 import hashlib
 import importlib.metadata
@@ -22,8 +22,8 @@ def are_installed(*packages: str) -> bool:
 def folder_of(package: str) -> Path | None:
     """Where an installed package lies; None when it is not installed."""
     spec = importlib.util.find_spec(package)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return Path(places[0]) if places else None
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(folders[0]) if folders else None
 
 
 def major_version(distribution: str) -> str:
@@ -37,12 +37,13 @@ def major_version(distribution: str) -> str:
 
 def sha256(path: Path) -> str:
     """The digest of a file, read once in a process unless the file changes."""
-    seen = path.stat()
-    return _sha256(path, seen.st_size, seen.st_mtime_ns)
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
 @cache
 def _sha256(path: Path, size: int, changed: int) -> str:
+    """The digest, computed again where size or time of change differ."""
     digest = hashlib.sha256()
     for block in read_blocks(path):
         digest.update(block)

@@ -30,7 +30,7 @@ MINILM = {
 }
 BATCH = 8  # texts of one length that are read at once
 STEP = 8  # lengths are rounded up to a multiple, or batches would be half empty
-PROBES = ("a", "word " * 30)  # a short and a long text, read alone and among others to see what company does
+PROBES = ("a", "word " * 30)  # a short and a long text, read alone and among others, to compare the bits
 
 
 class SentenceEncoder:
@@ -50,32 +50,33 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Dense:
         """One row a text; a blank one gives zeros."""
-        spoken = [place for place, text in enumerate(texts) if text.strip()]
-        runs = batches(spoken, texts, self._lengths(texts, role))
+        filled = [place for place, text in enumerate(texts) if text.strip()]
+        runs = batches(filled, texts, self._lengths(texts, role))
         numbers = np.zeros((len(texts), int(self._model.get_embedding_dimension())), dtype=np.float32)
         least = 1 if self._is_steady else BATCH
         read = partial(self._read, role=role, least=least)
         with one_thread():
-            for places, found in zip(runs, _each(read, [[texts[place] for place in run] for run in runs]), strict=True):
-                numbers[places] = found
+            rows = _in_threads(read, [[texts[place] for place in run] for run in runs])
+            for run, vectors in zip(runs, rows, strict=True):
+                numbers[run] = vectors
         return Dense(numbers)
 
     def _read(self, texts: list[str], *, role: Role, least: int) -> npt.NDArray[np.float32]:
         """Texts of one length in one pass, the last of them repeated until there are `least`."""
-        model, whole = self._model, [*texts, *texts[-1:] * (least - len(texts))]
+        model, filled_up = self._model, [*texts, *texts[-1:] * (least - len(texts))]
         encode = model.encode_query if role == "query" else model.encode_document
         padding: dict[str, Any] = {"processing_kwargs": {"text": {"pad_to_multiple_of": STEP}}} if self._pads else {}
-        found: npt.NDArray[np.float32] = encode(
-            whole, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True, **padding
+        vectors: npt.NDArray[np.float32] = encode(
+            filled_up, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True, **padding
         )
-        return found[: len(texts)]
+        return vectors[: len(texts)]
 
     @cached_property
     def _is_steady(self) -> bool:
-        """Whether a text read alone has the bits it has among BATCH; where it has not, BATCH are always read.
+        """Whether a text alone gets the same bits as among BATCH texts; where not, BATCH are always read.
 
-        Products of matrices of one shape give each row the same bits. Of other shapes they do so as well where one
-        thread makes them with the libraries at hand, and then a lone query costs one text, not BATCH.
+        Products of matrices of one shape give each row the same bits. Whether other shapes do depends on the libraries
+        installed; where they do, a lone query costs one text, not BATCH.
         """
         with one_thread():
             rows = [self._read([probe], role="query", least=least)[0] for probe in PROBES for least in (1, BATCH)]
@@ -87,7 +88,7 @@ class SentenceEncoder:
         if not callable(tokenizer) or not texts:
             return [0] * len(texts)
         tokens = tokenizer([self._prompts[role] + text for text in texts], truncation=True)["input_ids"]
-        return [-(-len(each) // STEP) * STEP if self._pads else len(each) for each in tokens]
+        return [-(-len(ids) // STEP) * STEP if self._pads else len(ids) for ids in tokens]
 
     @property
     def _pads(self) -> bool:
@@ -108,8 +109,8 @@ class SentenceEncoder:
         try:
             return SentenceTransformer(str(self.folder), local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
-            said = " ".join(str(error).split())
-            raise DataError(f"{self.folder}: not a model sentence-transformers can load: {said}") from error
+            cause = " ".join(str(error).split())
+            raise DataError(f"{self.folder}: not a model sentence-transformers can load: {cause}") from error
 
 
 class Minilm:
@@ -184,12 +185,12 @@ class Named:
         return self.name.removeprefix(PREFIX)
 
 
-def _each(
+def _in_threads(
     read: Callable[[list[str]], npt.NDArray[np.float32]], runs: list[list[str]]
 ) -> Iterator[npt.NDArray[np.float32]]:
-    """What is read of each run, in their order, by as many threads as there are processors.
+    """What `read` returns for each run, in their order, by as many threads as there are processors.
 
-    The first is read alone: it sets the padding of the tokenizer, which threads must not change under each other.
+    The first runs alone: it sets the padding of the tokenizer, which threads must not change under each other.
     """
     yield from map(read, runs[:1])
     if len(runs) > 1:
@@ -199,9 +200,9 @@ def _each(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Every product of matrices is made by one thread.
+    """Every product of matrices inside the block is made by one thread.
 
-    Shared among threads its bits depend on how many there are, and on texts this short they wait more than they work.
+    With several, the bits depend on their number, and on texts this short threads wait more than they work.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Vectors of which only the numbers that are not 0 are held."""
+"""Vectors that hold only the numbers that are not 0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, ragged
+from ltr.arrays import FloatArray, IntArray, code_sums, offsets_of, ragged
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
@@ -34,7 +34,7 @@ class Sparse:
         array([0, 2, 4])
         """
         lengths, _, entries = self._entries(rows)
-        return type(self)(_starts(lengths), self.columns[entries], self.numbers[entries], self.dimensions)
+        return type(self)(offsets_of(lengths), self.columns[entries], self.numbers[entries], self.dimensions)
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
         """sum_i weights[i] * row rows[i] over the places i of each owner: a few of the owners are spread out at once.
@@ -49,9 +49,11 @@ class Sparse:
         bounds = np.searchsorted(owner[by_owner], np.arange(0, count + at_once, at_once))
         for part, first in enumerate(range(0, count, at_once)):
             places = by_owner[bounds[part] : bounds[part + 1]]
-            held = min(at_once, count - first)
-            parts.append(self._spread(owner[places] - first, rows[places], weights[places], held))
-        return self.stacked([_gathered(part) for part in parts]) if parts else self.take(rows[:0])
+            spread = self._spread(owner[places] - first, rows[places], weights[places], min(at_once, count - first))
+            row_of, columns = np.nonzero(spread)
+            starts = offsets_of(np.bincount(row_of, minlength=len(spread)))
+            parts.append(type(self)(starts, columns, spread[row_of, columns], self.dimensions))
+        return self.stacked(parts) if parts else self.take(rows[:0])
 
     def unit(self) -> Self:
         """Each row divided by its length; a zero row stays zero.
@@ -78,8 +80,8 @@ class Sparse:
         by_owner = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
         for part, first in enumerate(range(0, len(distinct), at_once)):
-            held = distinct[first : first + at_once]
-            spread = self._spread(np.arange(len(held)), held, np.ones(len(held)), len(held))
+            block = distinct[first : first + at_once]
+            spread = self._spread(np.arange(len(block)), block, np.ones(len(block)), len(block))
             pairs = by_owner[bounds[part] : bounds[part + 1]]
             products[pairs] = other._looked_up(spread, owner[pairs] - first, other_rows[pairs])
         return products
@@ -92,14 +94,14 @@ class Sparse:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, Array]) -> Self:
-        """The rows that were kept, in double precision."""
+        """The rows of a state, in double precision."""
         starts, columns, numbers, width = (arrays[name] for name in ("starts", "columns", "numbers", "dimensions"))
-        whole = all(array.dtype.kind == "i" for array in (starts, columns, width)) and numbers.dtype.kind == "f"
-        shaped = starts.ndim == columns.ndim == numbers.ndim == 1 and width.shape == (1,) and len(starts) > 0
-        if not (whole and shaped and len(columns) == len(numbers) and np.isfinite(numbers).all()):
+        is_typed = all(array.dtype.kind == "i" for array in (starts, columns, width)) and numbers.dtype.kind == "f"
+        is_shaped = starts.ndim == columns.ndim == numbers.ndim == 1 and width.shape == (1,) and len(starts) > 0
+        if not (is_typed and is_shaped and len(columns) == len(numbers) and np.isfinite(numbers).all()):
             raise DataError("sparse vectors are starts, columns and finite numbers, which these are not")
-        inside = starts[0] == 0 and starts[-1] == len(columns) and (np.diff(starts) >= 0).all()
-        if not inside or (len(columns) and not 0 <= columns.min() <= columns.max() < width[0]):
+        are_offsets = starts[0] == 0 and starts[-1] == len(columns) and (np.diff(starts) >= 0).all()
+        if not are_offsets or (len(columns) and not 0 <= columns.min() <= columns.max() < width[0]):
             raise DataError(f"the entries of sparse vectors lie outside their rows or their {width[0]} columns")
         return cls(starts.astype(np.int64), columns.astype(np.int64), numbers.astype(np.float64), int(width[0]))
 
@@ -108,10 +110,10 @@ class Sparse:
         """The rows of all parts."""
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
         columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
-        return cls(_starts(lengths), columns, numbers, parts[0].dimensions)
+        return cls(offsets_of(lengths), columns, numbers, parts[0].dimensions)
 
     def _entries(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """How many entries each of the rows has; the place among the rows of each entry, and where it stands."""
+        """The number of entries of each of the rows; for each entry the place of its row, and its own in the arrays."""
         lengths = np.diff(self.starts)[rows]
         owner, step = ragged(lengths)
         return lengths, owner, self.starts[rows][owner] + step
@@ -128,26 +130,16 @@ class Sparse:
         return totals.reshape(count, self.dimensions)
 
     def _looked_up(self, spread: FloatArray, spread_rows: IntArray, rows: IntArray) -> FloatArray:
+        """sum_d spread[i, d] b_d of each pair of a written-out row i and a row b of these."""
         products, at_once = np.zeros(len(rows)), self._at_once(rows)
         for first in range(0, len(rows), at_once):
             part = slice(first, first + at_once)
             _, owner, entries = self._entries(rows[part])
-            found = spread[spread_rows[part][owner], self.columns[entries]]
-            products[part] = code_sums(owner, found * self.numbers[entries], len(rows[part]))
+            factors = spread[spread_rows[part][owner], self.columns[entries]]
+            products[part] = code_sums(owner, factors * self.numbers[entries], len(rows[part]))
         return products
 
     def _at_once(self, rows: IntArray) -> int:
         """How many of the rows have about PAIRED_NUMBERS entries."""
         mean = float(np.diff(self.starts)[rows].mean()) if len(rows) else 1.0
         return max(int(PAIRED_NUMBERS / max(mean, 1)), 1)
-
-
-def _starts(lengths: IntArray) -> IntArray:
-    return np.concatenate(([0], np.cumsum(lengths)))
-
-
-def _gathered(spread: FloatArray) -> Sparse:
-    """Rows that are written out, without their zeros."""
-    owner, columns = np.nonzero(spread)
-    lengths = np.bincount(owner, minlength=len(spread))
-    return Sparse(_starts(lengths), columns, spread[owner, columns], spread.shape[1])

@@ -60,8 +60,8 @@ class StaticEncoder:
     @cached_property
     def revision(self) -> str:
         """A digest of the table and of the tokenizer."""
-        both = "\n".join((sha256(self.table), sha256(self.tokenizer), POOLING))
-        return hashlib.sha256(both.encode()).hexdigest()
+        parts = "\n".join((sha256(self.table), sha256(self.tokenizer), POOLING))
+        return hashlib.sha256(parts.encode()).hexdigest()
 
     def identity(self, role: Role) -> tuple[str, ...]:
         """The role makes no difference: a text has one vector."""
@@ -73,7 +73,7 @@ class StaticEncoder:
         means = np.zeros((len(texts), numbers.shape[1]), dtype=np.float32)
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             part = [text if text.strip() else "" for text in texts[first : first + TEXTS_AT_ONCE]]
-            tokens = [one.ids for one in tokenizer.encode_batch(part, add_special_tokens=False)]
+            tokens = [encoding.ids for encoding in tokenizer.encode_batch(part, add_special_tokens=False)]
             means[first : first + len(part)] = _means(numbers, tokens)
         return Dense(means).unit()
 
@@ -90,11 +90,11 @@ class StaticEncoder:
 
 def _means(table: npt.NDArray[np.float16], tokens: list[list[int]]) -> npt.NDArray[np.float32]:
     """Mean of the table's rows of each list of tokens, each added up alone and in its order; no tokens: zeros."""
-    lengths = np.array([len(each) for each in tokens])
-    flat = np.minimum(np.concatenate([np.array(each, dtype=np.int64) for each in tokens]), len(table) - 1)
+    lengths = np.array([len(ids) for ids in tokens])
+    flat = np.minimum(np.concatenate([np.array(ids, dtype=np.int64) for ids in tokens]), len(table) - 1)
     means = np.zeros((len(tokens), table.shape[1]), dtype=np.float32)
-    some = np.flatnonzero(lengths)
-    if len(some):
-        starts = (np.cumsum(lengths) - lengths)[some]
-        means[some] = np.add.reduceat(table[flat].astype(np.float32), starts, axis=0) / lengths[some, None]
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        starts = (np.cumsum(lengths) - lengths)[filled]
+        means[filled] = np.add.reduceat(table[flat].astype(np.float32), starts, axis=0) / lengths[filled, None]
     return means

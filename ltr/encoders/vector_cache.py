@@ -1,7 +1,7 @@
-"""Vectors kept on this machine between runs: one SQLite file that any number of processes share.
+"""The vectors stored on this machine between runs: one SQLite file that any number of processes share.
 
-A vector lies under a digest of all that decides it, with a checksum of its own. Nothing depends on the cache but
-time: whatever is wrong with it, vectors are computed anew, and one warning says so.
+The key of a vector is a digest of all that decides it; a checksum stands before its numbers. Nothing depends on the
+cache but time: whatever is wrong with it, vectors are computed again, and one warning says so.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from ltr.errors import DiskError, LtrWarning
 from ltr.files.writing import make_directory, remove
 
 Vector = npt.NDArray[np.float32]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 FILE = "vectors-1.sqlite"  # the number is that of the schema
 BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
@@ -48,8 +48,8 @@ def key_of(identity: Iterable[str], text: str) -> bytes:
     >>> key_of(["minilm", "r1"], "a") == key_of(["minilm", "r1"], "a"), key_of(["minilm"], "r1a") == key_of(["r1"], "a")
     (True, False)
     """
-    spoken = [part.encode("utf-8", "surrogatepass") for part in (*identity, text)]
-    framed = b"".join(len(part).to_bytes(8, "little") + part for part in spoken)
+    parts = [part.encode("utf-8", "surrogatepass") for part in (*identity, text)]
+    framed = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
     return hashlib.blake2b(framed, digest_size=DIGEST).digest()
 
 
@@ -65,48 +65,48 @@ class VectorCache:
         self._is_usable = True
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """The vectors that lie under the keys, those that are whole."""
-        found: dict[bytes, Vector] = {}
+        """The stored vectors of the keys; damaged ones are left out."""
+        vectors: dict[bytes, Vector] = {}
         for first in range(0, len(keys), KEYS_AT_ONCE):
-            part = list(keys[first : first + KEYS_AT_ONCE])
-            rows: list[tuple[bytes, object]] = self._tried(partial(_rows, part), [])
-            found |= {key: vector for key, value in rows if (vector := _unsealed(key, value)) is not None}
-        return found
+            rows: list[tuple[bytes, object]] = self._tried(partial(_rows, keys[first : first + KEYS_AT_ONCE]), [])
+            vectors |= {key: vector for key, value in rows if (vector := _checked(key, value)) is not None}
+        return vectors
 
     def put(self, vectors: Mapping[bytes, Vector]) -> None:
-        """Keep the vectors, all or none; what lies under their keys gives way."""
-        rows = [(key, _sealed(key, vector)) for key, vector in vectors.items()]
+        """Store the vectors, all or none, in place of those with the same keys."""
+        contents = {key: np.ascontiguousarray(vector, dtype="<f4").tobytes() for key, vector in vectors.items()}
+        rows = [(key, _checksum(key, numbers) + numbers) for key, numbers in contents.items()]
 
-        def write(held: sqlite3.Connection) -> None:
-            with held:
-                held.execute("BEGIN IMMEDIATE")
-                held.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        def write(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
         self._tried(write, None)
 
     def info(self) -> CacheInfo:
-        """Where the cache lies, how many vectors it holds, how much of the disk it takes."""
+        """The path of the cache, the number of its vectors and its size."""
         if not self.path.exists():
             return CacheInfo(self.path, 0, 0)
-        count = self._tried(lambda held: held.execute("SELECT count(*) FROM vectors").fetchone()[0], 0)
+        count = self._tried(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0], 0)
         files = [self.path, *self._beside()]
         return CacheInfo(self.path, count, sum(file.stat().st_size for file in files if file.exists()))
 
     def clear(self) -> CacheInfo:
-        """Take the file away; what it held."""
-        held = self.info()
+        """Remove the file, and return what it held."""
+        info = self.info()
         self._close()
         for file in (self.path, *self._beside()):
             remove(file)
-        return held
+        return info
 
     def _beside(self) -> list[Path]:
         return [self.path.with_name(self.path.name + suffix) for suffix in BESIDE]
 
-    def _tried(self, work: Callable[[sqlite3.Connection], Found], otherwise: Found) -> Found:
-        """What the work comes to; `otherwise` once the cache cannot be used.
+    def _tried(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+        """The result of the work on an open connection; `otherwise` once the cache cannot be used.
 
-        The second try is for a file that was damaged, or that somebody took away under our hands.
+        The second attempt is for a file that was damaged, or that another process removed meanwhile.
         """
         problem: Exception | None = None
         with self._lock:
@@ -122,10 +122,11 @@ class VectorCache:
                     problem = error
                     self._set_aside(error)
             self._is_usable = False
-            warn(f"{self.path}: {problem}; going on without the cache of vectors")
+            warnings.warn(f"{self.path}: {problem}; going on without the cache of vectors", LtrWarning, stacklevel=1)
         return otherwise
 
     def _opened(self) -> sqlite3.Connection:
+        """The connection of this process."""
         if self._connection is not None and self._process != os.getpid():  # forked: a connection is its parent's own
             self._connection = None
         if self._connection is None:
@@ -134,13 +135,16 @@ class VectorCache:
         return self._connection
 
     def _set_aside(self, error: Exception) -> None:
+        """Rename a damaged file and warn."""
         self._close()
         aside = self.path.with_name(f"{self.path.name}.damaged-{os.urandom(4).hex()}")
         if self.path.exists():
             self.path.replace(aside)
             for file in self._beside():
                 remove(file)
-        warn(f"{self.path}: {error}; set aside as {aside.name}, and vectors are computed anew")
+        warnings.warn(
+            f"{self.path}: {error}; set aside as {aside.name}, and vectors are computed again", LtrWarning, stacklevel=2
+        )
 
     def _close(self) -> None:
         if self._connection is not None and self._process == os.getpid():
@@ -152,7 +156,7 @@ class VectorCache:
 
 
 def _connected(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection to the file, made if it is not there. SQLite does not wait for whoever else makes it: we do."""
+    """A connection to the file, created where it is missing. SQLite does not wait while others create it: we do."""
     deadline = time.monotonic() + patience
     while True:
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
@@ -170,30 +174,20 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
             return connection
 
 
-def _rows(keys: list[bytes], held: sqlite3.Connection) -> list[tuple[bytes, object]]:
+def _rows(keys: Sequence[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, object]]:
+    """The keys that are stored, and their values."""
     marks = ",".join("?" * len(keys))
-    return held.execute(f"SELECT key, value FROM vectors WHERE key IN ({marks})", keys).fetchall()
+    return connection.execute(f"SELECT key, value FROM vectors WHERE key IN ({marks})", keys).fetchall()
 
 
-def _sealed(key: bytes, vector: Vector) -> bytes:
-    numbers = np.ascontiguousarray(vector, dtype="<f4").tobytes()
-    return _checksum(key, numbers) + numbers
-
-
-def _unsealed(key: bytes, value: object) -> Vector | None:
-    """The vector, or None when what lies there is not what was put there."""
-    if not isinstance(value, bytes) or value[:DIGEST] != _checksum(key, value[DIGEST:]):
-        return None
-    if len(value) % VALUE:
+def _checked(key: bytes, value: object) -> Vector | None:
+    """The vector of a stored value; None where the value is not what was written."""
+    if not isinstance(value, bytes) or value[:DIGEST] != _checksum(key, value[DIGEST:]) or len(value) % VALUE:
         return None
     vector = np.frombuffer(value, dtype="<f4", offset=DIGEST).astype(np.float32, copy=False)
     return vector if np.isfinite(vector).all() else None
 
 
 def _checksum(key: bytes, numbers: bytes) -> bytes:
+    """The digest that stands before the numbers of a key."""
     return hashlib.blake2b(key + numbers, digest_size=DIGEST).digest()
-
-
-def warn(message: str) -> None:
-    """Tell whoever runs this, once."""
-    warnings.warn(message, LtrWarning, stacklevel=2)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
+import numpy as np
+
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
@@ -47,25 +49,23 @@ class Vectors(Protocol):
 def stacked(parts: Sequence[Vectors]) -> Vectors:
     """The rows of all parts, one part after the other; at least one part, all of one kind and width.
 
-    >>> import numpy as np
     >>> stacked([Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.0, 1.0]]))]).numbers.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if len(parts) == 1:
         return parts[0]
-    dense = [part for part in parts if isinstance(part, Dense)]
+    dense = [part.numbers for part in parts if isinstance(part, Dense)]
     sparse = [part for part in parts if isinstance(part, Sparse)]
     if len(dense) == len(parts):
-        return Dense.stacked(dense)
+        return Dense(np.concatenate(dense))
     if len(sparse) == len(parts):
         return Sparse.stacked(sparse)
     raise TypeError("dense vectors stack on dense vectors, sparse ones on sparse ones")
 
 
 def vectors_from(arrays: Mapping[str, Array]) -> Vectors:
-    """The vectors whose `arrays` were kept; a DataError when they cannot be vectors.
+    """The vectors whose `arrays` a state holds; a DataError where they cannot be vectors.
 
-    >>> import numpy as np
     >>> vectors_from(Dense(np.array([[0.5, 0.25]])).arrays()).numbers.tolist()
     [[0.5, 0.25]]
     """

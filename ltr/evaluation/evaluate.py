@@ -11,11 +11,11 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray, as_column, keep_freed_memory
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.classified import FLOOR
-from ltr.evaluation.metrics.probabilities import Probable, probable
+from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, named
-from ltr.evaluation.metrics.tie_blocks import Judged, judge
-from ltr.evaluation.ranking import Ranking, Ties, chosen
+from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
+from ltr.evaluation.ranking import Ranking, Ties, as_choice
 from ltr.evaluation.ties import NOWHERE
 
 GAIN = "label"  # of dcg and ndcg; dcg_exp and ndcg_exp say by their name that theirs is 2^label - 1
@@ -96,9 +96,9 @@ def evaluate(
     """
     rules = Rules(
         metrics=tuple(measure.name for measure in all_named(metrics)),
-        ties=chosen(Ties, "ties", ties),
+        ties=as_choice(Ties, "ties", ties),
         rel_threshold=_above_zero("rel_threshold", rel_threshold),
-        no_relevant=chosen(NoRelevant, "no_relevant", no_relevant),
+        no_relevant=as_choice(NoRelevant, "no_relevant", no_relevant),
         threshold=_above_zero("threshold", threshold),
         max_grade=None if max_grade is None else _above_zero("max_grade", max_grade),
     )
@@ -114,21 +114,21 @@ def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evalua
         measures |= {name: named(name) for name in COMPANIONS.get(measure.name, ())}
     max_grade = max(float(checked.max(initial=0)), 1.0) if rules.max_grade is None else rules.max_grade
     keep_freed_memory()
-    judged = judge(ranking, checked, rules.ties, rules.rel_threshold, max_grade=max_grade)
-    has_relevant = judged.relevant > 0
+    blocks = tie_blocks(ranking, checked, rules.ties, rules.rel_threshold, max_grade=max_grade)
+    has_relevant = blocks.relevant > 0
     if rules.no_relevant is NoRelevant.ERROR and not has_relevant.all():
         missing = int(np.argmin(has_relevant))
         raise DataError(f"group {missing} has no label of {rules.rel_threshold:g} or more, and no_relevant is 'error'")
     counted = has_relevant if rules.no_relevant is NoRelevant.SKIP else np.ones_like(has_relevant)
     candidates = None
     if any(type(measure) is not Measure for measure in measures.values()):
-        candidates = probable(ranking, checked >= rules.rel_threshold, counted, rules.threshold)
-    numbers = _numbers(measures, judged, candidates, counted)
-    return _evaluation(numbers, judged, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
+        candidates = candidate_probabilities(ranking, checked >= rules.rel_threshold, counted, rules.threshold)
+    numbers = _numbers(measures, blocks, candidates, counted)
+    return _evaluation(numbers, blocks, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
 
 
 def _numbers(
-    measures: Mapping[str, Measure], judged: Judged, candidates: Probable | None, counted: BoolArray
+    measures: Mapping[str, Measure], blocks: TieBlocks, candidates: CandidateProbabilities | None, counted: BoolArray
 ) -> _Numbers:
     """What the measures say, in their order; a query that does not count is NaN."""
     numbers = _Numbers({}, {}, {})
@@ -140,28 +140,28 @@ def _numbers(
         if candidates is not None and isinstance(measure, Drawn):
             numbers.curves[name] = measure.of(candidates)
             continue
-        formula = (measure.function, measure.k)
+        formula = (measure.function, measure.k, measure.beta)
         if formula in computed:
             values = computed[formula].copy()
         elif candidates is not None and isinstance(measure, ByQuery):
             values = np.full(len(counted), np.nan)
             values[counted] = measure.of(candidates)
         else:
-            values = np.where(counted, np.where(judged.relevant > 0, measure(judged), 0.0), np.nan)
+            values = np.where(counted, np.where(blocks.relevant > 0, measure(blocks), 0.0), np.nan)
         computed[formula] = numbers.values[name] = values
         defined = values[~np.isnan(values)]
         numbers.means[name] = float(defined.mean()) if defined.size else None
     return numbers
 
 
-def _evaluation(numbers: _Numbers, judged: Judged, counted: BoolArray, rules: Rules) -> Evaluation:
+def _evaluation(numbers: _Numbers, blocks: TieBlocks, counted: BoolArray, rules: Rules) -> Evaluation:
     """The numbers with the counts that belong to them."""
-    blocks, first = judged.blocks, judged.first
-    best, is_listed = blocks.query[first], blocks.above < NOWHERE
-    rank, tied = np.zeros((2, len(judged.sizes)), dtype=np.int64)
-    rank[best] = np.where(is_listed, blocks.above + blocks.span - blocks.relevant + 1, 0)[first]
-    tied[best] = blocks.sharing[first] - 1
-    shares = (blocks.relevant > 0) & (blocks.sharing > 1)
+    ranked, first = blocks.ranked, blocks.first
+    best, is_listed = ranked.query[first], ranked.above < NOWHERE
+    rank, tied = np.zeros((2, len(blocks.sizes)), dtype=np.int64)
+    rank[best] = np.where(is_listed, ranked.above + ranked.span - ranked.relevant + 1, 0)[first]
+    tied[best] = ranked.sharing[first] - 1
+    shares = (ranked.relevant > 0) & (ranked.sharing > 1)
     return Evaluation(
         rules=rules,
         means=numbers.means,
@@ -169,13 +169,13 @@ def _evaluation(numbers: _Numbers, judged: Judged, counted: BoolArray, rules: Ru
         curves=numbers.curves,
         rank=rank,
         tied=tied,
-        num_positives=judged.relevant,
-        num_found=judged.per_query(blocks.query, np.where(is_listed, blocks.relevant, 0)).astype(np.int64),
-        num_candidates=judged.sizes,
+        num_positives=blocks.relevant,
+        num_found=blocks.per_query(ranked.query, np.where(is_listed, ranked.relevant, 0)).astype(np.int64),
+        num_candidates=blocks.sizes,
         num_queries=int(counted.sum()),
-        num_tied=int(np.count_nonzero(np.bincount(blocks.query[shares]))),
-        num_no_relevant=int((judged.relevant == 0).sum()),
-        num_one_candidate=int((judged.sizes == 1).sum()),
+        num_tied=int(np.count_nonzero(np.bincount(ranked.query[shares]))),
+        num_no_relevant=int((blocks.relevant == 0).sum()),
+        num_one_candidate=int((blocks.sizes == 1).sum()),
     )
 
 

@@ -139,13 +139,13 @@ def best_first(scores: FloatArray, groups: IntArray, second: FloatArray | IntArr
 
 def tie_rule(ranking: Ranking, ties: str) -> Ties:
     """The rule of that name, which the ranking must be able to follow."""
-    rule = chosen(Ties, "ties", ties)
+    rule = as_choice(Ties, "ties", ties)
     if rule is Ties.TREC and ranking.keys is None:
         raise UsageError("ties 'trec' goes by id, and the ranking has no keys")
     return rule
 
 
-def chosen(choices: type[Choice], argument: str, name: str) -> Choice:
+def as_choice(choices: type[Choice], argument: str, name: str) -> Choice:
     """The member of that name, or an error that lists them all."""
     if not isinstance(name, str) or name not in set(choices):
         raise UsageError(f"{argument} {name!r} is not one of {', '.join(choices)}")

@@ -1,4 +1,4 @@
-"""Where rows stand in the order of their groups: the one place that knows how ties fall."""
+"""The ranks that rows may take in their groups: the one place that knows how ties fall."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ NOWHERE = 1 << 31  # candidates before one that is not in the list: more than an
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where rows stand: each is equally likely on any of the places above + 1 .. above + span of its group."""
+class TiedRanks:
+    """The ranks that rows may take: each row stands equally likely on any of above + 1 .. above + span of its group."""
 
     above: IntArray
     span: IntArray  # candidates that share the score under `expected`, 1 under every other rule
@@ -25,57 +25,54 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class TieOrder:
     """How the candidates of one tie stand."""
 
-    is_shared: bool  # each equally likely on each of its places
+    is_random: bool  # each order equally likely
     second: FloatArray | IntArray | None  # else what orders them, the least first; where it is equal, or None, the file
 
 
-def places(
+def tied_ranks(
     ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray, *, groups: IntArray | None = None
-) -> Places:
-    """Where the given rows of these groups stand in them: under a rule that ties by label, by these labels.
+) -> TiedRanks:
+    """The ranks of the rows in their groups: under a rule that orders ties by label, by these labels.
 
     Few rows of a group are placed by counting greater and equal scores, many by sorting the group once.
 
     >>> from ltr.evaluation.ranking import rank
-    >>> places(rank([0.7, 0.9, 0.7], [0, 3]), np.array([0, 1]), Ties.EXPECTED, np.zeros(3))
-    Places(above=array([1, 0]), span=array([2, 1]), sharing=array([2, 1]))
+    >>> tied_ranks(rank([0.7, 0.9, 0.7], [0, 3]), np.array([0, 1]), Ties.EXPECTED, np.zeros(3))
+    TiedRanks(above=array([1, 0]), span=array([2, 1]), sharing=array([2, 1]))
     """
     rule = tie_rule(ranking, ties)
     groups = groups_of(rows, ranking.offsets) if groups is None else groups
-    above, sharing = _above_and_sharing(
-        ranking, rows, groups, Within(rule is Ties.EXPECTED, _second(ranking, rule, labels))
-    )
+    second: FloatArray | IntArray | None = None
+    if rule is Ties.TREC and ranking.keys is not None:
+        second = ~ranking.keys
+    elif rule in (Ties.BEST, Ties.WORST):
+        second = -labels if rule is Ties.BEST else labels
+    tie_order, counts = TieOrder(rule is Ties.EXPECTED, second), np.bincount(groups)
+    if counts.max(initial=0) < COUNTED:
+        above, sharing = _by_counting(ranking, rows, groups, tie_order)
+    else:
+        above, sharing = np.empty((2, len(rows)), dtype=np.int64)
+        many = (counts >= COUNTED)[groups]
+        for chosen, placed in ((np.flatnonzero(~many), _by_counting), (np.flatnonzero(many), _by_sorting)):
+            above[chosen], sharing[chosen] = placed(ranking, rows[chosen], groups[chosen], tie_order)
     unlisted = np.flatnonzero(np.isneginf(ranking.scores[rows]))
     above[unlisted], sharing[unlisted] = NOWHERE + np.arange(len(unlisted)), 1  # no two have the same place
-    return Places(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
+    return TiedRanks(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
 
 
-def _above_and_sharing(ranking: Ranking, rows: IntArray, groups: IntArray, ties: Within) -> tuple[IntArray, IntArray]:
-    """Of each row the candidates above it and those that share its score, as if every row were in its list."""
-    counts = np.bincount(groups)
-    if counts.max(initial=0) < COUNTED:
-        return _counted(ranking, rows, groups, ties)
-    above, sharing = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
-    many = (counts >= COUNTED)[groups]
-    for chosen, place in ((np.flatnonzero(~many), _counted), (np.flatnonzero(many), _sorted)):
-        if len(chosen):
-            above[chosen], sharing[chosen] = place(ranking, rows[chosen], groups[chosen], ties)
-    return above, sharing
-
-
-def _counted(ranking: Ranking, rows: IntArray, groups: IntArray, ties: Within) -> tuple[IntArray, IntArray]:
-    """Of each row the candidates above it and those that share its score, by comparing it with its group."""
-    above, sharing = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+def _by_counting(ranking: Ranking, rows: IntArray, groups: IntArray, tie_order: TieOrder) -> tuple[IntArray, IntArray]:
+    """Of each row the candidates above it and those that share its score, as if all were in the list."""
+    above, sharing = np.empty((2, len(rows)), dtype=np.int64)
     for chosen, others in _opponents(ranking.offsets, groups):
         own = rows[chosen]
         theirs, mine = ranking.scores.take(others), ranking.scores.take(own)
         ahead, equal = theirs > mine, theirs == mine
         sharing[chosen] = alike = _column_counts(equal)
-        if not ties.is_shared and alike.max() > 1:
-            ahead |= equal & _goes_before(others, own, ties.second)
+        if not tie_order.is_random and alike.max() > 1:
+            ahead |= equal & _goes_before(others, own, tie_order.second)
         above[chosen] = _column_counts(ahead)
     return above, sharing
 
@@ -86,11 +83,11 @@ def _column_counts(flags: BoolArray) -> IntArray:
     >>> _column_counts(np.array([[True, False], [True, True]]))
     array([2, 1])
     """
-    parts = [
+    counts = [
         np.add.reduce(flags[first : first + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
         for first in range(0, len(flags), BYTE)
     ]
-    return np.add.reduce(parts, axis=0, dtype=np.int64) if len(parts) > 1 else parts[0].astype(np.int64)
+    return np.add.reduce(counts, axis=0, dtype=np.int64) if len(counts) > 1 else counts[0].astype(np.int64)
 
 
 def _goes_before(others: IntArray, own: IntArray, second: FloatArray | IntArray | None) -> BoolArray:
@@ -102,38 +99,25 @@ def _goes_before(others: IntArray, own: IntArray, second: FloatArray | IntArray 
     return (theirs < mine) | ((theirs == mine) & earlier)
 
 
-def _second(ranking: Ranking, ties: Ties, labels: FloatArray) -> FloatArray | IntArray | None:
-    """What orders equal scores, the least first; where it is equal, or None, the order of the input does."""
-    if ties is Ties.TREC and ranking.keys is not None:
-        return ~ranking.keys
-    if ties is Ties.BEST:
-        return -labels
-    return labels if ties is Ties.WORST else None
-
-
-def _sorted(ranking: Ranking, rows: IntArray, groups: IntArray, ties: Within) -> tuple[IntArray, IntArray]:
-    """What `_counted` gives, from the groups of the rows in order."""
+def _by_sorting(ranking: Ranking, rows: IntArray, groups: IntArray, tie_order: TieOrder) -> tuple[IntArray, IntArray]:
+    """What `_by_counting` gives, from the groups of the rows in order."""
     wanted = np.unique(groups)
     owner, step = ragged(np.diff(ranking.offsets)[wanted])
     members = ranking.offsets[wanted][owner] + step
-    second = None if ties.second is None else ties.second[members]
+    second = None if tie_order.second is None else tie_order.second[members]
     listed = members[best_first(ranking.scores[members], owner, second)]
-    starts_tie = (step == 0) | _differs(ranking.scores[listed])
+    scores = ranking.scores[listed]
+    starts_tie = (step == 0) | np.append(True, scores[1:] != scores[:-1])[: len(scores)]
     tie = np.cumsum(starts_tie) - 1
     firsts, lengths = step[starts_tie], np.bincount(tie)
-    at = np.empty(len(ranking.scores), dtype=np.int64)
-    at[listed] = np.arange(len(listed))
-    spots = at[rows]
-    return (firsts[tie] if ties.is_shared else step)[spots], lengths[tie[spots]]
-
-
-def _differs(values: FloatArray) -> BoolArray:
-    """Whether each value is another than the one before it; the first is."""
-    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
+    position = np.empty(len(ranking.scores), dtype=np.int64)
+    position[listed] = np.arange(len(listed))
+    positions = position[rows]
+    return (firsts[tie] if tie_order.is_random else step)[positions], lengths[tie[positions]]
 
 
 def _opponents(offsets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows of these groups in parts of one group size: their positions, and (size, part) rows they stand against."""
+    """Rows of these groups in batches of one group size: their positions, and (size, batch) rows they stand against."""
     starts, sizes = offsets[groups], np.diff(offsets)[groups]
     occurring = np.flatnonzero(np.bincount(sizes)).tolist()
     for size in occurring:

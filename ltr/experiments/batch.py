@@ -12,7 +12,7 @@ from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
 from ltr.data.groups import Candidates
 from ltr.data.sources import source_names
-from ltr.encoders.cached import remembered
+from ltr.encoders.cached import cached_texts
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
@@ -20,8 +20,8 @@ from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
 from ltr.experiments.shared_inputs import SharedInputs, basis_key, encoder_name
 from ltr.experiments.workers import work
-from ltr.files.locked import held
-from ltr.files.naming import inside
+from ltr.files.locked import locked
+from ltr.files.naming import path_inside
 from ltr.files.reading import STDIN, AnyPath
 from ltr.files.writing import write_text
 from ltr.plugins import load_code
@@ -70,7 +70,7 @@ class BatchOptions:
 def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned, ...]:
     """Where each run is kept: a directory of root named after it."""
     each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
-    homes = [inside(root, point.config.name) for point in each]
+    homes = [path_inside(root, point.config.name) for point in each]
     refuse_homes(homes)
     if len(each) > 1:
         refuse_stdin([point.config for point in each])
@@ -111,7 +111,7 @@ def run_batch(
     """
     refuse_unmeasured(plan, metric)
     ended: dict[int, Ended] = {}
-    with held(root):
+    with locked(root):
         refuse_foreign(root)
         for each in plan:
             refuse_taken_run(each, options)
@@ -238,5 +238,5 @@ def vectors_told(config: RunConfig, candidates: Candidates) -> str:
     if candidates.features is not None:
         return ""
     queries = list(dict.fromkeys(candidates.query_texts))
-    found = remembered(encoder_name(config), queries, "query")
+    found = cached_texts(encoder_name(config), queries, "query")
     return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"

@@ -20,8 +20,7 @@ from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, eva
 from ltr.storage.model_file import Router
 from ltr.storage.training_record import training_record
 from ltr.training.config import OnEpoch, Progress, ignore
-from ltr.training.diagnosing import diagnose
-from ltr.training.diagnosis import Diagnosis
+from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from ltr.training.model import Model

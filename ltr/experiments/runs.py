@@ -12,7 +12,7 @@ from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.resume import Keeper
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.files.locked import held
+from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import encode_lines, write_lines, write_text
 from ltr.reporting.report import run_page
@@ -69,7 +69,7 @@ def run_and_save(
     start = clock()
     refuse_taken(directory, overwrite=overwrite or resume)
     keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
-    with held(directory):
+    with locked(directory):
         result = run(config, on_epoch=keeper, begin=keeper.begin, shared=shared)
         known = record(result, Path(directory))  # before anything of an older run is removed
         home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.files.npz import Array, packed, unpacked
+from ltr.files.npz import Array, pack_texts, unpack_texts
 
 
 def table(texts: Sequence[str], **columns: Array) -> State:
     """Texts, and columns beside them, as a state keeps them."""
-    content, ends = packed(texts)
+    content, ends = pack_texts(texts)
     return {"texts": content, "ends": ends, **columns}
 
 
@@ -21,7 +21,7 @@ def table_texts(kept: State) -> tuple[str, ...]:
     >>> table_texts(table(["a", "b"], wins=np.array([1, 0])))
     ('a', 'b')
     """
-    return unpacked(kept["texts"], kept["ends"])
+    return unpack_texts(kept["texts"], kept["ends"])
 
 
 def places(known: Sequence[Any], asked: Sequence[Any]) -> IntArray:

@@ -1,4 +1,4 @@
-"""A directory that one process writes at a time."""
+"""Locks: only one process at a time writes to a directory."""
 
 import os
 import sys
@@ -12,26 +12,27 @@ from ltr.files.writing import make_directory
 
 
 @contextmanager
-def held(directory: AnyPath) -> Iterator[None]:
-    """The directory for this process alone; made if it is not there, and taken away again if it stays empty.
+def locked(directory: AnyPath) -> Iterator[None]:
+    """Lock the directory for this process; make it if it is not there, and remove it if it stays empty.
 
-    The system lets go of it when the process dies, however it dies. Where directories cannot be locked, as on some
-    network disks and on Windows, two processes are not told of each other.
+    The system releases the lock when the process dies, however it dies. Where directories cannot be locked, as on
+    some network disks and on Windows, two processes can write at the same time.
     """
     path = Path(directory)
-    made = [each for each in (path, *path.parents) if not os.path.lexists(each)]
-    descriptor = _locked(make_directory(path))
+    made = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    descriptor = _lock(make_directory(path))
     try:
         yield
     finally:
         if descriptor is not None:
             os.close(descriptor)
-        with suppress(OSError):  # something lies in it
-            for each in made:
-                each.rmdir()
+        with suppress(OSError):  # a directory that is not empty stays
+            for folder in made:
+                folder.rmdir()
 
 
-def _locked(directory: Path) -> int | None:
+def _lock(directory: Path) -> int | None:
+    """The descriptor that holds the lock; None where directories cannot be locked."""
     if sys.platform == "win32":
         return None
     import fcntl

@@ -1,4 +1,4 @@
-"""Names from outside become names of files: short, portable, and inside the directory they belong to."""
+"""Names of files, made of any text: short, portable, and inside the directory that they belong to."""
 
 import hashlib
 import os
@@ -31,23 +31,23 @@ def safe_name(name: str) -> str:
     composed = unicodedata.normalize("NFC", name)
     if SAFE.fullmatch(composed) and not DEVICES.fullmatch(composed):
         return composed
-    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", composed).strip(".-")
-    kept = re.sub(r"\..*", "", kept) if DEVICES.fullmatch(kept) else kept
-    mark = hashlib.sha256(composed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{kept[: LONGEST_NAME - 9] or 'name'}-{mark}"
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", composed).strip(".-")
+    safe = re.sub(r"\..*", "", safe) if DEVICES.fullmatch(safe) else safe
+    digest = hashlib.sha256(composed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{safe[: LONGEST_NAME - 9] or 'name'}-{digest}"
 
 
 def path_from(directory: AnyPath, name: AnyPath) -> str:
-    """The name as the system finds it from the directory: `..` leads out of where a link points, so links are followed.
+    """The path relative to the directory. Links are followed, because `..` leads out of the place a link points to.
 
-    The last part stays as it is: its extension says how to read the file.
+    The last part is not followed: its extension says how to read the file.
     """
     folder, last = os.path.split(os.path.join(os.getcwd(), name))  # noqa: PTH118, PTH109
     return Path(os.path.relpath(os.path.join(os.path.realpath(folder), last), os.path.realpath(directory))).as_posix()  # noqa: PTH118
 
 
 def cache_directory() -> Path:
-    """LTR_CACHE_DIR, else where this platform keeps what can be made again."""
+    """LTR_CACHE_DIR, else the directory of this platform for caches."""
     if own := os.environ.get("LTR_CACHE_DIR"):
         return Path(own)
     if sys.platform == "win32":
@@ -58,14 +58,14 @@ def cache_directory() -> Path:
 
 
 def _home() -> Path:
-    """The user's directory; one that cannot hold anything for a user without any, as in some containers."""
+    """The user's directory; for a user without one, as in some containers, a path that can hold nothing."""
     try:
         return Path.home()
     except RuntimeError:
         return Path(os.devnull)
 
 
-def inside(root: AnyPath, name: str) -> Path:
+def path_inside(root: AnyPath, name: str) -> Path:
     """root / safe_name(name); refused when a symbolic link there leads out of root."""
     path = Path(root) / safe_name(name)
     if not path.resolve().is_relative_to(Path(root).resolve()):

@@ -1,4 +1,4 @@
-"""Named arrays in one .npz file: plain numbers only, every size checked before memory is taken for it."""
+"""Named arrays in one .npz file: plain numbers only, every size checked before memory is allocated."""
 
 import math
 import os
@@ -39,7 +39,7 @@ DAMAGES = (
 
 
 def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
-    """The arrays under their names, uncompressed, whole or not at all; the same arrays give the same bytes."""
+    """Write the arrays under their names, uncompressed, complete or not at all; equal arrays give equal bytes."""
     with atomic_file(path) as sink, zipfile.ZipFile(sink, "w") as package:
         for name, array in arrays.items():
             with package.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
@@ -49,7 +49,7 @@ def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
 def read_arrays(path: AnyPath, *, limit: int) -> dict[str, Array]:
     """The arrays of a file, of at most `limit` bytes together. Anything but plain numbers is refused.
 
-    No array is larger than the file it is in, so that no memory is taken for a size that is only claimed.
+    No array may be larger than the file, so a false size in a header allocates no memory.
     """
     with regular_file(path) as file:
         try:
@@ -91,10 +91,10 @@ def _header(member: IO[bytes]) -> tuple[tuple[int, ...], "np.dtype[Any]"]:
     return tuple(int(size) for size in header[2].split(b",") if size.strip()), np.dtype(header[1].decode())
 
 
-def packed(texts: Sequence[str]) -> tuple[Array, Array]:
+def pack_texts(texts: Sequence[str]) -> tuple[Array, Array]:
     """Texts as UTF-8 bytes one after the other, and where each ends.
 
-    >>> content, ends = packed(["ab", "", "c"])
+    >>> content, ends = pack_texts(["ab", "", "c"])
     >>> content.tobytes(), ends.tolist()
     (b'abc', [2, 2, 3])
     """
@@ -103,13 +103,13 @@ def packed(texts: Sequence[str]) -> tuple[Array, Array]:
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
 
 
-def unpacked(content: Array, ends: Array) -> tuple[str, ...]:
-    """The texts that were packed; a ValueError when the two do not fit.
+def unpack_texts(content: Array, ends: Array) -> tuple[str, ...]:
+    """The texts of `pack_texts`; a ValueError when content and ends do not fit.
 
-    >>> unpacked(*packed(["ab", "", "c"]))
+    >>> unpack_texts(*pack_texts(["ab", "", "c"]))
     ('ab', '', 'c')
     """
-    whole, starts = content.tobytes(), [0, *ends.tolist()]
-    if starts[-1] != len(whole) or any(first > last for first, last in zip(starts, starts[1:], strict=False)):
+    joined, starts = content.tobytes(), [0, *ends.tolist()]
+    if starts[-1] != len(joined) or any(first > last for first, last in zip(starts, starts[1:], strict=False)):
         raise ValueError("texts and their ends do not fit")
-    return tuple(whole[first:last].decode() for first, last in zip(starts, starts[1:], strict=False))
+    return tuple(joined[first:last].decode() for first, last in zip(starts, starts[1:], strict=False))

@@ -1,13 +1,13 @@
-"""Bytes, lines and fingerprints of plain and compressed files; what cannot be read says why."""
+"""Bytes, lines and digests of plain and compressed files; an error says why a file cannot be read."""
 
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from ltr.errors import FileError, SampleError, UsageError
 
@@ -25,12 +25,12 @@ FOREIGN_STARTS = {
 }
 
 
-class Fingerprint:
-    """Length and sha256 of the bytes that passed by.
+class ContentDigest:
+    """Length and sha256 of the blocks of a file.
 
-    >>> seen = Fingerprint()
-    >>> seen.update(b"abc")
-    >>> seen.byte_count, seen.sha256[:8]
+    >>> digest = ContentDigest()
+    >>> digest.update(b"abc")
+    >>> digest.byte_count, digest.sha256[:8]
     (3, 'ba7816bf')
     """
 
@@ -47,60 +47,56 @@ class Fingerprint:
 
     @property
     def sha256(self) -> str:
-        """The digest so far, in hexadecimal."""
+        """The digest of all blocks so far, in hexadecimal."""
         return self._hash.hexdigest()
 
 
-def digest(path: AnyPath) -> Fingerprint:
-    """Fingerprint of the decompressed content: packing a file does not change it."""
-    fingerprint = Fingerprint()
+def digest_file(path: AnyPath) -> ContentDigest:
+    """The digest of the decompressed content: packing a file does not change it."""
+    digest = ContentDigest()
     for block in read_blocks(path):
-        fingerprint.update(block)
-    return fingerprint
+        digest.update(block)
+    return digest
 
 
-def read_lines(path: AnyPath, *, fingerprint: Fingerprint | None = None) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
     """Line numbers from 1 and lines without their ends, of a plain, .gz or .zst file, or of stdin for `-`.
 
     A line ends at LF or CRLF only: U+2028 is text. A UTF-8 byte order mark is dropped. No line beyond
-    LARGEST_LINE is held in memory. The fingerprint sees the decompressed content on its way.
+    LARGEST_LINE is held in memory. The digest is updated with the decompressed content as it is read.
     """
-    return enumerate(_lines(path, fingerprint), start=1)
+    return enumerate(_lines(path, digest), start=1)
 
 
-def _lines(path: AnyPath, fingerprint: Fingerprint | None) -> Iterator[bytes]:
-    number, unfinished, held = 1, [b""], 0
-    for block in _utf8_blocks(path, fingerprint):
+def _lines(path: AnyPath, digest: ContentDigest | None) -> Iterator[bytes]:
+    number, unfinished, size = 1, [b""], 0
+    for block in _utf8_blocks(path, digest):
         lines = block.split(b"\n")
         unfinished.append(lines[0])
-        held += len(lines[0])
-        if held > LARGEST_LINE:
+        size += len(lines[0])
+        if size > LARGEST_LINE:
             raise SampleError(shown(path), number, "", f"the line is longer than {LARGEST_LINE >> 20} MiB")
         if len(lines) == 1:
             continue
         lines[0] = b"".join(unfinished)
         last = lines.pop()
         number += len(lines)
-        unfinished, held = [last], len(last)
-        yield from _without_returns(lines, block)
-    if held:
+        unfinished, size = [last], len(last)
+        if b"\r" in block or lines[0].endswith(b"\r"):  # one search a block, not one a line
+            lines = [line.removesuffix(b"\r") for line in lines]
+        yield from lines
+    if size:
         yield b"".join(unfinished).removesuffix(b"\r")
 
 
-def _without_returns(lines: list[bytes], block: bytes) -> list[bytes]:
-    if b"\r" not in block and not lines[0].endswith(b"\r"):  # one search a block, not one a line
-        return lines
-    return [line.removesuffix(b"\r") for line in lines]
-
-
-def read_line_blocks(path: AnyPath, *, fingerprint: Fingerprint | None = None) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about a megabyte at a time, each block with the number of its first: for readers of columns."""
+def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
+    """Complete lines, about a megabyte at a time, each block with the number of its first: for readers of columns."""
     number, unfinished = 1, b""
-    for block in _utf8_blocks(path, fingerprint):
-        whole, end, rest = block.rpartition(b"\n")
+    for block in _utf8_blocks(path, digest):
+        lines, end, rest = block.rpartition(b"\n")
         if end:
-            yield number, unfinished + whole + end
-            number, unfinished = number + whole.count(b"\n") + 1, rest
+            yield number, unfinished + lines + end
+            number, unfinished = number + lines.count(b"\n") + 1, rest
         else:
             unfinished += rest
         if len(unfinished) > LARGEST_LINE:
@@ -109,21 +105,19 @@ def read_line_blocks(path: AnyPath, *, fingerprint: Fingerprint | None = None) -
         yield number, unfinished + b"\n"
 
 
-def _utf8_blocks(path: AnyPath, fingerprint: Fingerprint | None) -> Iterator[bytes]:
-    blocks = read_blocks(path)
-    first = next(blocks, b"")
-    for start, problem in FOREIGN_STARTS.items():
-        if first.startswith(start):
-            raise FileError(shown(path), problem)
-    if b"\0" in first[:4]:
-        raise FileError(shown(path), "UTF-16, UTF-32 or binary data; UTF-8 text is needed")
-    if fingerprint is not None:
-        fingerprint.update(first)
-    yield first.removeprefix(BYTE_ORDER_MARK)
-    for block in blocks:
-        if fingerprint is not None:
-            fingerprint.update(block)
-        yield block
+def _utf8_blocks(path: AnyPath, digest: ContentDigest | None) -> Iterator[bytes]:
+    is_first = True
+    for block in read_blocks(path):
+        if digest is not None:
+            digest.update(block)
+        if is_first:
+            for start, problem in FOREIGN_STARTS.items():
+                if block.startswith(start):
+                    raise FileError(shown(path), problem)
+            if b"\0" in block[:4]:
+                raise FileError(shown(path), "UTF-16, UTF-32 or binary data; UTF-8 text is needed")
+        yield block.removeprefix(BYTE_ORDER_MARK) if is_first else block
+        is_first = False
 
 
 def read_blocks(path: AnyPath) -> Iterator[bytes]:
@@ -145,26 +139,22 @@ def read_blocks(path: AnyPath) -> Iterator[bytes]:
 
 
 def read_bytes(path: AnyPath, *, limit: int = LARGEST_LINE) -> bytes:
-    """The whole content; beyond `limit` bytes it is refused, not read."""
-    blocks, held = [], 0
+    """The whole content; a file larger than `limit` bytes is refused before it is read to its end."""
+    blocks, size = [], 0
     for block in read_blocks(path):
         blocks.append(block)
-        held += len(block)
-        if held > limit:
+        size += len(block)
+        if size > limit:
             raise FileError(shown(path), f"larger than {limit} bytes")
     return b"".join(blocks)
 
 
-class _Read(Protocol):
-    def __call__(self, size: int, /) -> bytes: ...
-
-
 @contextmanager
-def _opened(path: AnyPath) -> Iterator[tuple[_Read, tuple[type[Exception], ...]]]:
-    """A read function, and the exceptions by which its format says that the data is damaged."""
+def _opened(path: AnyPath) -> Iterator[tuple[Callable[[int], bytes], tuple[type[Exception], ...]]]:
+    """A read function, and the exceptions that its format raises for damaged data."""
     if os.fspath(path) == STDIN:
         stdin: Any = sys.stdin.buffer
-        yield stdin.read1, ()  # what was typed arrives at once
+        yield stdin.read1, ()  # returns what is there instead of waiting for a whole block
         return
     with regular_file(path) as raw:
         if os.fspath(path).endswith(".gz"):
@@ -180,7 +170,7 @@ def _opened(path: AnyPath) -> Iterator[tuple[_Read, tuple[type[Exception], ...]]
 
 @contextmanager
 def regular_file(path: AnyPath) -> Iterator[BinaryIO]:
-    """The file opened for reading; what is not a regular file is refused before it can block or never end."""
+    """The file opened for reading. Pipes, devices and directories are refused: they can block or never end."""
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
@@ -204,9 +194,9 @@ def zstd_module() -> Any:
 
 
 def expand(patterns: AnyPath | Iterable[AnyPath]) -> list[str]:
-    """The files that are meant: names as they stand, each glob as the sorted regular files it matches.
+    """The files of names and globs; a glob stands for the regular files that match it, sorted.
 
-    A name that exists is never a glob, whatever brackets it has. A glob that matches nothing is an error.
+    The name of an existing file is never a glob, even with brackets. A glob that matches nothing is an error.
     """
     import glob
 
@@ -216,10 +206,10 @@ def expand(patterns: AnyPath | Iterable[AnyPath]) -> list[str]:
         if not glob.has_magic(pattern) or os.path.lexists(pattern):
             files.append(pattern)
             continue
-        found = sorted(filter(os.path.isfile, glob.glob(pattern, recursive=True)))  # noqa: PTH207
-        if not found:
+        matches = sorted(filter(os.path.isfile, glob.glob(pattern, recursive=True)))  # noqa: PTH207
+        if not matches:
             raise FileError(pattern, "no regular file matches")
-        files += found
+        files += matches
     if files.count(STDIN) > 1:
         raise UsageError("- (stdin) can be read once only")
     return files
@@ -235,7 +225,7 @@ def shown(path: AnyPath) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What the system said, without number and path.
+    """The reason that the system gives, without error number and path.
 
     >>> reason(OSError(28, "No space left on device"))
     'no space left on device'

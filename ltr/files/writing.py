@@ -1,4 +1,4 @@
-"""Files appear under their name whole or not at all, and a failed write says which file and why."""
+"""Atomic writes: a file appears under its name complete or not at all; an error says which file and why."""
 
 import io
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Sink(io.RawIOBase):
-    """Where the bytes of one file go until it is whole; as much of a file as numpy.savez asks for."""
+    """The temporary file of one write; it has as much of the interface of a file as numpy.savez uses."""
 
     def __init__(self, path: Path, temporary: Path) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class Sink(io.RawIOBase):
             self._descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
     def writable(self) -> bool:
-        """It is what a sink is for."""
+        """True, for the interface of a file."""
         return True
 
     def write(self, content: "ReadableBuffer") -> int:
@@ -40,34 +40,44 @@ class Sink(io.RawIOBase):
         return memoryview(content).nbytes
 
     def publish(self) -> None:
-        """Put the file under its name; from here on a power cut leaves the old file or this one."""
+        """Rename the file to its path; from here on a power cut leaves the old file or this one."""
         with _named(self._path):
             os.fsync(self._descriptor)
             self._close()
             self._temporary.replace(self._path)
-            _sync_directory(self._path.parent)
+            if sys.platform != "win32":  # a directory cannot be opened there, and a rename is durable without
+                directory = os.open(self._path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(directory)
+                finally:
+                    os.close(directory)
 
     def discard(self) -> None:
-        """Remove what has no name yet; a failure that led here is the one to report."""
+        """Remove the temporary file, if it is still there, without hiding the failure that led here."""
         with suppress(OSError):
             self._close()
         with suppress(OSError):
             self._temporary.unlink()
 
     def _close(self) -> None:
-        descriptor, self._descriptor = (
-            self._descriptor,
-            -1,
-        )  # a descriptor whose close failed is gone all the same
+        descriptor = self._descriptor
+        self._descriptor = -1  # a descriptor whose close failed is gone all the same
         if descriptor >= 0:
             os.close(descriptor)
 
 
 @contextmanager
 def atomic_file(path: AnyPath) -> Iterator[Sink]:
-    """A sink whose bytes are all under `path` after the block; if anything fails the old file stays."""
+    """A sink whose bytes are all under `path` after the block; if anything fails the old file stays.
+
+    What a rename would wrongly replace is refused: a directory, a pipe, a device such as /dev/null.
+    """
     target = Path(path)
-    _require_replaceable(target)
+    with _named(target):
+        mode = target.lstat().st_mode if os.path.lexists(target) else stat.S_IFREG
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise DiskError(str(target), f"{kind}; it cannot be replaced")
     # in the same directory: only there is a rename atomic
     sink = Sink(target, target.with_name(f".ltr-{os.urandom(8).hex()}.tmp"))
     try:
@@ -77,29 +87,9 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
         sink.discard()
 
 
-def _require_replaceable(path: Path) -> None:
-    """Refuse what a rename would wrongly replace: a directory, a pipe, a device such as /dev/null."""
-    with _named(path):
-        if not os.path.lexists(path):
-            return
-        mode = path.lstat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise DiskError(str(path), f"{kind}; it cannot be replaced")
-
-
-def _sync_directory(path: Path) -> None:
-    if sys.platform == "win32":  # a directory cannot be opened there, and a rename is durable without
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
+    """Failures of the system inside become errors that name the path."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -107,23 +97,44 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def write_bytes(path: AnyPath, content: bytes) -> None:
-    """The content under the path, whole or not at all."""
+    """Write the content under the path, complete or not at all."""
     with atomic_file(path) as sink:
         sink.write(content)
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """The text in UTF-8, its line ends as they are, whole or not at all."""
+    """Write the text in UTF-8, its line ends unchanged, complete or not at all."""
     write_bytes(path, text.encode())
 
 
 def write_lines(path: AnyPath, lines: Iterable[bytes]) -> None:
-    """Each line and an LF, compressed by extension (.gz, .zst); the same lines give the same bytes."""
-    packer = _packer(path)
+    """Write each line and an LF, compressed by extension (.gz, .zst); the same lines give the same bytes."""
+    packer: Any = None
+    if os.fspath(path).endswith(".gz"):
+        packer = zlib.compressobj(wbits=31)  # a gzip header with neither time nor name
+    elif os.fspath(path).endswith(".zst"):
+        zstd = zstd_module()
+        # without the checksum, flipped bits pass unnoticed
+        packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
     with atomic_file(path) as sink:
-        for block in _joined(lines):
-            sink.write(packer.compress(block))
-        sink.write(packer.flush())
+        for block in _blocks(lines):
+            sink.write(packer.compress(block) if packer else block)
+        if packer:
+            sink.write(packer.flush())
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines with their ends, joined to blocks of about a megabyte."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= BLOCK:
+            yield b"\n".join([*waiting, b""])
+            waiting, size = [], 0
+    if waiting:
+        yield b"\n".join([*waiting, b""])
 
 
 def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterator[bytes]:
@@ -148,52 +159,22 @@ def make_directory(path: AnyPath) -> Path:
 
 
 def remove(path: AnyPath) -> None:
-    """Take the file away, if it is there."""
+    """Remove the file, if it is there."""
     with _named(Path(path)):
         Path(path).unlink(missing_ok=True)
 
 
-def drop(stream: TextIO) -> None:
-    """Let go what the stream still holds, and what follows: nobody takes it."""
+def silence(stream: TextIO) -> None:
+    """Send what the stream still buffers, and what follows, to nowhere: its reader has gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
-class _Plain:
-    def compress(self, block: bytes) -> bytes:
-        return block
+def tsv_cell(value: object) -> str:
+    """A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
 
-    def flush(self) -> bytes:
-        return b""
-
-
-def _packer(path: AnyPath) -> Any:
-    if os.fspath(path).endswith(".gz"):
-        return zlib.compressobj(wbits=31)  # a gzip header with neither time nor name
-    if os.fspath(path).endswith(".zst"):
-        zstd = zstd_module()
-        return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})  # off, flipped bits pass
-    return _Plain()
-
-
-def _joined(lines: Iterable[bytes]) -> Iterator[bytes]:
-    held: list[bytes] = []
-    size = 0
-    for line in lines:
-        held.append(line)
-        size += len(line)
-        if size >= BLOCK:
-            yield b"\n".join([*held, b""])
-            held, size = [], 0
-    if held:
-        yield b"\n".join([*held, b""])
-
-
-def cell(value: object) -> str:
-    """A value between tabs, nothing for None; what would end the cell, or move a terminal, is written out.
-
-    >>> cell("a\\tb"), cell(None)
+    >>> tsv_cell("a\\tb"), tsv_cell(None)
     ('a\\\\tb', '')
     """
     text = "" if value is None else str(value)

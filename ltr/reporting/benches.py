@@ -1,19 +1,25 @@
 """The page of a bench: quality, latency and cost of rerankers, and which of them nothing beats in all."""
 
-from ltr.reporting.bench_files import Bench, Compared, Cost, Missing, Quality, Reranker
+from collections.abc import Sequence
+
+import msgspec
+
 from ltr.reporting.blocks import Block, Page, Points, Row, Section, Table, Text
 from ltr.reporting.charts import Estimate, Words, drawn_table, estimates
 from ltr.reporting.figures import NONE, count, share, short, signed, span
 from ltr.reporting.planes import Point, front
+from ltr.storage.bench_record import BenchRecord, MissingReranker
+
+PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
 
-def bench_view(bench: Bench, made: str = "") -> Page:
+def bench_view(bench: BenchRecord, made: str = "") -> Page:
     """The page of the bench."""
     sections = [
         Section("Conclusions", (Points(tuple(_conclusions(bench))),)),
         Section("Quality and latency", (_front(bench),)),
         Section("Quality", tuple(_quality(bench))),
-        Section("Latency", (_latency(bench), *_few(bench))),
+        Section("Latency", tuple(_latency(bench))),
         Section("Cost", (_cost(bench),)),
         Section("Tests", (_tests(bench),) if bench.comparisons else ()),
         Section("Left out", (_missing("Why they were left out", bench.left_out),) if bench.left_out else ()),
@@ -26,37 +32,37 @@ def bench_view(bench: Bench, made: str = "") -> Page:
     return Page(f"Bench {bench.name}", subtitle, [section for section in sections if section.blocks], made)
 
 
-def _conclusions(bench: Bench) -> list[str]:
-    labels = {"best_quality": "Best quality", "lowest_latency": "Lowest latency", "best_balance": "Best balance"}
-    told = [
-        f"{label}: {_figures(bench, str(found))}."
-        for key, label in labels.items()
-        if (found := bench.conclusions.get(key))
-    ]
-    front = bench.conclusions.get("front")
-    if isinstance(front, list) and front:
-        told.append(
-            f"On the front, which nothing beats in quality, latency and cost together: {', '.join(map(str, front))}."
-        )
+def _conclusions(bench: BenchRecord) -> list[str]:
+    chosen, deciding, lines = bench.conclusions, bench.rules.deciding, []
+    by_name = {reranker.name: reranker for reranker in bench.rerankers}
+    for label, name in (
+        ("Best quality", chosen.best_quality),
+        ("Lowest latency", chosen.lowest_latency),
+        ("Best balance", chosen.best_balance),
+    ):
+        if name in by_name:
+            quality, latency = by_name[name].quality[deciding], by_name[name].latency
+            lines.append(f"{label}: {name}, {deciding} {share(quality.mean)} in {short(latency.mean_ms)} ms a query.")
+    if chosen.front:
+        front = ", ".join(chosen.front)
+        lines.append(f"On the front, which nothing beats in quality, latency and cost together: {front}.")
     missing = len(bench.left_out) + len(bench.failed)
-    without = [f"{count(missing, 'reranker')} without figures, told below."] if missing else []
-    return [*told, *bench.warnings, *without]
+    without = [f"{count(missing, 'reranker')} without figures, named below."] if missing else []
+    return [*lines, *bench.warnings, *without]
 
 
-def _figures(bench: Bench, name: str) -> str:
-    """The reranker with the figures that it is chosen by."""
-    found = next((each for each in bench.rerankers if each.name == name), None)
-    if found is None:
-        return name
-    quality = found.quality.get(bench.deciding, Quality())
-    return f"{name}, {bench.deciding} {share(quality.mean)} in {short(found.latency.mean_ms)} ms a query"
-
-
-def _front(bench: Bench) -> Block:
-    deciding = bench.deciding
-    heads = ("reranker", "mean ms", deciding, "95 %", "on the front")
-    table = Table("Quality over latency", heads, tuple(_placed(each, deciding) for each in bench.rerankers))
-    references = [each.name for each in bench.rerankers if each.is_reference]
+def _front(bench: BenchRecord) -> Block:
+    deciding, rows, points = bench.rules.deciding, list[Row](), list[Point]()
+    for reranker in bench.rerankers:
+        quality, mean_ms = reranker.quality[deciding], reranker.latency.mean_ms
+        on_front = "yes" if reranker.is_on_front else "no"
+        interval = span(quality.low, quality.high)
+        rows.append((reranker.name, short(mean_ms), share(quality.mean), interval, on_front))
+        tip = f"{reranker.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
+        ends = quality.low, quality.high
+        points.append(Point(reranker.name, mean_ms, quality.mean, *ends, reranker.is_on_front, tip))
+    table = Table("Quality over latency", ("reranker", "mean ms", deciding, "95 %", "on the front"), tuple(rows))
+    references = [reranker.name for reranker in bench.rerankers if reranker.is_reference]
     beside = f" For reference only: {', '.join(references)}." if references else ""
     words = Words(
         f"{deciding} over latency",
@@ -64,105 +70,80 @@ def _front(bench: Bench) -> Block:
         f"nothing is better, faster and cheaper.{beside}",
         table,
     )
-    points = [point for each in bench.rerankers if (point := _point(each, deciding))]
     return front(words, points, ("mean latency per query, ms", deciding)) or table
 
 
-def _placed(each: Reranker, deciding: str) -> Row:
-    metric, interval = _interval(each.quality.get(deciding, Quality()))
-    return each.name, short(each.latency.mean_ms), metric, interval, "yes" if each.is_on_front else "no"
-
-
-def _point(each: Reranker, deciding: str) -> Point | None:
-    found, mean_ms = each.quality.get(deciding, Quality()), each.latency.mean_ms
-    if found.mean is None or mean_ms is None:
-        return None
-    tip = f"{each.name}: {deciding} {share(found.mean)}, {short(mean_ms)} ms"
-    return Point(each.name, mean_ms, found.mean, found.low, found.high, each.is_on_front, tip)
-
-
-def _quality(bench: Bench) -> list[Block]:
-    deciding = bench.deciding
-    names = list(dict.fromkeys(name for each in bench.rerankers for name in each.quality))
-    rows = tuple(
-        (each.name, *(cell for name in names for cell in _interval(each.quality.get(name, Quality()))))
-        for each in bench.rerankers
-    )
+def _quality(bench: BenchRecord) -> list[Block]:
+    deciding, names, rows, drawn = bench.rules.deciding, bench.rules.metrics, list[Row](), list[Estimate]()
+    for reranker in bench.rerankers:
+        quality = [reranker.quality[name] for name in names]
+        cells = (cell for value in quality for cell in (share(value.mean), span(value.low, value.high)))
+        rows.append((reranker.name, *cells))
+        best = reranker.quality[deciding]
+        tip = f"{reranker.name} {share(best.mean)}"
+        drawn.append(Estimate(reranker.name, best.mean, best.low, best.high, tip=tip))
     heads = ("reranker", *(head for name in names for head in (name, "95 %")))
-    table = Table("Quality with 95 % intervals", heads, rows)
-    drawn = [
-        Estimate(each.name, found.mean, found.low, found.high, tip=f"{each.name} {share(found.mean)}")
-        for each in bench.rerankers
-        for found in [each.quality.get(deciding, Quality())]
-    ]
+    table = Table("Quality with 95 % intervals", heads, tuple(rows))
     title = f"{deciding} of each reranker"
     numbers = drawn_table(title, ("reranker", deciding), drawn)
     figure = estimates(Words(title, f"{deciding} with its 95 % bootstrap interval.", numbers), drawn, zero=True)
     return [*([figure] if figure else []), table]
 
 
-def _interval(found: Quality) -> tuple[str, str]:
-    return share(found.mean), span(found.low, found.high)
-
-
-def _latency(bench: Bench) -> Table:
+def _latency(bench: BenchRecord) -> list[Block]:
     heads = ("reranker", "mean ms", "std", "p50", "p95", "p99", "n", "cold start ms", "documents/s", "peak MB")
-    return Table("Time of a query, one after the other", heads, tuple(map(_times, bench.rerankers)))
+    rows = list[Row]()
+    for reranker in bench.rerankers:
+        times = reranker.latency
+        percentiles = [f"{short(getattr(times, name))}{' *' if name in times.too_few else ''}" for name in PERCENTILES]
+        rest = map(short, (reranker.cold_start_ms, reranker.documents_per_second, reranker.peak_memory_mb))
+        rows.append((reranker.name, short(times.mean_ms), short(times.std_ms), *percentiles, f"{times.n:,}", *rest))
+    table = Table("Time of a query, one after the other", heads, tuple(rows))
+    has_few = any(reranker.latency.too_few for reranker in bench.rerankers)
+    return [table, Text("* too few times for this percentile: an estimate from the slowest.")] if has_few else [table]
 
 
-def _times(each: Reranker) -> Row:
-    found = each.latency
-    times = (found.mean_ms, found.std_ms, found.p50_ms, found.p95_ms, found.p99_ms)
-    names = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms")
-    told = [f"{short(time)}{' *' if name in found.too_few else ''}" for name, time in zip(names, times, strict=True)]
-    return (
-        each.name,
-        *told,
-        f"{found.n:,}",
-        *map(short, (each.cold_start_ms, each.documents_per_second, each.peak_memory_mb)),
-    )
-
-
-def _few(bench: Bench) -> list[Text]:
-    return (
-        [Text("* too few times for this percentile: a guess from the slowest.")]
-        if any(each.latency.too_few for each in bench.rerankers)
-        else []
-    )
-
-
-def _cost(bench: Bench) -> Table:
+def _cost(bench: BenchRecord) -> Table:
     heads = ("reranker", "total", "per query", "per document", "balance")
-    caption = f"Cost by declared prices; balance is {bench.deciding} / (mean latency in seconds · cost_weight)"
-    return Table(caption, heads, tuple(map(_prices, bench.rerankers)))
+    caption = f"Cost by declared prices; balance is {bench.rules.deciding} / (mean latency in seconds · cost_weight)"
+    rows = list[Row]()
+    for reranker in bench.rerankers:
+        cost = reranker.cost
+        prices = (cost.total, cost.per_query, cost.per_document) if cost else (None, None, None)
+        rows.append((reranker.name, *map(short, (*prices, reranker.balance))))
+    return Table(caption, heads, tuple(rows))
 
 
-def _prices(each: Reranker) -> Row:
-    cost = each.cost or Cost()
-    return each.name, *map(short, (cost.total, cost.per_query, cost.per_document, each.balance))
-
-
-def _tests(bench: Bench) -> Table:
+def _tests(bench: BenchRecord) -> Table:
     heads = ("rerankers", "metric", "difference", "95 %", "p", "Holm p")
-    return Table("Paired tests", heads, tuple(map(_test, bench.comparisons)), words=frozenset({0, 1}))
+    rows = [
+        (
+            f"{test.a} against {test.b}",
+            test.metric,
+            signed(test.difference),
+            span(test.low, test.high),
+            short(test.p),
+            short(test.p_holm),
+        )
+        for test in bench.comparisons
+    ]
+    return Table("Paired tests", heads, tuple(rows), words=frozenset({0, 1}))
 
 
-def _test(each: Compared) -> Row:
-    chances = map(short, (each.p, each.p_holm))
-    return f"{each.a} against {each.b}", each.metric, signed(each.difference), span(each.low, each.high), *chances
+def _missing(caption: str, missing: Sequence[MissingReranker]) -> Table:
+    rows = tuple((reranker.name, reranker.why) for reranker in missing)
+    return Table(caption, ("reranker", "why"), rows, words=frozenset({0, 1}))
 
 
-def _missing(caption: str, missing: list[Missing]) -> Table:
-    return Table(
-        caption, ("reranker", "why"), tuple((each.name, each.why) for each in missing), words=frozenset({0, 1})
-    )
-
-
-def _what(bench: Bench) -> Table:
-    rows = tuple((each.name, each.what, each.revision or NONE) for each in bench.rerankers)
+def _what(bench: BenchRecord) -> Table:
+    rows = tuple((reranker.name, reranker.what, reranker.revision or NONE) for reranker in bench.rerankers)
     return Table("Rerankers", ("reranker", "what", "revision"), rows, words=frozenset({0, 1, 2}))
 
 
-def _rules(bench: Bench) -> Table:
-    rows = (("seed", str(bench.seed)), *((key, str(value)) for key, value in bench.rules.items()))
+def _rules(bench: BenchRecord) -> Table:
+    rules = msgspec.structs.asdict(bench.rules)
+    evaluation = rules.pop("evaluation")
+    values = {"seed": bench.seed, **rules, "metrics": ", ".join(bench.rules.metrics)}
+    values |= msgspec.structs.asdict(evaluation) if evaluation else {}
+    rows = tuple((key, str(value)) for key, value in values.items())
     return Table("Rules", ("rule", "value"), rows, words=frozenset({0, 1}))

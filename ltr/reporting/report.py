@@ -7,7 +7,6 @@ from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_text
 from ltr.reporting.batches import LEADERBOARD, batch_view
-from ltr.reporting.bench_files import BENCH, bench_in, read_bench
 from ltr.reporting.benches import bench_view
 from ltr.reporting.blocks import Page
 from ltr.reporting.cards import card
@@ -15,6 +14,7 @@ from ltr.reporting.comparing import comparison_view
 from ltr.reporting.pages import page_html
 from ltr.reporting.reading import read_run
 from ltr.reporting.runs import run_view
+from ltr.storage.bench_record import BENCH, BenchRecord, read_bench
 from ltr.storage.records import RunRecord
 
 MARKDOWN = (".md", ".markdown")
@@ -30,9 +30,9 @@ def batch_page(root: AnyPath) -> str:
     return page_html(batch_view(root))
 
 
-def bench_page(directory: AnyPath, content: bytes) -> str:
-    """The page of the bench that will have this bench.json."""
-    return page_html(bench_view(bench_in(Path(directory, BENCH), content)))
+def bench_page(bench: BenchRecord) -> str:
+    """The page of the bench; same record, same bytes."""
+    return page_html(bench_view(bench))
 
 
 def write_report(directories: Sequence[AnyPath], out: AnyPath, *, made: str = "") -> None:

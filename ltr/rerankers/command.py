@@ -16,7 +16,7 @@ import msgspec
 
 from ltr.errors import RunError, UsageError
 from ltr.features.registry import Positive
-from ltr.files.reading import digest
+from ltr.files.reading import digest_file
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
@@ -64,7 +64,7 @@ class Program:
     def revision(self) -> str:
         """The files among the arguments, by content; what else the program reads is its own affair."""
         files = [each for each in self.arguments if _is_file(each)]
-        return " ".join(digest(each).sha256[:16] for each in files)
+        return " ".join(digest_file(each).sha256[:16] for each in files)
 
     def __call__(self, query: str, documents: Documents) -> list[float]:
         self._asked += 1

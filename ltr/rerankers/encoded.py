@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder, own_cache, plain
+from ltr.encoders.cached import CachedEncoder, normalized
 from ltr.encoders.modelfolder import located
 from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
@@ -23,7 +23,7 @@ class Indexed:
     def __init__(self, encoder: Encoder) -> None:
         self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
         self._encoder = encoder
-        self._documents = CachedEncoder(self.name, self.revision, self.state, lambda: _Unkept(encoder), own_cache())
+        self._documents = CachedEncoder(self.name, self.revision, self.state, lambda: _Unkept(encoder))
 
     def identity(self, role: Role) -> None:
         """Not kept between runs: a vector that another run left would hide what it costs."""
@@ -44,7 +44,7 @@ class _Unkept:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         is_spelled = self.encoder.identity(role) is None
-        return self.encoder.encode(texts if is_spelled else [plain(text) for text in texts], role)
+        return self.encoder.encode(texts if is_spelled else [normalized(text) for text in texts], role)
 
 
 class BiEncoder:

@@ -13,7 +13,7 @@ from ltr.data.jsonlines import FAILURES, excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.files.reading import STDIN, Fingerprint, read_lines, shown
+from ltr.files.reading import STDIN, ContentDigest, read_lines, shown
 
 ABSENT = ""
 
@@ -92,8 +92,8 @@ def _lines_again(candidates: Candidates, rows: IntArray) -> Iterator[tuple[int, 
     for place, line in enumerate(candidates.lines[rows].tolist()):
         places_of_line.setdefault(line, []).append(place)
     for source in candidates.files:
-        fingerprint = Fingerprint()
-        for number, line in read_lines(source.path, fingerprint=fingerprint):
+        fingerprint = ContentDigest()
+        for number, line in read_lines(source.path, digest=fingerprint):
             for place in places_of_line.get(source.before + number, ()):
                 yield place, source.path, number, line
         if fingerprint.sha256 != source.sha256:

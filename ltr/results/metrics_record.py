@@ -5,7 +5,7 @@ import numpy as np
 from ltr.data.fingerprint import fingerprint
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import probable
+from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.results.breakdown import part_means
@@ -112,7 +112,7 @@ def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
         return evaluation.curves
     is_counted = ~np.isnan(evaluation.values[TOP1])
     is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
-    curve = drawn.of(probable(evaluated.ranking, is_right, is_counted, evaluation.rules.threshold))
+    curve = drawn.of(candidate_probabilities(evaluated.ranking, is_right, is_counted, evaluation.rules.threshold))
     return {**evaluation.curves, drawn.name: curve}
 
 

@@ -14,8 +14,8 @@ from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
 from ltr.errors import DataError, FileError, LtrError, UsageError
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.npz import Array, packed, read_arrays, unpacked, write_arrays
-from ltr.files.reading import STDIN, AnyPath, Fingerprint, digest, read_bytes, read_lines, shown
+from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
+from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, read_lines, shown
 from ltr.files.writing import write_bytes, write_lines
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import features_document, features_from, fit_digest
@@ -45,7 +45,7 @@ def save_columns(
     tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
     tables |= {field: [getattr(text, field) for text in candidates.tool_texts] for field in ToolText._fields}
     for name, table in tables.items():
-        columns[name], columns[f"{name}.ends"] = packed(table)
+        columns[name], columns[f"{name}.ends"] = pack_texts(table)
     write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
 
 
@@ -81,10 +81,10 @@ def _candidates(
     path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
 ) -> Candidates:
     tables: dict[str, Any] = {
-        name: unpacked(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)
+        name: unpack_texts(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)
     }
     tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
-    groups, rows, content = len(offsets) - 1, len(phi), digest(path)
+    groups, rows, content = len(offsets) - 1, len(phi), digest_file(path)
     if len(tables["node_ids"]) != groups:
         raise DataError(f"{len(tables['node_ids'])} node ids do not fit {groups} groups")
     return Candidates(
@@ -125,7 +125,7 @@ def write_featurized(
         raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
     state, arrays = sidecar(path), dict[str, Array]()
     document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
-    in_file, seen = np.argsort(candidates.lines, kind="stable"), Fingerprint()
+    in_file, seen = np.argsort(candidates.lines, kind="stable"), ContentDigest()
 
     def lines() -> Iterator[bytes]:
         for line in _with_features(candidates, _listed(phi, in_file)):
@@ -145,8 +145,8 @@ def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:
 
 def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Iterator[bytes]:
     for source in candidates.files:
-        seen = Fingerprint()
-        for _, line in read_lines(source.path, fingerprint=seen):
+        seen = ContentDigest()
+        for _, line in read_lines(source.path, digest=seen):
             if line and not line.isspace():
                 yield _line_with_features(line, rows)
         if seen.sha256 != source.sha256:

@@ -9,7 +9,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.data.sources import DataConfig
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.reading import STDIN, digest, expand
+from ltr.files.reading import STDIN, digest_file, expand
 from ltr.storage.feature_file import load_columns, sidecar, state_of
 from ltr.storage.feature_state import fit_digest
 
@@ -36,7 +36,7 @@ def read(
 
 def fingerprinted(path: str) -> SourceFile:
     """The file with the digest of its content."""
-    content = digest(path)
+    content = digest_file(path)
     return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 
 

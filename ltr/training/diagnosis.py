@@ -1,22 +1,32 @@
-"""How far a trained w can be trusted, and what makes it less than it seems."""
+"""Diagnosis: how far w is from the optimum, how sure each weight is, what each column is worth, and warnings."""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ltr.arrays import BoolArray, FloatArray
-from ltr.training.model import Model, Optimum
-from ltr.training.standard_errors import NORMAL_95, Errors, effective_text
+from ltr.training.config import TrainConfig
+from ltr.training.curves import Knots
+from ltr.training.identifiability import Geometry, in_units
+from ltr.training.model import Fitted, Model, Optimum
+from ltr.training.newton import solve
+from ltr.training.objective import Trainable, trainable
+from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
+
+COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
+NARROW = 64  # features without a knot up to which each is left out in turn; fewer with knots, for the same work
+NO_GAIN = 1e-12  # possible gain up to here is rounding
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
 FEW_CLUSTERS = 40  # sandwich errors of fewer are too small
 GROUPS_PER_FEATURE = 10
-SHORT_OF = 0.01  # of what w = 0 leaves to gain: a trainer that leaves more says so
-KEPT_AWAY = 0.05  # of what there is to learn: a penalty that takes more is named
-HELD_BACK = 0.5  # of a weight that the data are sure of
-FAR_APART = 1e3  # scales of columns from which steps and penalties suit only some
+LARGE_GAP = 0.01  # share of what w = 0 leaves to gain from which a gap is worth a warning
+LARGE_LOSS = 0.05  # share of the possible gain from which the loss to the penalty is worth a warning
+LARGE_SHRINKAGE = 0.5  # share of a significant weight
+FAR_APART = 1e3  # ratio of column scales from which no step size or penalty suits all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,123 +42,211 @@ class Diagnosis:
     condition_number: float  # of the columns inside the groups, unit deviation, identified directions
     scale_ratio: float  # the largest deviation of a column inside the groups over the smallest
     collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
-    is_open: BoolArray  # (features,): the weight hangs on a direction that changes no probability
+    is_open: BoolArray  # (features,): the weight depends on a direction that changes no probability
     deviation: FloatArray  # (features,): of the columns inside the groups; 1 where there is none
-    escape: FloatArray | None  # the direction along which the objective falls for ever, knots included; raw scale
-    not_identified: FloatArray  # (directions, features): those directions of the lines, knots left out
-    loss_without: (
-        FloatArray | None
-    )  # (features,): how far the optimum rises without the column, l2 kept; None: not computed
-    errors: Errors | None
-    no_errors: str  # why there are none; empty where there are
-    curves: tuple[FloatArray, ...] = ()  # a feature's values and what they add, where weights change; raw scale
+    escape: FloatArray | None  # the direction along which the objective falls for ever, with knots; raw scale
+    not_identified: FloatArray  # (directions, features) that change no probability, without knots
+    loss_without: FloatArray | None  # (features,): how far the optimum rises without the column; None: not computed
+    errors: StandardErrors | None
+    no_errors: str  # why there are no standard errors; empty where there are
+    curves: tuple[FloatArray, ...] = ()  # of each feature the values and what they add, if there are knots; raw scale
 
     def warnings(self, model: Model, names: Sequence[str]) -> Iterator[str]:
-        """What makes a weight, or the whole of w, less than it seems."""
-        yield from self._distance(model)
-        yield from self._groups(model)
+        """Reasons to trust a weight, or the whole of w, less."""
+        yield from self._warnings_of_distance(model)
+        if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
+            weights = _count(len(model.w), "weight" if self.curves else "feature")
+            yield f"{_count(round(self.effective_groups), 'group')} for {weights}: another sample gives other weights"
+        if self.groups_all_alike:
+            share = f"{self.groups_all_alike:,} of {_count(model.training.groups, 'group')}"
+            yield f"every candidate is equally right in {share}: they teach nothing and pull all weights towards 0"
         for first, second, correlation in self.collinear:
-            both = f"{names[first]} and {names[second]} say nearly the same"
-            yield f"{both} (correlation {correlation:+.3f}): read them together"
+            pair = f"{names[first]} and {names[second]} are nearly the same column"
+            yield f"{pair} (correlation {correlation:+.3f}): read their weights together"
         if self.condition_number > ILL_CONDITIONED and not self.collinear:
-            yield f"condition number {self.condition_number:.0f}: some weights hang on each other"
-        yield from self._penalty(model, names)
+            yield f"condition number {self.condition_number:.0f}: some weights depend on each other"
+        yield from self._warnings_of_penalty(model, names)
         if self.errors is not None:
-            yield from self._doubts(model, self.errors, names)
+            yield from self._warnings_of_weights(model, self.errors, names)
 
-    def _distance(self, model: Model) -> Iterator[str]:
-        """How much the trainer left, or that nobody knows."""
-        known = model.training
-        if self.gap is None and self.escape is None:
-            advice = ": set an l2 above 0" if known.gap_bound is None else ""
-            yield f"where the optimum lies could not be proved{self._far_apart(model) or advice}"
-        if self.gap is None or self._is_near(known.objective):
+    def _warnings_of_distance(self, model: Model) -> Iterator[str]:
+        training = model.training
+        is_standardised = training.deviations is not None
+        if self.gap is None:
+            advice = ": set an l2 above 0" if training.gap_bound is None else ""
+            if self.scale_ratio >= FAR_APART:
+                advice = f", as columns differ in scale by a factor of {self.scale_ratio:.0e}"
+                advice += "" if is_standardised else ": set train.standardize"
+            if self.escape is None:
+                yield f"the optimum could not be proved{advice}"
             return
-        possible = self.at_zero - known.objective + self.gap
-        if possible <= 0:
+        possible = self.at_zero - training.objective + self.gap
+        if self._is_near(training.objective) or possible <= 0:
             return
         share = self.gap / possible
-        place = "worse than w = 0" if share >= 1 else f"{share:.0%} of all there is to gain over w = 0"
-        yield f"{known.trainer} ended {self.gap:.3g} above the optimum, {place}: {_way_on(model)}"
+        size = "worse than w = 0" if share >= 1 else f"{share:.0%} of all there is to gain over w = 0"
+        reason = f"trainer newton reaches it, more epochs{'' if is_standardised else ' or standardize'} come nearer"
+        if training.watched is not None and training.watched.best_epoch < training.epochs:
+            reason = "validation data chose an earlier epoch"
+        yield f"{training.trainer} ended {self.gap:.3g} above the optimum, {size}: {reason}"
 
     def _is_near(self, objective: float) -> bool:
         """Whether the trainer left next to nothing of what there is to gain."""
-        return self.gap is not None and self.gap <= SHORT_OF * max(self.at_zero - objective + self.gap, 0.0)
+        return self.gap is not None and self.gap <= LARGE_GAP * max(self.at_zero - objective + self.gap, 0.0)
 
-    def _far_apart(self, model: Model) -> str:
-        if self.scale_ratio < FAR_APART:
-            return ""
-        advice = "" if _is_standardised(model) else ": set train.standardize"
-        return f", as columns differ in scale by a factor of {self.scale_ratio:.0e}{advice}"
+    def _warnings_of_penalty(self, model: Model, names: Sequence[str]) -> Iterator[str]:
+        """That the penalty takes more than noise: of the possible gain, or of single weights."""
+        shrunk = ""
+        if self.errors is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = model.w / self.errors.w
+            is_shrunk = (np.abs(self.errors.z) > NORMAL_95) & (left >= 0) & (left < 1 - LARGE_SHRINKAGE)
+            shrunk = _listed(names, is_shrunk)
+        if self.lost_to_penalty is not None and self.possible_gain is not None and self.lost_to_penalty >= LARGE_LOSS:
+            weights = int(np.count_nonzero(~self.is_open))
+            likelihood_ratio = 2 * self.effective_groups * self.lost_to_penalty * self.possible_gain
+            if likelihood_ratio > weights + 2 * math.sqrt(2 * weights):  # above its 95 % quantile: more than noise
+                more = f", and more than half of the weight of {shrunk}" if shrunk else ""
+                advice = "lower l2" if model.training.deviations is not None else "lower l2, or set train.standardize"
+                yield f"the penalty takes {self.lost_to_penalty:.0%} of the possible gain{more}: {advice}"
+                return
+        if shrunk:
+            yield f"{self._cause(model)} shrinks {shrunk}: the weight is less than half of the unpenalised one"
 
-    def _groups(self, model: Model) -> Iterator[str]:
-        if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
-            learned = _count(len(model.w), "weight" if self.curves else "feature")
-            yield f"{_count(round(self.effective_groups), 'group')} for {learned}: another sample gives other weights"
-        if self.groups_all_alike:
-            part = f"{self.groups_all_alike:,} of {_count(model.training.groups, 'group')}"
-            yield f"every candidate is equally right in {part}: they teach nothing and pull all weights towards 0"
-
-    def _penalty(self, model: Model, names: Sequence[str]) -> Iterator[str]:
-        """That the penalty takes more than noise: of all there is to learn, or of single weights."""
-        held = ", ".join(self._held_back(model, names))
-        if self.lost_to_penalty is not None and self.lost_to_penalty >= KEPT_AWAY and self._is_learnable(model):
-            most = f", and more than half of the weight of {held}" if held else ""
-            advice = "lower l2" if _is_standardised(model) else "lower l2, or set train.standardize"
-            yield f"the penalty keeps away {self.lost_to_penalty:.0%} of what there is to learn{most}: {advice}"
-        elif held:
-            yield f"{self._cause(model)} holds back {held}: the weight is less than half of what the data say"
-
-    def _is_learnable(self, model: Model) -> bool:
-        """Whether the data are sure of what the penalty takes: the likelihood ratio is above its 95 % quantile."""
-        free = int(np.count_nonzero(~self.is_open))
-        taken = (self.lost_to_penalty or 0.0) * (self.possible_gain or 0.0)
-        return 2 * self.effective_groups * taken > free + 2 * math.sqrt(2 * free)
-
-    def _held_back(self, model: Model, names: Sequence[str]) -> list[str]:
-        if self.errors is None:
-            return []
-        with np.errstate(divide="ignore", invalid="ignore"):
-            kept = model.w / self.errors.w
-        is_held = (np.abs(self.errors.z) > NORMAL_95) & (kept >= 0) & (kept < 1 - HELD_BACK)
-        return [name for name, is_one in zip(names, is_held, strict=True) if is_one]
-
-    def _doubts(self, model: Model, errors: Errors, names: Sequence[str]) -> Iterator[str]:
+    def _warnings_of_weights(self, model: Model, errors: StandardErrors, names: Sequence[str]) -> Iterator[str]:
         if errors.form != "hessian" and errors.effective_clusters < FEW_CLUSTERS:
-            yield f"{_clusters(errors)}: standard errors of so few are too small"
-        unsure = [name for name, z in zip(names, np.abs(errors.z), strict=True) if z < NORMAL_95]
-        if unsure:
-            yield f"not told from 0 by these data: the weight of {', '.join(unsure)}"
-        is_turned = (model.w * errors.w < 0) & (np.abs(errors.z) >= NORMAL_95)  # of the others no sign is known
-        turned = [name for name, is_one in zip(names, is_turned, strict=True) if is_one]
-        if turned:
-            yield f"{self._cause(model)} turns the sign of {', '.join(turned)}: do not read it"
+            clusters = _count(errors.clusters, "trace" if errors.form == "by_trace" else "group")
+            effective = effective_text(errors.clusters, errors.effective_clusters)
+            yield f"{clusters}{f' count as {effective}' if effective else ''}: standard errors of so few are too small"
+        is_significant = np.abs(errors.z) >= NORMAL_95
+        if unsure := _listed(names, np.abs(errors.z) < NORMAL_95):  # NaN is neither
+            yield f"not significantly different from 0: the weight of {unsure}"
+        if reversed_names := _listed(names, (model.w * errors.w < 0) & is_significant):
+            yield f"{self._cause(model)} reverses the sign of {reversed_names}: do not interpret it"
 
     def _cause(self, model: Model) -> str:
-        """Why a weight is not the one that the data ask for."""
+        """Why a weight differs from the unpenalised one."""
         if model.training.optimum is Optimum.FOUND or self._is_near(model.training.objective):
             return "the penalty"
-        return "stopping short" if self.lost_to_penalty == 0 else "stopping short, or the penalty,"
+        return "stopping early" if self.lost_to_penalty == 0 else "stopping early, or the penalty,"
 
 
-def _is_standardised(model: Model) -> bool:
-    return model.training.deviations is not None
-
-
-def _way_on(model: Model) -> str:
-    """How to come nearer to the optimum, unless validation data ended the training where they are best."""
-    known = model.training
-    if known.watched is not None and known.watched.best_epoch < known.epochs:
-        return "validation data kept an earlier epoch"
-    steps = "more epochs come" if _is_standardised(model) else "more epochs or standardize come"
-    return f"trainer newton reaches it, {steps} nearer"
-
-
-def _clusters(errors: Errors) -> str:
-    count = effective_text(errors.clusters, errors.effective_clusters)
-    what = "trace" if errors.form == "by_trace" else "group"
-    return _count(errors.clusters, what) + (f" count as {count}" if count else "")
+def _listed(names: Sequence[str], is_listed: BoolArray) -> str:
+    return ", ".join(name for name, is_named in zip(names, is_listed, strict=True) if is_named)
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def diagnose(
+    phi: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    config: TrainConfig,
+    model: Model,
+    *,
+    weights: npt.ArrayLike | None = None,
+    clusters: npt.ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """The diagnosis of a model that `fit` gave for the same arrays; clusters: the trace of each group.
+
+    >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
+    >>> config = TrainConfig(trainer="newton", l2=0.0)
+    >>> from ltr.training.fit import fit
+    >>> diagnosis = diagnose(phi, [1, 0] * 3, [0, 2, 4, 6], config, fit(phi, [1, 0] * 3, [0, 2, 4, 6], config))
+    >>> diagnosis.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
+    array([1.224745])
+    """
+    raw = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
+    geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
+    best, free = _optima(groups, geometry, config, model, model.w * scale)
+    is_found, objective = best.optimum is Optimum.FOUND, model.training.objective
+    possible_gain, lost_to_penalty = _gains(geometry, config.penalty, best, free, (objective, model.w * scale))
+    errors = standard_errors(groups, geometry, free, clusters=clusters, units=scale, names=names)
+    lines = Geometry.of(raw) if len(model.knots) else geometry  # the columns of one curve always depend on each other
+    curvature, moving = lines.spectrum.curvature, lines.scale[lines.deviation > 0]
+    largest, least = (extreme.reduceat(groups.shares, groups.offsets[:-1]) for extreme in (np.maximum, np.minimum))
+    ends = zip(raw.phi.min(axis=0).tolist(), raw.phi.max(axis=0).tolist(), strict=True) if len(model.knots) else ()
+    return Diagnosis(
+        gap=max(objective - float(best.history[-1]), 0.0) if is_found else None,
+        at_zero=geometry.at_zero.loss,
+        possible_gain=possible_gain,
+        lost_to_penalty=lost_to_penalty,
+        effective_groups=1.0 / float(groups.weights @ groups.weights),
+        groups_all_alike=int((largest == least).sum()),
+        condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
+        scale_ratio=float(moving.max() / moving.min()) if len(moving) else 1.0,
+        collinear=tuple(_collinear_pairs(lines)),
+        is_open=lines.is_open,
+        deviation=lines.scale,
+        escape=model.training.escape if best.escape is None else best.escape / scale,
+        not_identified=lines.not_identified() if len(model.knots) else model.training.not_identified,
+        loss_without=_loss_without(groups, config.penalty, best, model.knots) if is_found else None,
+        errors=None if isinstance(errors, str) else errors,
+        no_errors=errors if isinstance(errors, str) else "",
+        curves=tuple(model.knots.curve(feature, pair, model.w) for feature, pair in enumerate(ends)),
+    )
+
+
+def _optima(
+    groups: Trainable, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray
+) -> tuple[Fitted, Fitted | None]:
+    """The optimum with the penalty, and without; None for the second with knots, whose weights have no meaning alone.
+
+    Each starts from what is known: the model's w, and then the optimum with the penalty.
+    """
+    is_penalised = config.penalty > 0
+    if model.training.optimum is Optimum.FOUND and config.trainer == "newton":
+        best = Fitted(w, np.array([model.training.objective]), 0, Optimum.FOUND)
+    else:
+        best = solve(groups, geometry, config.penalty, start=w if is_penalised else None)
+    if len(model.knots):
+        return best, None
+    return best, solve(groups, geometry, 0.0, start=best.w if is_penalised else None)
+
+
+def _gains(
+    geometry: Geometry, l2: float, best: Fitted, free: Fitted | None, fitted: tuple[float, FloatArray]
+) -> tuple[float | None, float | None]:
+    """How far the cross-entropy falls from w = 0 to its optimum, and the share of it that the penalty takes.
+
+    The penalty takes what both the penalised optimum and the w that was fitted leave of it.
+    """
+    if free is None or free.optimum is not Optimum.FOUND:
+        return None, None
+    possible_gain = max(geometry.at_zero.loss - float(free.history[-1]), 0.0)
+    if possible_gain <= NO_GAIN or best.optimum is not Optimum.FOUND:
+        return possible_gain, None
+    objectives = fitted, (float(best.history[-1]), best.w)
+    loss = min(objective - l2 * float(w @ w) for objective, w in objectives)
+    left = loss - (geometry.at_zero.loss - possible_gain)
+    return possible_gain, max(left / possible_gain, 0.0) if l2 else 0.0
+
+
+def _collinear_pairs(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
+    """Pairs of columns that move together inside the groups, by the covariance that the Hessian at w = 0 is."""
+    covariance = geometry.at_zero.hessian
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    correlations = covariance / np.outer(deviation, deviation)
+    for first, second in zip(*np.nonzero(np.triu(np.abs(correlations) > COLLINEAR, k=1)), strict=True):
+        yield int(first), int(second), float(correlations[first, second])
+
+
+def _loss_without(groups: Trainable, l2: float, best: Fitted, knots: Knots) -> FloatArray | None:
+    """How far the optimum rises when a feature is left out with its knots, by an exact fit of the others."""
+    columns, lowest = groups.phi.shape[1], float(best.history[-1])
+    features = columns - len(knots)
+    if features * columns**2 > NARROW**3:
+        return None
+    if features == 1:  # all probabilities of a group are equal: its loss is ln(candidates)
+        return np.array([float(groups.weights @ np.log(np.diff(groups.offsets))) - lowest])
+    rises = np.empty(features)
+    for feature in range(features):
+        left_out = knots.of_feature(feature)
+        others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, left_out, axis=1)))
+        refit = solve(others, Geometry.of(others), l2, start=np.delete(best.w, left_out) if l2 else None)
+        rises[feature] = max(float(refit.history[-1]) - lowest, 0.0)
+    return rises

@@ -1,7 +1,7 @@
-"""How sure each weight is: standard errors at the optimum of the unpenalised likelihood, or why there are none."""
+"""Standard errors of the weights at the optimum of the unpenalised likelihood, or why there are none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,19 @@ from ltr.training.model import Fitted, Optimum, direction_text
 from ltr.training.objective import Trainable, cluster_slopes, derivatives
 
 NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
-ALIKE = 0.8  # effective clusters over clusters, from which their sizes need no word
-ROUNDING = 1e-9  # of a candidate's probability: a fit this near leaves nothing that errors could be told by
+ALIKE = 0.8  # share of effective clusters from which their number is not mentioned
+ROUNDING = 1e-9  # of a candidate's probability: a fit this near leaves no residuals to estimate errors from
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class StandardErrors:
     """Standard errors at the optimum of the unpenalised likelihood, conditional on phi; raw scale."""
 
     form: str  # hessian: its inverse; by_trace or by_group: the sandwich, clustered
     clusters: int
-    effective_clusters: float  # (sum of their weights)^2 / sum of the squares: one large trace counts for little more
+    effective_clusters: (
+        float  # (sum of their weights)^2 / sum of the squares: one large trace counts little more than one
+    )
     w: FloatArray  # (features,): the unpenalised optimum
     standard: FloatArray  # (features,); NaN where the column's weight is not identified
 
@@ -37,13 +39,9 @@ class Errors:
         """The 95 % interval of each weight."""
         return self.w - NORMAL_95 * self.standard, self.w + NORMAL_95 * self.standard
 
-    def over(self, units: FloatArray) -> "Errors":
-        """The same of columns that were divided by the units."""
-        return replace(self, w=self.w / units, standard=self.standard / units)
-
 
 def effective_text(clusters: int, effective: float) -> str:
-    """As how many the clusters count, where their sizes differ so much that it needs a word.
+    """The number of effective clusters; empty where it is close to that of the clusters.
 
     >>> effective_text(101, 2.24), effective_text(229, 210.0)
     ('2', '')
@@ -52,70 +50,58 @@ def effective_text(clusters: int, effective: float) -> str:
 
 
 def standard_errors(
-    groups: Trainable, geometry: Geometry, best: FloatArray, clusters: npt.ArrayLike | None
-) -> tuple[Errors | None, str]:
-    """Standard errors at the unpenalised optimum, in the scale of the groups; or None, and why.
+    groups: Trainable,
+    geometry: Geometry,
+    free: Fitted | None,
+    *,
+    clusters: npt.ArrayLike | None,
+    units: FloatArray,
+    names: Sequence[str] | None,
+) -> StandardErrors | str:
+    """Standard errors of the unpenalised optimum `free`, in the raw scale; or the reason why there are none.
 
-    With H the Hessian of the mean loss at its own optimum and s_c the part of cluster c in the gradient:
-    H^-1 / groups, or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other, differ in weight, or
-    share their target among several positives, which is no draw of one from the softmax.
+    With H the Hessian of the mean loss at that optimum and s_c the part of cluster c in the gradient: H^-1 / groups;
+    or H^-1 (sum_c s_c s_c') H^-1 * C / (C - 1) where groups depend on each other, differ in weight, or share their
+    target among several positives, which is no draw of one candidate from the softmax.
     """
-    if not geometry.spectrum.identified.shape[1]:
-        return None, "no feature differs between the candidates of a query"
-    inverse, form, codes = _inverse(groups, geometry, best), *_form(groups, clusters)
+    if free is None:
+        return "a curve has no single weight; standard errors need train.knots 0"
+    if free.escape is not None:
+        return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
+    if free.optimum is not Optimum.FOUND:
+        return "the optimum without a penalty could not be proved"
+    basis = geometry.spectrum.identified
+    if not basis.shape[1]:
+        return "no feature differs between the candidates of a query"
+    hessian = basis.T @ derivatives(groups, free.w, geometry.scale).hessian @ basis
+    inverse = basis @ np.linalg.pinv(hessian, hermitian=True) @ basis.T
+    form, codes = _clustering(groups, clusters)
     covariance, count = inverse / len(groups), len(groups)
     if form != "hessian":
-        slopes = cluster_slopes(groups, best, geometry.scale, codes)
+        slopes = cluster_slopes(groups, free.w, geometry.scale, codes)
         count = len(slopes)
-        reason = _too_little(slopes, form, geometry.spectrum.identified.shape[1])
-        if reason:
-            return None, reason
+        one, several = ("trace", "traces") if form == "by_trace" else ("query", "queries")
+        if count < 2:
+            return f"all groups belong to one {one}"
+        if count <= basis.shape[1]:
+            return f"{count} {several} are too few for standard errors of {basis.shape[1]} weights"
+        if float(np.abs(slopes).max(initial=0.0)) * count <= ROUNDING:
+            return "every query is fitted to rounding, which leaves no residuals to estimate them from"
         covariance = inverse @ (slopes.T @ slopes) @ inverse * (count / (count - 1))
     standard = np.sqrt(np.maximum(np.diag(covariance), 0.0)) / geometry.scale
     standard = np.where(geometry.is_open | (standard == 0), np.nan, standard)
     masses = np.bincount(codes, weights=groups.weights)
-    return Errors(form, count, 1.0 / float(masses @ masses), best, standard), ""
+    return StandardErrors(form, count, 1.0 / float(masses @ masses), free.w / units, standard / units)
 
 
-def _inverse(groups: Trainable, geometry: Geometry, best: FloatArray) -> FloatArray:
-    """H^-1 on the directions that are identified."""
-    basis = geometry.spectrum.identified
-    hessian = basis.T @ derivatives(groups, best, geometry.scale).hessian @ basis
-    inverse: FloatArray = basis @ np.linalg.pinv(hessian, hermitian=True) @ basis.T
-    return inverse
-
-
-def _form(groups: Trainable, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
-    """Which errors hold, and the cluster of each group that trains, counted from 0."""
-    alone = np.arange(len(groups))
+def _clustering(groups: Trainable, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
+    """The form of the errors, and the cluster of each group that trains, counted from 0."""
     if clusters is not None:
-        given = np.asarray(clusters)
-        if given.shape != groups.trains.shape:
-            raise UsageError(f"clusters: one a group is needed {groups.trains.shape}, found shape {given.shape}")
-        codes = np.unique(given[groups.trains], return_inverse=True)[1]
+        traces = np.asarray(clusters)
+        if traces.shape != groups.trains.shape:
+            raise UsageError(f"clusters: one a group is needed {groups.trains.shape}, found shape {traces.shape}")
+        codes = np.unique(traces[groups.trains], return_inverse=True)[1]
         if codes.max() + 1 < len(groups):
             return "by_trace", codes
-    is_drawn = np.count_nonzero(groups.shares) == len(groups)
-    return ("hessian" if is_drawn and np.ptp(groups.weights) == 0 else "by_group"), alone
-
-
-def _too_little(slopes: FloatArray, form: str, directions: int) -> str:
-    """Why the parts of so few clusters, or so small ones, tell nothing; empty where they do."""
-    what = "trace" if form == "by_trace" else "query"
-    if len(slopes) < 2:
-        return f"all groups are of one {what}"
-    if len(slopes) <= directions:
-        many = what.replace("query", "querie") + "s"
-        return f"{len(slopes)} {many} are too few to tell those of {directions} weights"
-    if float(np.abs(slopes).max(initial=0.0)) * len(slopes) <= ROUNDING:
-        return "every query is fitted to rounding, which leaves nothing to tell them by"
-    return ""
-
-
-def no_optimum(free: Fitted | None, units: FloatArray, names: Sequence[str] | None) -> str:
-    """Why the unpenalised likelihood gives no standard errors; empty where it does."""
-    if free is None:
-        return "a curve has no weight to have one; train.knots 0 gives them"
-    if free.escape is not None:
-        return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
-    return "" if free.optimum is Optimum.FOUND else "the optimum without a penalty could not be proved"
+    is_one_draw = np.count_nonzero(groups.shares) == len(groups) and np.ptp(groups.weights) == 0
+    return "hessian" if is_one_draw else "by_group", np.arange(len(groups))

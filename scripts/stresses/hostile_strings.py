@@ -134,8 +134,10 @@ def hostile_bench(home, text):
     def bench(found):
         rows = [{**row, "quality": renamed(row["quality"], text)} for row in rewritten(found["rerankers"], text)]
         missing = [{"name": text, "why": text}]
-        test = {"metric": text, "a": text, "b": text, "difference": 0.1, "low": 0.0, "high": 0.2, "p": 0.5}
-        rules = {text: text, "deciding": f"{text} 0"}
+        numbers = {"difference": 0.1, "low": 0.0, "high": 0.2, "p": 0.5, "p_holm": 0.5}
+        test = {"metric": text, "a": text, "b": text, **numbers}
+        metrics = list(rows[0]["quality"])
+        rules = {**rewritten(found["rules"], text), "deciding": metrics[0], "metrics": metrics}
         said = dict.fromkeys(("best_quality", "lowest_latency", "best_balance"), text) | {"front": [text]}
         changed = {"rerankers": rows, "left_out": missing, "failed": missing, "comparisons": [test], "rules": rules}
         return {**rewritten(found, text, ("format",)), **changed, "conclusions": said, "warnings": [text]}

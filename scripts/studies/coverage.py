@@ -13,7 +13,7 @@ import numpy as np
 from ltr.evaluation.bootstrap import bootstrap_mean
 from ltr.evaluation.significance import permutation_p, unit_sums
 from ltr.training.config import TrainConfig
-from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from subcommands import at_least
 

@@ -21,7 +21,7 @@ from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
 from ltr.features.crossfit import fit_features
 from ltr.training.config import TrainConfig
-from ltr.training.diagnosing import diagnose
+from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from peers import installed, learners, missing
 from studies import intervals

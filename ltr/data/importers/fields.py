@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.data.jsonlines import excerpt
 from ltr.errors import SampleError
-from ltr.files.reading import AnyPath, Fingerprint, read_line_blocks, shown
+from ltr.files.reading import AnyPath, ContentDigest, read_line_blocks, shown
 
 Words = npt.NDArray[np.uint64]  # (tokens, words)
 
@@ -41,9 +41,9 @@ class Fields:
     columns: list[Words]
 
 
-def read_fields(path: AnyPath, layout: Layout, fingerprint: Fingerprint) -> Iterator[Fields]:
+def read_fields(path: AnyPath, layout: Layout, digest: ContentDigest) -> Iterator[Fields]:
     """The wanted columns. Lines that are blank or begin with # are skipped; columns beyond the last are let be."""
-    for first, block in read_line_blocks(path, fingerprint=fingerprint):
+    for first, block in read_line_blocks(path, digest=digest):
         edges = regular_edges(block, layout.width)
         yield _line_by_line(path, first, block, layout) if edges is None else _at_edges(first, block, edges, layout)
 

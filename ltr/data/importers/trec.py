@@ -22,7 +22,7 @@ from ltr.data.importers.fields import (
 )
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError
-from ltr.files.reading import AnyPath, Fingerprint, shown
+from ltr.files.reading import AnyPath, ContentDigest, shown
 
 RUN = Layout(6, 5, "TOPIC Q0 DOC RANK SCORE TAG", (0, 2, 4))
 QRELS = Layout(4, 4, "TOPIC ITERATION DOC GRADE", (0, 2, 3))
@@ -53,8 +53,8 @@ def read_qrels(path: AnyPath, topics: Topics | None = None) -> Entries:
 
 
 def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
-    fingerprint, codes, docs, values, lines = Fingerprint(), [], [], [], []
-    for fields in read_fields(path, layout, fingerprint):
+    digest, codes, docs, values, lines = ContentDigest(), [], [], [], []
+    for fields in read_fields(path, layout, digest):
         if len(fields.lines):
             topic_words, doc_words, value_words = fields.columns
             codes.append(topic_codes(topic_words, topics))
@@ -70,7 +70,7 @@ def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
         values=np.concatenate(values),
         lines=all_lines,
         hashes=hashed(all_docs, all_codes),
-        source=SourceFile(shown(path), 0, int(all_lines[-1]), fingerprint.sha256, fingerprint.byte_count),
+        source=SourceFile(shown(path), 0, int(all_lines[-1]), digest.sha256, digest.byte_count),
     )
     refuse_duplicates(entries)
     return entries

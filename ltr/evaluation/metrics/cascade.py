@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.errors import DataError
 from ltr.evaluation.metrics.registry import example, measure  # noqa: F401 (the docstrings' examples)
-from ltr.evaluation.metrics.tie_blocks import Judged
+from ltr.evaluation.metrics.tie_blocks import TieBlocks
 
 AT_ONCE = 1 << 20  # numbers of one pass over the tie blocks
 
@@ -21,11 +21,11 @@ def satisfaction(grades: npt.ArrayLike, max_grade: float) -> FloatArray:
     >>> satisfaction([0, 1, 3], max_grade=3)
     array([0.   , 0.125, 0.875])
     """
-    given = np.asarray(grades, dtype=np.float64)
-    if given.max(initial=0) > max_grade:
-        raise DataError(f"label {given.max():g} is above max_grade {max_grade:g}; set it to the greatest there can be")
-    small = np.expm1(np.minimum(given, 1.0) * np.log(2)) * np.exp2(-max_grade)  # keeps tiny labels
-    return np.where(given < 1, small, np.exp2(given - max_grade) - np.exp2(-max_grade))
+    values = np.asarray(grades, dtype=np.float64)
+    if values.max(initial=0) > max_grade:
+        raise DataError(f"label {values.max():g} is above max_grade {max_grade:g}; set it to the greatest there can be")
+    small = np.expm1(np.minimum(values, 1.0) * np.log(2)) * np.exp2(-max_grade)  # keeps tiny labels
+    return np.where(values < 1, small, np.exp2(values - max_grade) - np.exp2(-max_grade))
 
 
 def stop_probabilities(grades: npt.ArrayLike, max_grade: float) -> FloatArray:
@@ -40,19 +40,19 @@ def stop_probabilities(grades: npt.ArrayLike, max_grade: float) -> FloatArray:
 
 @measure("err", "err@k over the whole list", k=None)
 @measure("err@k", "mean over stops of 1 / rank, 0 below rank k: sum of P_r / r; R = (2^label - 1) / 2^max_grade")
-def expected_reciprocal_rank(judged: Judged, k: int) -> FloatArray:
+def expected_reciprocal_rank(blocks: TieBlocks, k: int) -> FloatArray:
     """sum_r 1/r R_r prod_{i < r} (1 - R_i); in a tie P(reach its j-th) = mean of prod (1 - R_i) over its j - 1-subsets.
 
     >>> example("err@5", [5, 4, 3, 2, 1], [3, 2, 3, 0, 1], max_grade=4)
     0.5601
     """
-    blocks, stops = judged.blocks, satisfaction(judged.labels, judged.max_grade)
-    members = np.bincount(judged.label_block, minlength=len(blocks.query))
-    inside, passed = _lone(judged, stops, k)
+    ranked, stops = blocks.ranked, satisfaction(blocks.labels, blocks.max_grade)
+    members = np.bincount(ranked.of_label, minlength=len(ranked.query))
+    inside, passed = _of_one_label(blocks, stops, k)
     several = np.flatnonzero(members > 1)
     if len(several):
-        inside[several], passed[several] = _tied(judged, members, several, k)
-    return judged.per_query(blocks.query, reaching(passed, blocks.number) * inside)
+        inside[several], passed[several] = _of_several_labels(blocks, members, several, k)
+    return blocks.per_query(ranked.query, reaching(passed, ranked.number) * inside)
 
 
 def reaching(passed: FloatArray, step: IntArray) -> FloatArray:
@@ -70,30 +70,32 @@ def reaching(passed: FloatArray, step: IntArray) -> FloatArray:
     return np.where(step > 0, np.concatenate(([1.0], products[:-1])), 1.0) if len(step) else products
 
 
-def _lone(judged: Judged, stops: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+def _of_one_label(blocks: TieBlocks, stops: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """Of a block with one label R * the mean of 1/place within k, and what it lets pass; others are replaced."""
-    blocks, stop = judged.blocks, np.zeros(len(judged.blocks.query))
-    stop[judged.label_block] = stops
-    if len(blocks.owner) == len(stop):
-        return np.where(blocks.place <= k, stop / blocks.place, 0.0), 1 - stop
-    near = code_sums(blocks.owner, np.where(blocks.place <= k, 1 / blocks.place, 0.0), len(stop))
-    return stop * near / blocks.span, 1 - stop
+    ranked, stop = blocks.ranked, np.zeros(len(blocks.ranked.query))
+    stop[ranked.of_label] = stops
+    if ranked.is_untied:
+        return np.where(ranked.place <= k, stop / ranked.place, 0.0), 1 - stop
+    near = code_sums(ranked.owner, np.where(ranked.place <= k, 1 / ranked.place, 0.0), len(stop))
+    return stop * near / ranked.span, 1 - stop
 
 
-def _tied(judged: Judged, members: IntArray, several: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
+def _of_several_labels(
+    blocks: TieBlocks, members: IntArray, several: IntArray, k: int
+) -> tuple[FloatArray, FloatArray]:
     """The same of blocks with several labels, which stand in the order of their grades whatever the file's."""
-    blocks, inside, passed = judged.blocks, np.empty(len(several)), np.empty(len(several))
-    grades, code = np.unique(judged.labels, return_inverse=True)
-    entries, counts = np.unique(judged.label_block * len(grades) + code, return_counts=True)
-    passing = np.repeat((1 - satisfaction(grades, judged.max_grade))[entries % len(grades)], counts)
+    ranked, inside, passed = blocks.ranked, np.empty(len(several)), np.empty(len(several))
+    grades, code = np.unique(blocks.labels, return_inverse=True)
+    entries, counts = np.unique(ranked.of_label * len(grades) + code, return_counts=True)
+    passing = np.repeat((1 - satisfaction(grades, blocks.max_grade))[entries % len(grades)], counts)
     starts = np.cumsum(members) - members
-    shapes, kind = np.unique(np.stack((blocks.span[several], members[several])), axis=1, return_inverse=True)
+    shapes, kind = np.unique(np.stack((ranked.span[several], members[several])), axis=1, return_inverse=True)
     for number, (span, labels) in enumerate(shapes.T.tolist()):
         alike = np.flatnonzero(kind == number)
         for part in np.array_split(alike, len(alike) * (min(span, k) + labels) // AT_ONCE + 1):
             block = several[part]
             x = passing[starts[block][:, np.newaxis] + np.arange(labels)]
-            inside[part] = _inside(x, blocks.above[block], span, k)
+            inside[part] = _inside(x, ranked.above[block], span, k)
             passed[part] = np.prod(x, axis=1)
     return inside, passed
 
@@ -115,8 +117,8 @@ def means_of_products(x: FloatArray, count: int, longest: int) -> FloatArray:
     """
     j = np.arange(longest + 1)
     ones = count - x.shape[1]
-    found = np.broadcast_to((j <= ones).astype(float), (len(x), longest + 1)).copy()
+    means = np.broadcast_to((j <= ones).astype(float), (len(x), longest + 1)).copy()
     for number, factor in enumerate(x.T, start=ones + 1):
-        kept = found[:, 1:] * (np.maximum(number - j[1:], 0) / number)
-        found[:, 1:] = kept + found[:, :-1] * (factor[:, np.newaxis] * (j[1:] / number))
-    return found
+        without = means[:, 1:] * (np.maximum(number - j[1:], 0) / number)
+        means[:, 1:] = without + means[:, :-1] * (factor[:, np.newaxis] * (j[1:] / number))
+    return means

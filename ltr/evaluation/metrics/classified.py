@@ -1,7 +1,7 @@
 """The measures over candidates: each is right or wrong, and its probability is the softmax of its group.
 
 They follow no tie rule: candidates of equal probability are treated alike. In auc and roc so are candidates whose
-probabilities only rounding can tell apart (`blocks`): scores 0.1, 0.2 and 0.3, 0.4 make the same two probabilities.
+probabilities may differ by rounding alone (`tied_levels`): scores 0.1, 0.2 and 0.3, 0.4 make the same two.
 """
 
 import math
@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums, groups_of
-from ltr.evaluation.metrics.probabilities import Probable, blocks, levels, probable
+from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities, levels, tied_levels
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
 from ltr.evaluation.ranking import Ties, rank
-from ltr.evaluation.ties import places
+from ltr.evaluation.ties import tied_ranks
 
 FLOOR = "logloss_floor"
 BINS = 10
 LARGEST_LOSS = 745.0  # -log of the least float above 0: no term of a loss counts more, or one would be infinite
-LOSS: dict[str, Any] = {"range": "0 upwards, 0 is best", "less_is_better": True}
+LOSS = "0 upwards, 0 is best"
 COUNT = "whole numbers"
 
 
 @measure("confusion", "candidates by p >= threshold and by being right", range=COUNT, is_number=False, kind=Pooled)
-def confusion(candidates: Probable) -> dict[str, float | None]:
+def confusion(candidates: CandidateProbabilities) -> dict[str, float | None]:
     """true_positive, false_positive, false_negative, true_negative: candidates chosen or not, right or not.
 
     >>> _example("confusion", [0.6, 0.3, 0.1], [1, 1, 0])["confusion.false_negative"]
@@ -34,7 +34,7 @@ def confusion(candidates: Probable) -> dict[str, float | None]:
 
 
 @measure("accuracy", "candidates with p >= threshold that are right, or below it and wrong / all", kind=Pooled)
-def accuracy(candidates: Probable) -> float | None:
+def accuracy(candidates: CandidateProbabilities) -> float | None:
     """(TP + TN) / (TP + FP + TN + FN).
 
     >>> _example("accuracy", [0.6, 0.3, 0.1, 0.0], [1, 1, 0, 0])
@@ -45,7 +45,7 @@ def accuracy(candidates: Probable) -> float | None:
 
 
 @measure("precision", "right candidates with p >= threshold / all with p >= threshold", kind=Pooled)
-def precision(candidates: Probable) -> float | None:
+def precision(candidates: CandidateProbabilities) -> float | None:
     """TP / (TP + FP); none where nothing is chosen.
 
     >>> _example("precision", [0.6, 0.3, 0.1], [1, 1, 0]), _example("precision", [0.4, 0.3, 0.3], [1, 1, 0])
@@ -56,7 +56,7 @@ def precision(candidates: Probable) -> float | None:
 
 
 @measure("recall", "right candidates with p >= threshold / all right candidates", kind=Pooled)
-def recall(candidates: Probable) -> float | None:
+def recall(candidates: CandidateProbabilities) -> float | None:
     """TP / (TP + FN).
 
     >>> _example("recall", [0.6, 0.3, 0.1], [1, 1, 0])
@@ -67,7 +67,7 @@ def recall(candidates: Probable) -> float | None:
 
 
 @measure("fB", "(1 + B^2) * precision * recall / (B^2 * precision + recall), at the threshold", kind=Pooled)
-def f_beta(candidates: Probable, beta: float) -> float | None:
+def f_beta(candidates: CandidateProbabilities, beta: float) -> float | None:
     """(1 + B^2) TP / ((1 + B^2) TP + B^2 FN + FP).
 
     >>> round(_example("f2", [0.6, 0.3, 0.1], [1, 1, 0])["f2"], 6)  # 5 / (5 + 4)
@@ -82,17 +82,17 @@ def f_beta(candidates: Probable, beta: float) -> float | None:
     "chance that a right candidate has a greater p than a wrong one, of any query; a tie, up to rounding, counts 1/2",
     kind=Pooled,
 )
-def area_under_curve(candidates: Probable) -> float | None:
+def area_under_curve(candidates: CandidateProbabilities) -> float | None:
     """sum over right candidates of (wrong below + wrong level / 2) / (right * wrong).
 
     >>> _example("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
     {'auc': 0.25}
     """
-    found = blocks(candidates)
-    wrong = found.count - found.right
+    level = tied_levels(candidates)
+    wrong = level.count - level.right
     below = np.cumsum(wrong) - wrong
-    beaten = int((found.right * (2 * below + wrong)).sum())  # halves, exactly
-    return _ratio(beaten, 2 * int(found.right.sum()) * int(wrong.sum()))
+    halves = int((level.right * (2 * below + wrong)).sum())  # whole numbers: exact
+    return _ratio(halves, 2 * int(level.right.sum()) * int(wrong.sum()))
 
 
 @measure(
@@ -100,7 +100,7 @@ def area_under_curve(candidates: Probable) -> float | None:
     "mean over queries of auc inside the query; a tie 1/2; without a wrong candidate left out, without a right one 0",
     kind=ByQuery,
 )
-def grouped_area(candidates: Probable) -> FloatArray:
+def grouped_area(candidates: CandidateProbabilities) -> FloatArray:
     """1 - (sum over right i of (above_i + (level_i - 1) / 2) - R (R - 1) / 2) / (R * wrong), pairs of one query.
 
     >>> _example("gauc", [0.25, 0.5, 0.25], [1, 0, 0])
@@ -108,16 +108,22 @@ def grouped_area(candidates: Probable) -> FloatArray:
     """
     offsets, rows = candidates.ranking.offsets, np.flatnonzero(candidates.right)
     query = groups_of(rows, offsets)
-    placed = places(candidates.ranking, rows, Ties.EXPECTED, candidates.right.astype(float))
+    ranks = tied_ranks(candidates.ranking, rows, Ties.EXPECTED, candidates.right.astype(float))
     right = np.bincount(query, minlength=candidates.queries)
     pairs = right * (np.diff(offsets) - right)
-    lost = code_sums(query, placed.above + (placed.span - 1) / 2, candidates.queries) - right * (right - 1) / 2
+    lost = code_sums(query, ranks.above + (ranks.span - 1) / 2, candidates.queries) - right * (right - 1) / 2
     area = 1 - lost / np.maximum(pairs, 1)
     return np.where(pairs > 0, area, np.where(right > 0, np.nan, 0.0))
 
 
-@measure("logloss", "mean over candidates of -log p where right, -log(1 - p) where wrong", **LOSS, kind=Pooled)
-def log_loss(candidates: Probable) -> float | None:
+@measure(
+    "logloss",
+    "mean over candidates of -log p where right, -log(1 - p) where wrong",
+    range=LOSS,
+    less_is_better=True,
+    kind=Pooled,
+)
+def log_loss(candidates: CandidateProbabilities) -> float | None:
     """-1/N sum y log p + (1 - y) log(1 - p); a term above 745, as of a lone wrong candidate, counts 745.
 
     >>> round(_example("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
@@ -127,8 +133,8 @@ def log_loss(candidates: Probable) -> float | None:
     return _mean(np.minimum(losses, LARGEST_LOSS))
 
 
-@measure(FLOOR, "the least logloss that any scores reach", **LOSS, kind=Pooled)
-def log_loss_floor(candidates: Probable) -> float | None:
+@measure(FLOOR, "the least logloss that any scores reach", range=LOSS, less_is_better=True, kind=Pooled)
+def log_loss_floor(candidates: CandidateProbabilities) -> float | None:
     """1/N sum over queries of R log R, or of -n log(1 - 1/n) where R = 0: a group's p sums to 1, its labels to R.
 
     >>> round(_example("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
@@ -149,16 +155,15 @@ def log_loss_floor(candidates: Probable) -> float | None:
     less_is_better=True,
     kind=Pooled,
 )
-def calibration_error(candidates: Probable) -> float | None:
+def expected_calibration_error(candidates: CandidateProbabilities) -> float | None:
     """sum over bins of n_b / N * |mean p - share right|.
 
     >>> round(_example("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
     0.25
     """
-    found = reliability(candidates)
-    gaps = [
-        n * abs(p - share) for n, p, share in zip(found["count"], found["probability"], found["right"], strict=True)
-    ]
+    curve = reliability_curve(candidates)
+    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
+    gaps = [count * abs(p - share) for count, p, share in bins]
     return math.fsum(gaps) / len(candidates.right) if len(candidates.right) else None
 
 
@@ -168,20 +173,20 @@ def calibration_error(candidates: Probable) -> float | None:
     is_number=False,
     kind=Drawn,
 )
-def reliability(candidates: Probable) -> Curve:
+def reliability_curve(candidates: CandidateProbabilities) -> Curve:
     """Of each bin from, to, mean probability, share right and count; a bin holds its lower edge.
 
     >>> _example("reliability", [0.75, 0.25], [1, 0])["right"]
     [0.0, 1.0]
     """
-    found = levels(candidates)
-    bins = np.minimum((found.probability * BINS).astype(np.int64), BINS - 1)
-    count = code_sums(bins, found.count.astype(float), BINS)
-    held = np.flatnonzero(count)
-    p = code_sums(bins, found.probability * found.count, BINS)[held] / count[held]
-    right = code_sums(bins, found.right.astype(float), BINS)[held] / count[held]
-    edges = {"from": held / BINS, "to": (held + 1) / BINS}
-    columns = edges | {"probability": p, "right": right, "count": count[held]}
+    level = levels(candidates)
+    bins = np.minimum((level.probability * BINS).astype(np.int64), BINS - 1)
+    count = code_sums(bins, level.count.astype(float), BINS)
+    filled = np.flatnonzero(count)
+    p = code_sums(bins, level.probability * level.count, BINS)[filled] / count[filled]
+    right = code_sums(bins, level.right.astype(float), BINS)[filled] / count[filled]
+    edges = {"from": filled / BINS, "to": (filled + 1) / BINS}
+    columns = edges | {"probability": p, "right": right, "count": count[filled]}
     return {name: column.tolist() for name, column in columns.items()}
 
 
@@ -191,20 +196,20 @@ def reliability(candidates: Probable) -> Curve:
     is_number=False,
     kind=Drawn,
 )
-def roc(candidates: Probable) -> Curve:
+def roc_curve(candidates: CandidateProbabilities) -> Curve:
     """TPR = TP / (TP + FN) and FPR = FP / (FP + TN) of p >= threshold; it starts at 0, 0 above all p (threshold 2).
 
     >>> _example("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
     [0.0, 0.5, 0.5, 1.0]
     """
-    found = blocks(candidates)
-    right, wrong = found.right[::-1], (found.count - found.right)[::-1]
+    level = tied_levels(candidates)
+    right, wrong = level.right[::-1], (level.count - level.right)[::-1]
     if not right.sum() or not wrong.sum():
         return {"false_positive_rate": [], "true_positive_rate": [], "threshold": []}
-    tp, fp = (np.concatenate(([0], np.cumsum(each))) for each in (right, wrong))
+    tp, fp = (np.concatenate(([0], np.cumsum(counts))) for counts in (right, wrong))
     turns = (np.diff(tp)[1:] * np.diff(fp)[:-1]) != (np.diff(tp)[:-1] * np.diff(fp)[1:])
     corner = np.concatenate(([True], turns, [True]))
-    columns = (fp / fp[-1], tp / tp[-1], np.concatenate(([2.0], found.probability[::-1])))
+    columns = (fp / fp[-1], tp / tp[-1], np.concatenate(([2.0], level.probability[::-1])))
     names = ("false_positive_rate", "true_positive_rate", "threshold")
     return {name: column[corner].tolist() for name, column in zip(names, columns, strict=True)}
 
@@ -212,16 +217,18 @@ def roc(candidates: Probable) -> Curve:
 def _example(name: str, probabilities: list[float], labels: list[int]) -> Any:
     """The measure of one query with these probabilities, for the examples above."""
     scores = np.log(np.maximum(probabilities, 1e-300))
-    seen = probable(rank(scores, [0, len(scores)]), np.array(labels) > 0, np.ones(1, dtype=bool), 0.5)
-    found = named(name)
-    return found.of(seen) if isinstance(found, Pooled | ByQuery | Drawn) else None
+    ranking, counted = rank(scores, [0, len(scores)]), np.ones(1, dtype=bool)
+    measure_of_name = named(name)
+    if not isinstance(measure_of_name, Pooled | ByQuery | Drawn):
+        return None
+    return measure_of_name.of(candidate_probabilities(ranking, np.array(labels) > 0, counted, 0.5))
 
 
-def _confusion(candidates: Probable) -> tuple[int, int, int, int]:
+def _confusion(candidates: CandidateProbabilities) -> tuple[int, int, int, int]:
     """TP, FP, FN, TN."""
     chosen, right = candidates.probability >= candidates.threshold, candidates.right
     counts = (chosen & right, chosen & ~right, ~chosen & right, ~chosen & ~right)
-    tp, fp, fn, tn = (int(np.count_nonzero(each)) for each in counts)
+    tp, fp, fn, tn = (int(np.count_nonzero(count)) for count in counts)
     return tp, fp, fn, tn
 
 

@@ -9,8 +9,8 @@ from ltr.evaluation.ranking import Ranking, Ties, order
 
 
 @dataclass(frozen=True, slots=True)
-class Probable:
-    """The listed candidates of the queries that count; which are right is not shared out: it is 0 or 1."""
+class CandidateProbabilities:
+    """The listed candidates of the queries that count, each with its probability, and whether it is right."""
 
     ranking: Ranking  # of these candidates; without any of a query whose list is empty
     right: BoolArray  # (rows,)
@@ -34,15 +34,17 @@ class Levels:
     right: IntArray
 
 
-def probable(ranking: Ranking, right: BoolArray, counted: BoolArray, threshold: float) -> Probable:
+def candidate_probabilities(
+    ranking: Ranking, right: BoolArray, counted: BoolArray, threshold: float
+) -> CandidateProbabilities:
     """The listed candidates of the counted queries with their probabilities, exact also where p is near 0 or 1."""
     rows = np.repeat(counted, np.diff(ranking.offsets)) & ranking.is_listed
-    kept = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
-    probability, log_right, log_wrong = _softmax(kept)
-    return Probable(kept, right[rows], probability, log_right, log_wrong, threshold)
+    listed = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
+    probability, log_right, log_wrong = _softmax(listed)
+    return CandidateProbabilities(listed, right[rows], probability, log_right, log_wrong, threshold)
 
 
-def levels(candidates: Probable) -> Levels:
+def levels(candidates: CandidateProbabilities) -> Levels:
     """The candidates by probability; compared as logarithms, which differ longer."""
     _, where, level = np.unique(candidates.log_right, return_index=True, return_inverse=True)
     count = np.bincount(level, minlength=len(where))
@@ -50,7 +52,7 @@ def levels(candidates: Probable) -> Levels:
     return Levels(candidates.probability[where], count, right)
 
 
-def blocks(candidates: Probable) -> Levels:
+def tied_levels(candidates: CandidateProbabilities) -> Levels:
     """The candidates by probability, in one block those whose probabilities may differ by rounding alone: the ties.
 
     Each log p is an interval, log p +- `rounding`; a block is a chain of intervals that overlap. The probability of a
@@ -79,7 +81,7 @@ def chains(values: FloatArray, within: FloatArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(lowest[1:] > highest[:-1])))[which]
 
 
-def rounding(candidates: Probable) -> FloatArray:
+def rounding(candidates: CandidateProbabilities) -> FloatArray:
     """How far each log p can be from that of the scores meant, of which the scores are the nearest floats.
 
     eps * (3 (1 - p_i) (|s_i| + |max s|) + 3 n max_j p_j (1 - p_j) |s_j| + (n + 32) |log p_i|), for n candidates:
@@ -91,8 +93,8 @@ def rounding(candidates: Probable) -> FloatArray:
       others enters log p by its share, 1 - p <= |log p| of the best.
 
     >>> from ltr.evaluation.ranking import rank
-    >>> level = probable(rank([0.0, 0.0], [0, 2]), np.array([True, False]), np.array([True]), 0.5)
-    >>> (rounding(level) / np.finfo(float).eps).round(6)  # (2 + 32) log 2
+    >>> two = candidate_probabilities(rank([0.0, 0.0], [0, 2]), np.array([True, False]), np.array([True]), 0.5)
+    >>> (rounding(two) / np.finfo(float).eps).round(6)  # (2 + 32) log 2
     array([23.567004, 23.567004])
     """
     offsets = np.unique(candidates.ranking.offsets)  # without the groups of nothing
@@ -101,9 +103,8 @@ def rounding(candidates: Probable) -> FloatArray:
         return np.empty(0)
     scores, p, rest = candidates.ranking.scores, candidates.probability, np.exp(candidates.log_wrong)
     best = np.abs(np.maximum.reduceat(scores, offsets[:-1]))
-    others = sizes * np.maximum.reduceat(
-        p * rest * np.abs(scores), offsets[:-1]
-    )  # a sum would follow the order of rows
+    largest = np.maximum.reduceat(p * rest * np.abs(scores), offsets[:-1])  # a sum would follow the order of rows
+    others = sizes * largest
     moved = rest * (np.abs(scores) + np.repeat(best, sizes)) + np.repeat(others, sizes)
     return np.finfo(float).eps * (3 * moved + np.repeat(sizes + 32, sizes) * np.abs(candidates.log_right))
 
@@ -124,7 +125,9 @@ def _softmax(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
     scores = ranking.scores[listed]
     first = scores[starts]
     second = np.where(sizes > 1, scores[np.minimum(starts + 1, len(scores) - 1)], first)
-    others = np.exp(scores - np.repeat(second, sizes), where=~_at(starts, len(scores)), out=np.zeros(len(scores)))
+    is_later = np.ones(len(scores), dtype=bool)
+    is_later[starts] = False
+    others = np.exp(scores - np.repeat(second, sizes), where=is_later, out=np.zeros(len(scores)))
     with np.errstate(divide="ignore"):  # a lone candidate leaves nothing to the others
         log_others = second - first + np.log(group_sums(others, offsets))
     others_sum = np.exp(log_others)
@@ -137,9 +140,3 @@ def _softmax(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
     back = np.empty_like(listed)
     back[listed] = np.arange(len(listed))
     return p[back], log_p[back], log_rest[back]
-
-
-def _at(places: IntArray, length: int) -> BoolArray:
-    flags = np.zeros(length, dtype=bool)
-    flags[places] = True
-    return flags

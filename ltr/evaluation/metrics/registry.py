@@ -6,15 +6,14 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError, suggestion
-from ltr.evaluation.metrics.probabilities import Probable
-from ltr.evaluation.metrics.tie_blocks import Judged, judge
+from ltr.evaluation.metrics.probabilities import CandidateProbabilities
+from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ties, rank
 from ltr.plugins import blamed, source_of, unfit
 from ltr.registry import Registry
@@ -49,53 +48,53 @@ class Measure:
     range: str = SHARE
     is_number: bool = True  # one number, not a curve or several counts
     less_is_better: bool = False
+    beta: float | None = None  # the B of fB
 
-    def __call__(self, judged: Judged) -> FloatArray:
+    def __call__(self, blocks: TieBlocks) -> FloatArray:
         """One finite value a query, whatever the function of a plug-in returned."""
         with self._blamed():
-            values = np.asarray(self.function(judged, self.k or judged.longest))
-        if values.shape != judged.sizes.shape or values.dtype.kind not in NUMBERS or not np.isfinite(values).all():
-            raise self._unfit(f"one finite number a query is needed {judged.sizes.shape}", values)
+            values = np.asarray(self.function(blocks, self.k or blocks.longest, **self._options()))
+        if values.shape != blocks.sizes.shape or values.dtype.kind not in NUMBERS or not np.isfinite(values).all():
+            raise self._unfit(f"one finite number a query is needed {blocks.sizes.shape}", values)
         return values.astype(np.float64, copy=False)
 
+    def _options(self) -> dict[str, float]:
+        return {} if self.beta is None else {"beta": self.beta}
+
     def _blamed(self) -> AbstractContextManager[None]:
-        return blamed(f"metric {self.name!r}", self._own, source_of(self._own))
+        return blamed(f"metric {self.name!r}", self.function, source_of(self.function))
 
-    def _unfit(self, needed: str, found: object) -> RunError:
-        told = f"shape {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else f"{found!r:.40}"
-        return unfit(self._own, f"metric {self.name!r}: {needed}, found {told}")
-
-    @property
-    def _own(self) -> Callable[..., Any]:
-        return self.function.func if isinstance(self.function, partial) else self.function
+    def _unfit(self, needed: str, result: object) -> RunError:
+        shown = f"shape {result.shape} of {result.dtype}" if isinstance(result, np.ndarray) else f"{result!r:.40}"
+        return unfit(self.function, f"metric {self.name!r}: {needed}, found {shown}")
 
     @property
     def formula(self) -> str:
         """How one value is made: the first line of the function's docstring."""
-        return (inspect.getdoc(self._own) or "").partition("\n")[0]
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
 
 class ByQuery(Measure):
     """A measure of probabilities with one value a query; NaN where it is not defined, which leaves the query out."""
 
-    def of(self, probable: Probable) -> FloatArray:
+    def of(self, candidates: CandidateProbabilities) -> FloatArray:
         """One value a query."""
         with self._blamed():
-            values = np.asarray(self.function(probable))
-        if values.shape != (probable.queries,) or values.dtype.kind not in NUMBERS or np.isinf(values).any():
-            raise self._unfit(f"a number, or NaN, of each query that counts is needed {(probable.queries,)}", values)
+            values = np.asarray(self.function(candidates, **self._options()))
+        if values.shape != (candidates.queries,) or values.dtype.kind not in NUMBERS or np.isinf(values).any():
+            raise self._unfit(f"a number, or NaN, of each query that counts is needed {(candidates.queries,)}", values)
         return values.astype(np.float64, copy=False)
 
 
 class Pooled(Measure):
     """A measure of probabilities over all candidates at once: named numbers, None where one is not defined."""
 
-    def of(self, probable: Probable) -> dict[str, float | None]:
+    def of(self, candidates: CandidateProbabilities) -> dict[str, float | None]:
         """NAME and its number, or NAME.PART and each of its numbers."""
         with self._blamed():
-            found = self.function(probable)
-            parts = found.items() if isinstance(found, dict) else [("", found)]
-            return {f"{self.name}.{part}" if part else self.name: self._number(each) for part, each in parts}
+            result = self.function(candidates, **self._options())
+            numbers = result.items() if isinstance(result, dict) else [("", result)]
+            return {f"{self.name}.{part}" if part else self.name: self._number(value) for part, value in numbers}
 
     def _number(self, value: Any) -> float | None:
         plain: float | None = value.item() if isinstance(value, np.generic) else value
@@ -107,15 +106,15 @@ class Pooled(Measure):
 class Drawn(Measure):
     """A curve over all candidates: named columns of equal length."""
 
-    def of(self, probable: Probable) -> Curve:
+    def of(self, candidates: CandidateProbabilities) -> Curve:
         """The columns."""
         with self._blamed():
-            found = self.function(probable)
-            columns = [np.asarray(each) for each in found.values()] if isinstance(found, dict) else []
-        lengths = {len(each) if each.ndim == 1 and each.dtype.kind in NUMBERS else -1 for each in columns}
-        if len(lengths) != 1 or -1 in lengths or not all(np.isfinite(each).all() for each in columns):
-            raise self._unfit("a dict of columns of finite numbers, all of one length, is needed", found)
-        return {name: column.tolist() for name, column in zip(found, columns, strict=True)}
+            result = self.function(candidates, **self._options())
+            columns = [np.asarray(column) for column in result.values()] if isinstance(result, dict) else []
+        lengths = {len(column) if column.ndim == 1 and column.dtype.kind in NUMBERS else -1 for column in columns}
+        if len(lengths) != 1 or -1 in lengths or not all(np.isfinite(column).all() for column in columns):
+            raise self._unfit("a dict of columns of finite numbers, all of one length, is needed", result)
+        return {name: column.tolist() for name, column in zip(result, columns, strict=True)}
 
 
 MEASURES: Registry[Measure] = Registry(
@@ -124,19 +123,25 @@ MEASURES: Registry[Measure] = Registry(
 
 
 def measure(
-    name: str, rule: str, *, k: int | None = None, kind: type[Measure] = Measure, **known: Any
+    name: str,
+    rule: str,
+    *,
+    k: int | None = None,
+    kind: type[Measure] = Measure,
+    range: str = SHARE,
+    is_number: bool = True,
+    less_is_better: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function of (judged, k) under NAME@k, or under NAME for one k; None stands for the whole list.
+    """Register a function of (blocks, k) under NAME@k, or under NAME for one k; None stands for the whole list.
 
     `fB` in a name stands for any number B, which the function takes as beta. Functions of probabilities say their kind.
-    What else is known of a measure: range, is_number, less_is_better.
     """
 
-    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
-        MEASURES.add(name, kind(name, rule, function, k, **known), made_of=function)
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        MEASURES.add(name, kind(name, rule, function, k, range, is_number, less_is_better), made_of=function)
         return function
 
-    return keep
+    return register
 
 
 def named(name: str) -> Measure:
@@ -152,47 +157,38 @@ def named(name: str) -> Measure:
     if top and plain not in MEASURES:
         plain = f"hit@{top[1]}"
     cut = CUTOFF.fullmatch(plain)
-    found = None if plain.endswith("@k") else _pattern(f"{cut[1]}@k" if cut else plain)
-    if found is None:
+    pattern = f"{cut[1]}@k" if cut else plain
+    f_beta, registered = BETA.fullmatch(pattern), ALIASES.get(pattern, pattern)
+    is_open = plain.endswith("@k")  # a pattern, not a metric
+    if f_beta and float(f_beta[1]) > 0 and not is_open:
+        beta, suffix = float(f_beta[1]), f_beta[2]
+        measure = replace(MEASURES[f"fB{suffix}"], name=f"f{beta:g}{suffix}", beta=beta)
+    elif registered in MEASURES and not is_open:
+        measure = MEASURES[registered]
+    else:
         hint = suggestion(plain, [known.replace("@k", "@5").replace("fB", "f2") for known in MEASURES.names()])
         raise UsageError(f"unknown metric {name!r}{hint}; known, with any number for k: {', '.join(MEASURES.names())}")
-    return _cut(found, name, cut[2]) if cut else found
-
-
-def _pattern(name: str) -> Measure | None:
-    """The measure of that name, its k still open; its beta filled in."""
-    known = ALIASES.get(name, name)
-    beta = BETA.fullmatch(name)
-    if beta and float(beta[1]) > 0:
-        found, number = MEASURES[f"fB{beta[2]}"], float(beta[1])
-        return replace(found, name=f"f{number:g}{beta[2]}", function=partial(found.function, beta=number))
-    if known not in MEASURES:
-        return None
-    return MEASURES[known]
-
-
-def _cut(pattern: Measure, name: str, digits: str) -> Measure:
-    """The measure at the cutoff."""
-    digits = digits.lstrip("0") or "0"
+    if not cut:
+        return measure
+    digits = cut[2].lstrip("0") or "0"
     if digits == "0" or len(digits) > len(str(LARGEST_K)) or int(digits) > LARGEST_K:
         raise UsageError(f"metric {name[:40]!r}: k must be from 1 to {LARGEST_K:,}")
-    return replace(pattern, name=pattern.name.replace("@k", f"@{digits}"), k=int(digits))
+    return replace(measure, name=measure.name.replace("@k", f"@{digits}"), k=int(digits))
 
 
 def all_named(names: Iterable[str]) -> list[Measure]:
-    """The measures called so, each once, in the order given.
+    """The measures called so, each once, in their order.
 
-    >>> [each.name for each in all_named(["mrr", "hit@5", "RR"])]
+    >>> [measure.name for measure in all_named(["mrr", "hit@5", "RR"])]
     ['mrr', 'hit@5']
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise UsageError(f"metrics is {names!r}; a list of names is needed, as in ['ndcg@5']")
-    return list({each.name: each for each in map(named, names)}.values())
+    return list({measure.name: measure for measure in map(named, names)}.values())
 
 
 def example(name: str, scores: list[float], labels: list[float], max_grade: float = 1.0) -> float:
     """The measure of one query, for the examples in the docstrings."""
-    judged = judge(
-        rank(scores, [0, len(scores)]), np.array(labels, dtype=float), Ties.EXPECTED, 1.0, max_grade=max_grade
-    )
-    return round(float(named(name)(judged)[0]), 4)
+    ranking, truth = rank(scores, [0, len(scores)]), np.array(labels, dtype=float)
+    blocks = tie_blocks(ranking, truth, Ties.EXPECTED, 1.0, max_grade=max_grade)
+    return round(float(named(name)(blocks)[0]), 4)

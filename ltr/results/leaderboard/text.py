@@ -10,7 +10,7 @@ import msgspec
 from ltr.config.sweeps import swept
 from ltr.errors import FileError, UsageError
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.writing import cell, make_directory, write_bytes, write_text
+from ltr.files.writing import make_directory, tsv_cell, write_bytes, write_text
 from ltr.results.leaderboard.rows import COUNTED, SPLIT, Leaderboard, Row
 from ltr.storage.records import LARGEST_RECORD
 from ltr.storage.run_directory import REPORT
@@ -61,7 +61,7 @@ def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
     """leaderboard.json, .tsv and .md of the runs in root."""
     home = make_directory(root)
     write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(document(board)), indent=2) + b"\n")
-    write_text(home / TSV, "".join("\t".join(map(cell, row)) + "\n" for row in cells(board)))
+    write_text(home / TSV, "".join("\t".join(map(tsv_cell, row)) + "\n" for row in cells(board)))
     write_text(home / MARKDOWN, "\n".join(markdown(board)) + "\n")
 
 
@@ -106,7 +106,7 @@ def _numbers(row: Row, names: Sequence[str]) -> list[str]:
 
 def _escaped(text: Any) -> str:
     """Text that Markdown shows as it is, on one line."""
-    shown = cell(text).replace("&", "&amp;").replace("<", "&lt;")
+    shown = tsv_cell(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{character}" if character in "\\`*_[]|#!" else character for character in shown)
 
 

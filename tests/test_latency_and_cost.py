@@ -1,9 +1,9 @@
-"""The bench's own arithmetic, by hand and by the specification's worked numbers."""
+"""The arithmetic of a bench, by hand and by the specification's worked numbers."""
 
 import numpy as np
 import pytest
 
-from ltr.benchmark.latency_and_cost import Point, balance, cost, is_on_front, latency, throughput
+from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 
@@ -68,26 +68,31 @@ def test_a_percentile_of_fewer_than_one_over_its_tail_is_flagged(n, too_few):
 
 
 def test_balance_is_quality_over_weighted_seconds_and_undefined_for_zero():
-    assert balance(0.9, 300.0, 2.0) == pytest.approx(0.9 / (0.3 * 2))
-    assert balance(0.9, 0.0, 2.0) is None
-    assert balance(0.9, 300.0, 0.0) is None
-    assert balance(0.9, 300.0, 5e-324) is None
-    assert balance(0.9, 300.0, 1e-310) is None
+    assert balanced(0.9, 300.0, 2.0) == pytest.approx(0.9 / (0.3 * 2))
+    assert balanced(0.9, 0.0, 2.0) is None
+    assert balanced(0.9, 300.0, 0.0) is None
+    assert balanced(0.9, 300.0, 5e-324) is None
+    assert balanced(0.9, 300.0, 1e-310) is None
 
 
 def test_the_front_holds_whoever_nobody_beats():
-    quick, good, dear, slow = Point(0.5, 1.0), Point(0.9, 50.0), Point(0.9, 40.0, 1.0), Point(0.5, 2.0)
+    quick, good, dear, slow = (
+        FrontPoint(0.5, 1.0),
+        FrontPoint(0.9, 50.0),
+        FrontPoint(0.9, 40.0, 1.0),
+        FrontPoint(0.5, 2.0),
+    )
     assert is_on_front([quick, good, dear, slow]) == [True, True, True, False]
 
 
 def test_equals_are_both_on_the_front_and_who_takes_no_part_beats_nobody():
-    assert is_on_front([Point(0.5, 1.0), Point(0.5, 1.0), None]) == [True, True, False]
+    assert is_on_front([FrontPoint(0.5, 1.0), FrontPoint(0.5, 1.0), None]) == [True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_front_is_what_a_naive_search_finds(seed):
     drawn = np.random.default_rng(seed).integers(0, 4, size=(12, 3)).tolist()
-    points = [Point(*each) for each in drawn]
+    points = [FrontPoint(*each) for each in drawn]
     expected = [
         not any(q >= a and lat <= b and c <= d and (q, lat, c) != (a, b, d) for q, lat, c in drawn) for a, b, d in drawn
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups
-from ltr.encoders import cached as memory_module
+from ltr.encoders import cached as cached_module
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import ENCODERS
@@ -35,78 +35,78 @@ class Counting:
         return Dense(np.array(numbers, dtype=np.float32).reshape(len(texts), 4)).unit()
 
 
-def remembering(encoder, directory):
+def cached(encoder, directory):
     return CachedEncoder(encoder.name, encoder.revision, {}, lambda: encoder, VectorCache(directory))
 
 
 def test_each_text_reaches_the_encoder_once_for_each_role(tmp_path):
     encoder = Counting()
-    memory = remembering(encoder, tmp_path)
-    memory.encode(["a", "b", "a"], "query")
-    memory.encode(["b", "c"], "query")
-    memory.encode(["a"], "document")
+    wrapped = cached(encoder, tmp_path)
+    wrapped.encode(["a", "b", "a"], "query")
+    wrapped.encode(["b", "c"], "query")
+    wrapped.encode(["a"], "document")
     assert encoder.encoded == [("query", "a"), ("query", "b"), ("query", "c"), ("document", "a")]
 
 
 def test_rows_come_in_the_order_asked_from_whichever_call_brought_them(tmp_path):
     encoder = Counting()
-    memory = remembering(encoder, tmp_path)
+    wrapped = cached(encoder, tmp_path)
     for texts in (["a"], ["bb", "ccc"], ["dddd"]):
-        memory.encode(texts, "query")
+        wrapped.encode(texts, "query")
     asked = ["dddd", "a", "ccc", "a", "bb", "new"]
-    np.testing.assert_array_equal(memory.encode(asked, "query").numbers, Counting().encode(asked, "query").numbers)
+    np.testing.assert_array_equal(wrapped.encode(asked, "query").numbers, Counting().encode(asked, "query").numbers)
 
 
 def test_no_texts_have_no_rows(tmp_path):
-    memory = remembering(Counting(), tmp_path)
-    assert len(memory.encode([], "query")) == 0
-    memory.encode(["a"], "query")
-    assert len(memory.encode([], "query")) == 0
+    wrapped = cached(Counting(), tmp_path)
+    assert len(wrapped.encode([], "query")) == 0
+    wrapped.encode(["a"], "query")
+    assert len(wrapped.encode([], "query")) == 0
 
 
 def test_a_second_run_encodes_nothing_and_has_the_same_bits(tmp_path):
     texts = [f"text {n}" for n in range(50)]
-    first = remembering(Counting(), tmp_path).encode(texts, "query").numbers
+    first = cached(Counting(), tmp_path).encode(texts, "query").numbers
     encoder = Counting()
-    second = remembering(encoder, tmp_path).encode(texts[::-1], "query").numbers
+    second = cached(encoder, tmp_path).encode(texts[::-1], "query").numbers
     assert (encoder.loads, second[::-1].tobytes()) == (0, first.tobytes())
 
 
 def test_with_a_part_in_the_cache_the_bits_are_those_without_it(tmp_path):
     texts = [f"text {n}" for n in range(50)]
-    remembering(Counting(), tmp_path / "some").encode(texts[::3], "query")
-    found = remembering(Counting(), tmp_path / "some").encode(texts, "query").numbers
-    assert found.tobytes() == remembering(Counting(), tmp_path / "none").encode(texts, "query").numbers.tobytes()
+    cached(Counting(), tmp_path / "some").encode(texts[::3], "query")
+    found = cached(Counting(), tmp_path / "some").encode(texts, "query").numbers
+    assert found.tobytes() == cached(Counting(), tmp_path / "none").encode(texts, "query").numbers.tobytes()
 
 
 def test_another_revision_is_encoded_anew(tmp_path):
-    remembering(Counting("1"), tmp_path).encode(["a"], "query")
+    cached(Counting("1"), tmp_path).encode(["a"], "query")
     encoder = Counting("2")
-    remembering(encoder, tmp_path).encode(["a"], "query")
+    cached(encoder, tmp_path).encode(["a"], "query")
     assert encoder.loads == 1
 
 
 def test_damaged_rows_are_encoded_anew_and_mended(tmp_path):
     texts = [f"text {n}" for n in range(200)]
-    whole = remembering(Counting(), tmp_path).encode(texts, "query").numbers
+    whole = cached(Counting(), tmp_path).encode(texts, "query").numbers
     with sqlite3.connect(tmp_path / FILE) as held:
         held.execute("UPDATE vectors SET value = zeroblob(length(value))")
     held.close()
     encoder = Counting()
-    assert remembering(encoder, tmp_path).encode(texts, "query").numbers.tobytes() == whole.tobytes()
+    assert cached(encoder, tmp_path).encode(texts, "query").numbers.tobytes() == whole.tobytes()
     assert len(encoder.encoded) == 200
     mended = Counting()
-    remembering(mended, tmp_path).encode(texts, "query")
+    cached(mended, tmp_path).encode(texts, "query")
     assert mended.loads == 0
 
 
 @pytest.mark.parametrize("asked", [["a", "bb"], ["a", "bb", "ccc"]])
 def test_vectors_of_another_width_are_encoded_anew(tmp_path, asked):
     encoder = Counting()
-    expected = remembering(encoder, tmp_path).encode(["a", "bb"], "query").numbers
+    expected = cached(encoder, tmp_path).encode(["a", "bb"], "query").numbers
     key = key_of(encoder.identity("query"), "a")
     VectorCache(tmp_path).put({key: np.ones(2, dtype=np.float32)})
-    np.testing.assert_array_equal(remembering(encoder, tmp_path).encode(asked, "query").numbers[:2], expected)
+    np.testing.assert_array_equal(cached(encoder, tmp_path).encode(asked, "query").numbers[:2], expected)
     assert VectorCache(tmp_path).get([key])[key].shape == (4,)
 
 
@@ -117,19 +117,29 @@ def test_hash_is_not_kept_on_the_disk(tmp_path):
 
 
 def test_whoever_serves_queries_does_not_grow(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_module, "MOST_TEXTS", 50)
-    monkeypatch.setattr(memory_module, "CALLS", 20)
+    monkeypatch.setattr(cached_module, "MOST_TEXTS", 50)
+    monkeypatch.setattr(cached_module, "CALLS", 20)
     encoder = Counting()
-    memory = remembering(encoder, tmp_path)
+    wrapped = cached(encoder, tmp_path)
     catalogue = [f"tool {n}" for n in range(10)]
     for number in range(200):
-        memory.encode(catalogue, "document")
-        memory.encode([f"query {number}"], "query")
-    assert sum(map(len, memory._places.values())) <= 50 + 1
+        wrapped.encode(catalogue, "document")
+        wrapped.encode([f"query {number}"], "query")
+    assert sum(map(len, wrapped._places.values())) <= 50 + 1
     assert [text for role, text in encoder.encoded if role == "document"] == catalogue
     np.testing.assert_array_equal(
-        memory.encode(catalogue, "document").numbers, Counting().encode(catalogue, "document").numbers
+        wrapped.encode(catalogue, "document").numbers, Counting().encode(catalogue, "document").numbers
     )
+
+
+def test_a_text_that_returns_after_it_was_dropped_is_encoded_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(cached_module, "MOST_TEXTS", 1)
+    monkeypatch.setattr(cached_module, "CALLS", 1)
+    wrapped = cached(Counting(), tmp_path)
+    for text in ("old", "b", "b", "b"):
+        wrapped.encode([text], "query")
+    rows = wrapped.encode(["old", "new"], "query").numbers
+    np.testing.assert_array_equal(rows, Counting().encode(["old", "new"], "query").numbers)
 
 
 def test_training_and_test_samples_share_what_was_encoded(tmp_path):

@@ -1,0 +1,187 @@
+"""The directory of a bench: each measurement under a digest of all that decides it, then the results."""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from ltr.benchmark.config import relocated, render
+from ltr.benchmark.judging import Bench
+from ltr.benchmark.measuring import Measurement, Task
+from ltr.errors import DiskError, FileError, UsageError
+from ltr.files.reading import read_bytes, reason
+from ltr.files.writing import encode_lines, make_directory, remove, tsv_cell, write_bytes, write_lines, write_text
+from ltr.reporting.report import bench_page
+from ltr.results.query_records import query_records
+from ltr.storage.bench_record import BENCH, BenchRecord
+from ltr.storage.checkpoints import TEMPORARY, refuse_other_task
+from ltr.storage.records import QueryRecord
+from ltr.storage.run_directory import REPORT, refuse_unwritable
+
+CONFIG, SAMPLED, PER_QUERY = "config.yaml", "sampled.jsonl", "per_query.jsonl"
+TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}
+RESULTS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench.json goes first, comes last
+MEASURED, TASK = "measured", "task.json"
+MEASUREMENT = re.compile(r"[0-9a-f]{32}\.json|task\.json")
+LARGEST = 1 << 30
+LATENCY = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n")
+FIGURES = ("cold_start_ms", "documents_per_second", "peak_memory_mb")
+PRICES = ("total", "per_query", "per_document")
+
+
+class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of a config that decide a measurement."""
+
+    seed: int
+    sample: int | None
+    timed: int | None
+    repeats: int
+    warm_up: int
+
+
+class BenchTask(msgspec.Struct, frozen=True, kw_only=True):
+    """task.json: what decides a measurement besides the reranker."""
+
+    settings: BenchSettings
+    inputs: dict[str, str]  # sha256 of each file, by its path
+    machine: dict[str, str | int | list[str] | None]
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides a measurement of the reranker's own."""
+
+    name: str
+    options: dict[str, object]
+    revision: str
+    source: str
+
+
+class BenchQuery(QueryRecord, kw_only=True):
+    """A line of per_query.jsonl: a query of a reranker."""
+
+    reranker: str
+    latency_ms: float | None  # mean; None: it was not timed
+    metrics: dict[str, float | None]  # None: the query is left out of the mean
+
+
+def refuse_taken_bench(home: Path, *, may_go_on: bool) -> None:
+    """Raise unless the directory is free, or a bench that may be replaced or gone on with; before the work."""
+    try:
+        entries = sorted(entry.name for entry in home.iterdir())
+    except FileNotFoundError:
+        entries = []
+    except NotADirectoryError as error:
+        raise UsageError(f"{home}: not a directory; one of its own is needed") from error
+    except (OSError, ValueError) as error:
+        raise DiskError(str(home), reason(error)) from error
+    refuse_unwritable(home)
+    folder = home / MEASURED
+    foreign = [name for name in entries if name not in (*RESULTS, MEASURED)]
+    if folder.is_dir():
+        foreign += [path.name for path in folder.iterdir() if not MEASUREMENT.fullmatch(path.name)]
+    foreign = [name for name in foreign if not TEMPORARY.fullmatch(name)]
+    if entries and (foreign or not folder.is_dir()):
+        raise UsageError(f"{home}: holds other things, such as {(foreign or entries)[0]!r}; name another directory")
+    if entries and not may_go_on:
+        raise UsageError(f"{home}: holds a bench; add --resume to keep what was measured, or --overwrite")
+
+
+def refuse_other_bench(home: Path, task: BenchTask) -> None:
+    """Raise where the directory holds measurements of another task."""
+    path = home / MEASURED / TASK
+    if not path.exists():
+        return
+    try:
+        before = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=BenchTask)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise FileError(str(path), f"not the task of a bench: {error}; add --overwrite to start anew") from error
+    refuse_other_task(home, msgspec.to_builtins(before), msgspec.to_builtins(task))
+
+
+def claim_bench(home: Path, task: BenchTask, *, overwrite: bool, resume: bool) -> None:
+    """Make the directory, without old results; with `resume` the measurements of the same task stay."""
+    refuse_taken_bench(home, may_go_on=overwrite or resume)
+    if resume:
+        refuse_other_bench(home, task)
+    for name in RESULTS:
+        remove(home / name)
+    folder = make_directory(home / MEASURED)
+    for path in [*folder.iterdir()]:
+        if overwrite or not MEASUREMENT.fullmatch(path.name):  # what a killed bench was writing
+            remove(path)
+    write_bytes(folder / TASK, msgspec.json.encode(task))
+
+
+def measurement_file(home: Path, task: BenchTask, identity: Identity) -> Path:
+    """The file of a measurement, named by a digest of the task and of the reranker."""
+    content = msgspec.json.encode([task, identity], order="sorted")
+    return home / MEASURED / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+
+
+def read_measurement(path: Path, task: Task) -> Measurement | None:
+    """The measurement in the file, which must fit the task; None where there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        measurement = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=Measurement)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise FileError(str(path), f"not a measurement: {error}; remove it to measure again") from error
+    if not measurement.answers(task):
+        raise FileError(str(path), "not a measurement of these queries; remove it to measure again")
+    return measurement
+
+
+def write_bench(bench: Bench, home: Path) -> None:
+    """Write all results; bench.json last, which says that all others are there."""
+    write_text(home / CONFIG, render(relocated(bench.config, home)))
+    candidates = bench.groups.candidates
+    keys = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)
+    sampled = ({"trace_id": candidates.trace_ids[code], "node_id": node} for code, node in keys)
+    write_lines(home / SAMPLED, encode_lines(sampled))
+    write_lines(home / PER_QUERY, encode_lines(query_lines(bench)))
+    tables = bench_tables(bench.record)
+    for name, file in TABLES.items():
+        write_lines(home / file, ("\t".join(map(tsv_cell, row)).encode() for row in tables[name]))
+    write_text(home / REPORT, bench_page(bench.record))
+    write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.record), indent=2) + b"\n")
+
+
+def query_lines(bench: Bench) -> Iterator[BenchQuery]:
+    """Each query of each reranker, with its mean latency and its metrics."""
+    for result, measurement, ranking in zip(bench.record.rerankers, bench.measurements, bench.rankings, strict=True):
+        times: dict[int, list[float]] = {}
+        for index, elapsed in enumerate(measurement.latencies_ms):
+            times.setdefault(measurement.timed[index % len(measurement.timed)], []).append(elapsed)
+        values = {name: ranking.evaluation.values[name].tolist() for name in bench.config.metrics}
+        for number, query in enumerate(query_records(ranking)):
+            latencies = times.get(number)
+            yield BenchQuery(
+                **msgspec.structs.asdict(query),
+                reranker=result.name,
+                latency_ms=sum(latencies) / len(latencies) if latencies else None,
+                metrics={
+                    name: None if math.isnan(column[number]) else column[number] for name, column in values.items()
+                },
+            )
+
+
+def bench_tables(record: BenchRecord) -> dict[str, list[list[object]]]:
+    """Quality, latency and cost: a row of headers, then a row a reranker."""
+    fields = {*LATENCY, *FIGURES, *PRICES, "reranker", "balance", "is_on_front"}
+    names = {name: f"metric:{name}" if name in fields else name for name in record.rules.metrics}
+    quality: list[list[object]] = [
+        ["reranker", *(f"{name}{end}" for name in names.values() for end in ("", ".low", ".high"))]
+    ]
+    latency: list[list[object]] = [["reranker", *LATENCY, *FIGURES]]
+    cost: list[list[object]] = [["reranker", *PRICES, "balance", "is_on_front"]]
+    for result in record.rerankers:
+        intervals = (msgspec.structs.astuple(result.quality[name]) for name in names)
+        quality.append([result.name, *(number for interval in intervals for number in interval)])
+        times = [getattr(result.latency, name) for name in LATENCY]
+        latency.append([result.name, *times, *(getattr(result, name) for name in FIGURES)])
+        prices = [getattr(result.cost, name, None) for name in PRICES]
+        cost.append([result.name, *prices, result.balance, "yes" if result.is_on_front else "no"])
+    return {"quality": quality, "latency": latency, "cost": cost}
