@@ -64,7 +64,6 @@ class BenchQuery(QueryRecord, kw_only=True):
 
     reranker: str
     latency_ms: float | None  # mean; None: it was not timed
-    metrics: dict[str, float | None]  # None: the query is left out of the mean
 
 
 def refuse_taken_bench(home: Path, *, may_go_on: bool) -> None:
@@ -158,13 +157,11 @@ def query_lines(bench: Bench) -> Iterator[BenchQuery]:
         values = {name: ranking.evaluation.values[name].tolist() for name in bench.config.metrics}
         for number, query in enumerate(query_records(ranking)):
             latencies = times.get(number)
+            metrics = {name: None if math.isnan(column[number]) else column[number] for name, column in values.items()}
             yield BenchQuery(
-                **msgspec.structs.asdict(query),
+                **msgspec.structs.asdict(query) | {"metrics": metrics},
                 reranker=result.name,
                 latency_ms=sum(latencies) / len(latencies) if latencies else None,
-                metrics={
-                    name: None if math.isnan(column[number]) else column[number] for name, column in values.items()
-                },
             )
 
 
