@@ -31,9 +31,8 @@ if TYPE_CHECKING:
         UnknownNameError,
         UsageError,
     )
-    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean
+    from ltr.evaluation.bootstrap import Interval, bootstrap_difference, bootstrap_mean, intervals
     from ltr.evaluation.evaluate import Evaluation, evaluate
-    from ltr.evaluation.intervals import intervals
     from ltr.evaluation.lists import rank_lists
     from ltr.evaluation.metrics.cascade import stop_probabilities
     from ltr.evaluation.metrics.registry import measure
@@ -106,12 +105,12 @@ _HOMES = {
         "Interval",
         "bootstrap_difference",
         "bootstrap_mean",
+        "intervals",
     ),
     "ltr.evaluation.evaluate": (
         "Evaluation",
         "evaluate",
     ),
-    "ltr.evaluation.intervals": ("intervals",),
     "ltr.evaluation.lists": ("rank_lists",),
     "ltr.evaluation.metrics.cascade": ("stop_probabilities",),
     "ltr.evaluation.metrics.registry": ("measure",),

@@ -5,6 +5,7 @@ ltr.metrics, ltr.trainers, ltr.rerankers and ltr.importers name modules; a group
 belongs to is first used.
 """
 
+import inspect
 import os
 import re
 import sys
@@ -13,14 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ltr import __version__
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 VARIABLE = "LTR_LOAD_PLUGINS"  # unset: every package; empty: none; names with commas: these packages
 LONGEST_CAUSE = 200
@@ -43,15 +41,27 @@ _loading: ContextVar[Source | None] = ContextVar("loading", default=None)
 
 
 def source_of(plugin: object) -> Source:
-    """Where a function or a class comes from; it is ltr's own, whoever made ltr import it, when ltr defines it."""
+    """Where a function or a class comes from; what ltr defines is its own, whoever made ltr import it."""
     module = getattr(plugin, "__module__", None) or "python"
     if module.partition(".")[0] == OURS.name:
         return OURS
     return _loading.get() or Source(module)
 
 
-def refuse(problem: str) -> None:
-    """Raise; or only warn, where an installed package is at fault and the user has not asked for it."""
+def summary_of(plugin: object) -> str:
+    """The first line of the plug-in's own docstring; "" without one, whatever its base classes say of themselves.
+
+    >>> summary_of(len), summary_of(lambda: None)
+    ('Return the number of items in a container.', '')
+    """
+    while isinstance(plugin, partial):
+        plugin = plugin.func
+    described = plugin if inspect.isroutine(plugin) or inspect.isclass(plugin) else type(plugin)
+    return inspect.cleandoc(described.__doc__ or "").partition("\n")[0]
+
+
+def refuse_plugin(problem: str) -> None:
+    """Raise the problem; only warn where it lies in an installed package, which the user did not ask for."""
     source = _loading.get()
     if source is None or not source.is_installed:
         raise UsageError(problem)
@@ -59,32 +69,31 @@ def refuse(problem: str) -> None:
 
 
 def load_installed(group: str) -> None:
-    """Import what the installed packages announce under the group; what fails costs a warning and nothing else."""
+    """Import what the installed packages announce under the group; one that cannot be loaded only warns."""
     from importlib.metadata import entry_points
 
     chosen = os.environ.get(VARIABLE)
     if chosen is not None and not chosen.strip():
         return
     allowed = {_normal(name) for name in chosen.split(",")} if chosen else set()
-    for source, point in sorted(
-        ((_distribution(point), point) for point in entry_points(group=group)),
-        key=lambda each: (each[0].name, each[1].name),
-    ):
-        if not allowed or _normal(source.name) in allowed:
-            _load(source, point)
-
-
-def _load(source: Source, point: "EntryPoint") -> None:
-    try:
-        with _registering(source):
-            point.load()
-    except (Exception, SystemExit) as error:  # any failure of a stranger's module
-        problem = f"the plug-in {point.value} of {source} cannot be loaded: {_cause(error)}"
-        warnings.warn(problem, LtrWarning, stacklevel=2)
+    sources = []
+    for point in entry_points(group=group):
+        name, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
+        sources.append((Source(name or "a package without a name", version or "", is_installed=True), point))
+    for source, point in sorted(sources, key=lambda pair: (pair[0].name, pair[1].name)):
+        if allowed and _normal(source.name) not in allowed:
+            continue
+        try:
+            with _registering(source):
+                point.load()
+        except (Exception, SystemExit) as error:  # any failure of a stranger's module
+            problem = f"the plug-in {point.value} of {source} cannot be loaded: {_cause(error)}"
+            warnings.warn(problem, LtrWarning, stacklevel=2)
 
 
 def load_code(path: str) -> None:
-    """Run a Python file that registers plug-ins; whatever goes wrong in it is an error."""
+    """Run a Python file that registers plug-ins; any failure in it is an error."""
+    import hashlib
     from importlib.machinery import SourceFileLoader
     from types import ModuleType
 
@@ -94,7 +103,8 @@ def load_code(path: str) -> None:
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses look for it there
     try:
-        with _registering(Source(path, _digest(path))):
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+        with _registering(Source(path, f"sha256:{digest}")):
             SourceFileLoader(module.__name__, path).exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
@@ -102,10 +112,10 @@ def load_code(path: str) -> None:
 
 
 @contextmanager
-def blamed(what: str, function: object, source: Source) -> Iterator[None]:
-    """What a stranger's function raises inside becomes one line that names it, and what it prints goes to stderr.
+def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]:
+    """Turn an exception of a plug-in from outside into one line that names the plug-in; its output goes to stderr.
 
-    ltr's own failures stay as they are.
+    Exceptions of ltr's own functions pass unchanged.
     """
     if source == OURS:
         yield
@@ -120,19 +130,19 @@ def blamed(what: str, function: object, source: Source) -> Iterator[None]:
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
 
 
-def unfit(function: object, problem: str) -> RunError:
-    """The error for what a function gave; it names the file, or the module, of a stranger's."""
-    return RunError(f"{told_of(function)}{problem}")
+def bad_result(function: object, problem: str) -> RunError:
+    """The error for a result of a plug-in that cannot be used; it names the file or module of one from outside."""
+    return RunError(f"{origin_prefix(function)}{problem}")
 
 
-def told_of(function: object) -> str:
-    """Where an error about a stranger's function begins: its file, or its module; nothing of ltr's own."""
+def origin_prefix(function: object) -> str:
+    """`FILE: ` or `MODULE: ` of a plug-in from outside, for the start of an error; "" for ltr's own."""
     source = source_of(function)
     return "" if source == OURS else f"{_file(function) or source}: "
 
 
 def _file(plugin: object) -> str:
-    """The file of a function, or of what an object does when it is called; "" where nothing tells."""
+    """The file of a function, or of the `__call__` of an object; "" where it is not known."""
     function = plugin if hasattr(plugin, "__code__") else vars(type(plugin)).get("__call__")
     return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
 
@@ -148,11 +158,6 @@ def _registering(source: Source) -> Iterator[None]:
         _loading.reset(token)
 
 
-def _distribution(point: "EntryPoint") -> Source:
-    name, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
-    return Source(name or "a package without a name", version or "", is_installed=True)
-
-
 def _normal(name: str) -> str:
     """A package's name as the index compares it.
 
@@ -164,8 +169,8 @@ def _normal(name: str) -> str:
 
 def _cause(error: BaseException) -> str:
     """The error in one line."""
-    said = " ".join(str(error).split())
-    return (said if isinstance(error, UsageError) else f"{type(error).__name__}: {said}")[:LONGEST_CAUSE]
+    message = " ".join(str(error).split())
+    return (message if isinstance(error, UsageError) else f"{type(error).__name__}: {message}")[:LONGEST_CAUSE]
 
 
 def _line(error: BaseException, path: str) -> str:
@@ -176,9 +181,3 @@ def _line(error: BaseException, path: str) -> str:
 
     numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(path)]
     return f":{numbers[-1]}" if numbers else ""
-
-
-def _digest(path: str) -> str:
-    import hashlib
-
-    return f"sha256:{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]}"

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Generic, TypeVar
 
 from ltr.errors import UnknownNameError
-from ltr.plugins import OURS, Source, load_installed, refuse, source_of
+from ltr.plugins import OURS, Source, load_installed, refuse_plugin, source_of
 
 Plugin = TypeVar("Plugin")
 
@@ -31,12 +31,12 @@ class Registry(Generic[Plugin]):
         self._is_complete = False
 
     def add(self, name: str, plugin: Plugin, *, made_of: object = None) -> Plugin:
-        """The plug-in itself, kept under the name; `made_of` is the function it wraps, if it wraps one."""
+        """Register the plug-in under the name, and return it; `made_of` is the function it wraps, if it wraps one."""
         source = source_of(plugin if made_of is None else made_of)
         if source != OURS:
-            self._load_own()  # so that it is the stranger who is refused
+            self._load_own()  # so that the plug-in from outside is refused, not ours
         if name in self._own:
-            refuse(f"{self.kind} {name!r} is registered twice, by {self._sources[name]} and by {source}")
+            refuse_plugin(f"{self.kind} {name!r} is registered twice, by {self._sources[name]} and by {source}")
             return plugin
         self._own[name], self._sources[name] = plugin, source
         return plugin
@@ -46,16 +46,17 @@ class Registry(Generic[Plugin]):
         return lambda plugin: self.add(name, plugin)
 
     def __getitem__(self, name: str) -> Plugin:
-        if not isinstance(name, str) or name not in self._plugins:
-            raise UnknownNameError(self.kind, name, self.names())
-        return self._plugins[name]
+        plugins = self._loaded()
+        if not isinstance(name, str) or name not in plugins:
+            raise UnknownNameError(self.kind, name, tuple(sorted(plugins)))
+        return plugins[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._plugins
+        return name in self._loaded()
 
     def names(self) -> tuple[str, ...]:
         """The known names, sorted: nothing depends on the order of registration."""
-        return tuple(sorted(self._plugins))
+        return tuple(sorted(self._loaded()))
 
     def source(self, name: str) -> Source:
         """Where the plug-in comes from."""
@@ -63,14 +64,14 @@ class Registry(Generic[Plugin]):
         return self._sources[name]
 
     def _load_own(self) -> None:
-        modules, self._modules = self._modules, ()  # first: what is loaded may look itself
+        modules, self._modules = self._modules, ()  # first: the modules may look names up while they load
         for module in modules:
             import_module(module)
 
-    @property
-    def _plugins(self) -> dict[str, Plugin]:
+    def _loaded(self) -> dict[str, Plugin]:
+        """All plug-ins by name, after the import of our own and of installed ones."""
         self._load_own()
         if not self._is_complete:
-            self._is_complete = True  # first: what is loaded may look itself
+            self._is_complete = True  # first: the modules may look names up while they load
             load_installed(f"ltr.{self.kind}s")
         return self._own

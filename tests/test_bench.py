@@ -426,7 +426,7 @@ data: {samples: s.jsonl, tool: t.json}
 sample: 0
 rerankers:
   - bm52
-  - {name: bm25, options: {k: 3}}
+  - {name: bm25, options: {k: 3, b: 2}}
   - {name: hash, price_per_query: -1}
   - random
   - random
@@ -445,10 +445,12 @@ def test_a_config_says_all_that_is_wrong_with_it_and_where(tmp_path):
         (":2:26:", "data.tool: unknown key; did you mean tools?"),
         (":5:5:", "unknown reranker 'bm52'; did you mean bm25?"),
         (":6:5:", "reranker bm25 has no option 'k'; did you mean k1?"),
+        (":6:5:", "reranker bm25: b is 2; a number from 0 to 1 is needed"),
         (":7:18:", "price_per_query: -1.0 is below 0"),
         (":9:5:", "random stands twice; give one of them another label"),
         (":10:20:", "unknown metric 'ndgc@5'"),
         (":10:28:", "auc is not measured query by query"),
+        (":11:1:", "cost_weight: -1.0 is below 0"),
     ]:
         assert any(line.startswith(place) and what in line for line in said), (place, what, said)
 

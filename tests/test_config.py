@@ -1,12 +1,14 @@
 """Configs: what wins, where paths lead, what is said about mistakes."""
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from ltr.cli.options import configured
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
+from ltr.configtext.document import Document
 from ltr.errors import ConfigError, FileError, UsageError
 from ltr.experiments.runs import run_and_save
 from ltr.training.config import TrainConfig
@@ -101,6 +103,7 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
         "2:1: sed: unknown key; did you mean seed?",
         "3:1: kind: 'tools' is not tool, graph or null; did you mean tool?",
         "4:8: data.train: 5 is not text or a list; put it in quotes",
+        "4:18: data.test: 2.0 is not a share between 0 and 1",
         "4:29: data.tols: unknown key; did you mean tools?",
         "5:12: features[0]: unknown feature 'tool.rell'; did you mean tool.rel?",
         "5:23: features[1]: a feature is a name, or a mapping with the key name",
@@ -108,9 +111,12 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
         "5:80: features[4]: tool.rel stands twice",
         "6:1: encoder: unknown encoder 'hsah'; did you mean hash?",
         "7:9: train.trainer: unknown trainer 'newtn'; did you mean newton?",
+        "7:25: train.epochs: is 0; it must be at least 1, a whole number up to 1,000,000,000",
+        "7:36: train.l2: is -1.0; it must be 0 or more, at most 1e+300",
         "7:44: train.learning_rate: '1e-3x' is not a number",
         "8:22: evaluate.metrics[0]: unknown metric 'ndgc@10'; did you mean ndcg@5?",
         "8:32: evaluate.ties: 'random' is not expected, file, worst, best or trec",
+        "8:46: evaluate.rel_threshold: 0.0 is not above 0",
     ]
 
 
@@ -140,6 +146,59 @@ def test_a_value_that_cannot_be_is_named_with_its_path(tmp_path, text, told):
     assert str(error.value).partition(": ")[2] == told
 
 
+MISTAKES = [
+    ("name", 3),
+    ("seed", -1),
+    ("seed", "x"),
+    ("kind", "tools"),
+    ("data", 3),
+    ("data.test", 2.0),
+    ("data.tools", " "),
+    ("data.split", "day"),
+    ("data.tols", "x"),
+    ("features", ["tool.rell", {"name": "tool.hist", "strenght": 1, "prior": 7}, 3, {"strength": 1}]),
+    ("encoder", "hsah"),
+    ("train", []),
+    ("train.trainer", "newtn"),
+    ("train.epochs", 0),
+    ("train.epochs", 99_999_999),
+    ("train.l2", [0.1, "x"]),
+    ("train.learning_rate", float("inf")),
+    ("train.init", None),
+    ("evaluate.metrics", ["ndgc@10", 3]),
+    ("evaluate.rel_threshold", 0),
+    ("evaluate.threshold", 2),
+    ("evaluate.ties", "random"),
+    ("sweep", 3),
+    ("sweep_count", "x"),
+]
+
+
+def refusal(*mistakes):
+    """Path and message of everything that is said of a config with these mistakes."""
+    document = Document("config.yaml", {}, {})
+    for path, value in mistakes:
+        document = document.replace(path, value, "flag")
+    with pytest.raises(ConfigError) as told:
+        checked(document)
+    return {(problem.path, problem.message) for problem in told.value.problems}
+
+
+def test_no_mistake_hides_another():
+    alone = [refusal(mistake) for mistake in MISTAKES]
+    for (one, first), (two, second) in combinations(zip(MISTAKES, alone, strict=True), 2):
+        if not one[0].startswith(two[0]) and not two[0].startswith(one[0]):
+            assert refusal(one, two) == first | second, (one, two)
+
+
+def test_all_that_is_wrong_with_a_feature_is_told_at_once():
+    assert refusal(("features", [{"name": "tool.hist", "strenght": 2, "strength": -1, "prior": "x"}])) == {
+        ("features[0]", "feature tool.hist has no option 'strenght'; did you mean strength?"),
+        ("features[0]", "feature tool.hist: strength is -1; a number above 0 is needed"),
+        ("features[0]", "feature tool.hist: prior is 'x'; a number is needed"),
+    }
+
+
 def test_a_mistake_in_set_names_the_flag():
     with pytest.raises(ConfigError, match=r"^--set train.epochs: 'x' is not an integer$"):
         load_config(None, ["train.epochs=x"])
@@ -147,6 +206,16 @@ def test_a_mistake_in_set_names_the_flag():
         ConfigError, match=r"^--set: write --set PATH=VALUE|^--set train.epochs: write --set PATH=VALUE"
     ):
         load_config(None, ["train.epochs"])
+
+
+def test_every_set_that_cannot_be_applied_is_told():
+    with pytest.raises(ConfigError) as told:
+        load_config(None, ["train.epochs", "seed=1", "seed.a=2", "train.l2=["])
+    assert [str(problem).partition(":")[0] for problem in told.value.problems] == [
+        "--set train.epochs",
+        "--set seed.a",
+        "--set train.l2",
+    ]
 
 
 def test_a_mistake_in_a_flag_names_the_flag():

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups
+from ltr.experiments.pipeline import evaluate_router, run
 from tests.made import tool_rows, written
 
 
@@ -184,3 +187,28 @@ def test_labels_that_never_reach_the_threshold_are_warned_about_and_a_lower_one_
     assert (cli.err, flat["num_queries"]) == ("", 50)
     flat = json.loads(cli.good("train", "s.jsonl", "-o", "zero", "--no-relevant", "zero", "--format", "json"))
     assert flat["num_queries"] == 50
+
+
+def test_a_measured_ranking_carries_its_warnings(tmp_path):
+    """Whoever measures from Python sees what the command says."""
+    rows = list(tool_rows(range(25)))
+    samples = written(tmp_path / "s.jsonl", rows)
+    made = run(RunConfig(data=DataConfig(train=str(samples)), encoder="hash"))
+    assert made.measured.split == "train"
+    assert made.measured.warnings == ()
+    learned_from = "25 of 25 traces that were compared are among those the model was trained on"
+    assert evaluate_router(made.router, read_groups(samples), RunConfig()).warnings == (learned_from,)
+    wrong = written(
+        tmp_path / "wrong.jsonl", [{**row, "label": 0, "trace_id": f"new {row['trace_id']}"} for row in rows]
+    )
+    nothing_right = "no query has a candidate with a label of 1 or more, so none is right; lower --rel-threshold"
+    assert evaluate_router(made.router, read_groups(wrong), RunConfig()).warnings == (nothing_right,)
+
+
+def test_a_trec_run_without_a_right_candidate_says_so(cli):
+    Path("run.txt").write_text("q1 Q0 d1 1 0.5 me\n", encoding="utf-8")
+    Path("qrels.txt").write_text("q1 0 d1 0\n", encoding="utf-8")
+    cli.good("evaluate", "--run", "run.txt", "--qrels", "qrels.txt")
+    assert cli.err == (
+        "warning: no query has a candidate with a label of 1 or more, so none is right; lower --rel-threshold\n"
+    )

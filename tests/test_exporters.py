@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.exporters.csv import cell
+from ltr.data.exporters.csv import csv_cell
 from ltr.data.exporters.identifiers import column_text, topic_texts
 from ltr.data.exporters.trec import falling
 from ltr.data.groups import read_groups
-from ltr.data.importers.importing import import_samples
-from ltr.data.importers.registry import IMPORTERS
-from ltr.data.importers.trec import read_run
+from ltr.data.importers.importing import IMPORTERS, import_samples
+from ltr.data.importers.trec import read_trec_run
 from ltr.errors import DataError, UsageError
 from ltr.experiments.exchange import export, exported_samples
 from tests.made import tool_rows, written
@@ -133,7 +132,7 @@ def test_ids_of_white_space_stay_apart_and_never_break_a_column(tmp_path):
     lines = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
     assert [len(line.split()) for line in lines] == [6] * len(names)
     assert len({line.split()[0] for line in lines}) == len({line.split()[2] for line in lines}) == len(names)
-    assert len(read_run(tmp_path / "out").lines) == len(names)
+    assert len(read_trec_run(tmp_path / "out").lines) == len(names)
 
 
 def test_two_queries_never_share_a_topic(tmp_path):
@@ -174,7 +173,7 @@ def test_no_cell_of_text_is_a_formula(tmp_path, text, end):
 
 
 def test_numbers_stay_numbers():
-    assert [cell(value) for value in (-1.5, 1e-300, 0, None)] == [-1.5, 1e-300, 0, None]
+    assert [csv_cell(value) for value in (-1.5, 1e-300, 0, None)] == [-1.5, 1e-300, 0, None]
 
 
 def test_a_table_holds_every_candidate_with_its_rank(tmp_path):
@@ -245,7 +244,7 @@ def test_one_ready_number_is_the_score_and_several_are_not(tmp_path):
 
 @pytest.mark.parametrize("start", ["\n=1", "＝1", "＋1", "－1", "＠SUM(1)"])
 def test_what_some_spreadsheets_take_for_a_formula_is_quoted_too(start):
-    assert cell(start) == f"'{start}"
+    assert csv_cell(start) == f"'{start}"
 
 
 def test_labels_keep_every_digit(tmp_path):

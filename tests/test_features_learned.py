@@ -12,7 +12,7 @@ from ltr.encoders.hashing import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_wording as wording
 from ltr.features.registry import Context, FeatureConfig, column, fit_state
-from ltr.features.words import clauses, spoken, words
+from ltr.features.words import clauses, plain_tool_text, stemmed_words
 from tests.builders import LetterEncoder, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on
@@ -51,7 +51,7 @@ def vector(text):
 
 
 def said(line):
-    return spoken(line["tool"], line.get("tool_description", ""))
+    return plain_tool_text(line["tool"], line.get("tool_description", ""))
 
 
 def answered():
@@ -70,7 +70,7 @@ def catalogue():
 
 def idf(word):
     texts = catalogue()
-    return math.log((len(texts) + 1) / (sum(word in words(text) for text in texts) + 0.5))
+    return math.log((len(texts) + 1) / (sum(word in stemmed_words(text) for text in texts) + 0.5))
 
 
 def parts(query):
@@ -168,7 +168,7 @@ def test_tool_char_is_the_tf_idf_cosine_with_the_idf_of_the_tools(groups):
 def test_tool_name_is_the_share_of_the_names_words_that_the_query_has(groups):
     by_hand = []
     for line in LINES:
-        pieces, asked = set(words(line["tool"])), set(words(line["query"]))
+        pieces, asked = set(stemmed_words(line["tool"])), set(stemmed_words(line["query"]))
         found = sum(idf(word) for word in pieces & asked) / sum(idf(word) for word in pieces) if pieces else 0
         by_hand.append(1.0 if line["tool"].lower() in line["query"].lower() else found)
     np.testing.assert_allclose(values("tool.name", groups), by_hand, atol=1e-12)
@@ -181,12 +181,12 @@ def test_a_query_that_holds_the_whole_name_counts_one(tmp_path):
 
 
 def test_tool_bm25_is_okapi_with_the_statistics_of_the_tools(groups):
-    texts = [words(text) for text in catalogue()]
+    texts = [stemmed_words(text) for text in catalogue()]
     mean = sum(map(len, texts)) / len(texts)
     by_hand = []
     for line in LINES:
-        text, total = Counter(words(said(line))), 0.0
-        for word in set(words(line["query"])) & set(text):
+        text, total = Counter(stemmed_words(said(line))), 0.0
+        for word in set(stemmed_words(line["query"])) & set(text):
             spread = 1.2 * (0.25 + 0.75 * text.total() / mean)
             total += idf(word) * text[word] * 2.2 / (text[word] + spread)
         by_hand.append(total)
@@ -196,9 +196,9 @@ def test_tool_bm25_is_okapi_with_the_statistics_of_the_tools(groups):
 def likeness_of_words(line, least=1):
     """tool.words of one line, from pairs that occur at least so often."""
     queries = dict.fromkeys(line["query"] for line in SEEN)
-    every = Counter(word for query in queries for word in words(query))
-    own = Counter(word for each in answered().get(line["tool"], []) for word in words(each["query"]))
-    asked = words(line["query"])
+    every = Counter(word for query in queries for word in stemmed_words(query))
+    own = Counter(word for each in answered().get(line["tool"], []) for word in stemmed_words(each["query"]))
+    asked = stemmed_words(line["query"])
     if not asked or not own:
         return 0.0
     total = 0.0
@@ -231,14 +231,21 @@ def test_tool_clause_char_is_the_best_of_query_and_clauses(groups):
 
 def test_tool_clause_words_is_the_best_of_query_and_clauses_over_the_root_of_their_length(groups):
     by_hand = [
-        max(math.sqrt(len(words(part))) * likeness_of_words({**line, "query": part}) for part in parts(line["query"]))
+        max(
+            math.sqrt(len(stemmed_words(part))) * likeness_of_words({**line, "query": part})
+            for part in parts(line["query"])
+        )
         for line in LINES
     ]
     np.testing.assert_allclose(values("tool.clause_words", groups), by_hand, atol=1e-12)
 
 
 def test_tool_talk_adds_up_how_words_of_queries_meet_words_of_right_tools(groups):
-    answers = [(set(words(line["query"])), set(words(said(line)))) for lines in answered().values() for line in lines]
+    answers = [
+        (set(stemmed_words(line["query"])), set(stemmed_words(said(line))))
+        for lines in answered().values()
+        for line in lines
+    ]
 
     def gain(word, tool_word):
         both = sum(word in asked and tool_word in text for asked, text in answers)
@@ -247,7 +254,7 @@ def test_tool_talk_adds_up_how_words_of_queries_meet_words_of_right_tools(groups
 
     by_hand = []
     for line in LINES[::7]:
-        asked, text = set(words(line["query"])), set(words(said(line)))
+        asked, text = set(stemmed_words(line["query"])), set(stemmed_words(said(line)))
         total = sum(gain(word, tool_word) for word in asked for tool_word in text)
         by_hand.append(total / math.sqrt(max(len(asked) * len(text), 1)))
     np.testing.assert_allclose(values("tool.talk", groups)[::7], by_hand, atol=1e-6)

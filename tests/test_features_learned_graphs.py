@@ -11,7 +11,7 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
 from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
-from ltr.features.words import clauses, spoken
+from ltr.features.words import clauses, plain_tool_text
 from ltr.storage.model_file import load_router, save_router
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector
@@ -38,7 +38,7 @@ def values(name, groups, **options):
 
 def nodes(line):
     """Name and text of each node."""
-    return [(node["name"], spoken(node["name"], node["description"])) for node in line["tree"]["nodes"]]
+    return [(node["name"], plain_tool_text(node["name"], node["description"])) for node in line["tree"]["nodes"]]
 
 
 def edges(line):

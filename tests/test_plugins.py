@@ -105,8 +105,8 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
-    package(tmp_path, "ltr-red", "import ltr.evaluation.baselines\nfrom tests.test_plugins import colours\n"
-            "colours.add('red', ltr.evaluation.baselines.baselines)")  # fmt: skip
+    package(tmp_path, "ltr-red", "import ltr.data.splits\nfrom tests.test_plugins import colours\n"
+            "colours.add('red', ltr.data.splits.split_off)")  # fmt: skip
     assert registry.source("red") == OURS
 
 
@@ -161,6 +161,40 @@ def test_the_command_line_lists_plug_ins_with_title_family_version_and_source(tm
     assert ("tool.length", "tool.length", "struct", "1.2", "ltr-length") in listed(done)
     assert ("tool.rel", "query and tool text are alike", "rel", OURS.version, "ltr") in listed(done)
     assert "tool.length" not in ltr("list", "features", path=tmp_path, LTR_LOAD_PLUGINS="").stdout
+
+
+SILENT = """
+from functools import partial
+
+from ltr import feature, reranker
+from ltr.encoders.naming import ENCODERS
+from ltr.data.exporters.registry import EXPORTERS
+from ltr.data.importers.registry import IMPORTERS
+from ltr.training.fit import TRAINERS
+
+class Base:
+    '''A base class says nothing of the classes that inherit from it.'''
+
+class Silent(Base):
+    def __call__(self, *arguments):
+        return None
+
+feature("tool.silent", "rel")(lambda candidates, state, context: None)
+reranker("silent")(lambda setting: None)
+ENCODERS.add("silent", Silent)
+TRAINERS.add("silent", partial(lambda *arguments: None))
+IMPORTERS.add("silent", Silent())
+EXPORTERS.add("silent", lambda exported, out: [])
+"""
+
+
+@pytest.mark.parametrize("kind", ["features", "encoders", "trainers", "rerankers", "importers", "exporters"])
+def test_a_plug_in_without_a_docstring_is_listed_without_a_description(tmp_path, kind):
+    (tmp_path / "mine.py").write_text(SILENT, encoding="utf-8")
+    done = ltr("list", kind, "--code", "mine.py", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (silent,) = [each for each in json.loads(done.stdout) if each["name"].endswith("silent")]
+    assert silent["value" if kind == "features" else "what"] == ""
 
 
 def test_help_loads_no_plug_in_and_a_broken_one_stops_no_command(tmp_path):

@@ -17,7 +17,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import run_and_save
-from ltr.features.words import words
+from ltr.features.words import stemmed_words
 from ltr.rerankers.documents import Documents, collection, offers, texts_of, truth
 from ltr.rerankers.lexical import Bm25
 from ltr.rerankers.registry import RERANKERS, Choice, Setting, reranker, scores, spelled
@@ -145,10 +145,10 @@ def test_every_reranker_says_what_it_does():
 
 def naive_bm25(query, text, texts, k1, b):
     """BM25 as it is written in books, with Lucene's idf."""
-    counted = [Counter(words(each)) for each in texts]
+    counted = [Counter(stemmed_words(each)) for each in texts]
     mean = sum(sum(each.values()) for each in counted) / len(counted)
-    own, total = Counter(words(text)), 0.0
-    for word in words(query):
+    own, total = Counter(stemmed_words(text)), 0.0
+    for word in stemmed_words(query):
         df = sum(word in each for each in counted)
         idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
         rest = k1 * (1 - b + b * sum(own.values()) / mean)
@@ -176,7 +176,7 @@ def test_bm25_is_rank_bm25_with_lucenes_idf(query):
         def _calc_idf(self, nd):
             self.idf = {word: math.log(1 + (self.corpus_size - df + 0.5) / (df + 0.5)) for word, df in nd.items()}
 
-    theirs = Lucene([words(text) for text in TEXTS], k1=1.2, b=0.75).get_scores(words(query))
+    theirs = Lucene([stemmed_words(text) for text in TEXTS], k1=1.2, b=0.75).get_scores(stemmed_words(query))
     assert Bm25(TEXTS, k1=1.2, b=0.75)(query, documents_of("tool", TEXTS)) == pytest.approx(theirs)
 
 

@@ -222,6 +222,24 @@ def test_runs_of_several_configs_are_resumed_where_they_were(config, tmp_path):
     assert [(each.planned.directory.name, each.error) for each in ended] == [("killed", None), ("other", None)]
 
 
+def test_a_complete_run_is_left_as_it_is_and_returned(config, tmp_path):
+    made = run_and_save(config, tmp_path / "a")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*")}
+    epochs = []
+    again = run_and_save(config, tmp_path / "a", resume=True, on_epoch=epochs.append)
+    assert (again.is_untouched, made.is_untouched) == (True, False)
+    assert (again.directory, epochs) == (made.directory, [])
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*")} == before
+
+
+def test_a_complete_run_whose_files_are_gone_is_made_again(config, tmp_path):
+    run_and_save(config, tmp_path / "a")
+    before = kept(tmp_path / "a")
+    (tmp_path / "a" / "history.jsonl").unlink()
+    assert not run_and_save(config, tmp_path / "a", resume=True).is_untouched
+    assert kept(tmp_path / "a") == before
+
+
 @pytest.mark.parametrize("shown", ["json", "tsv"])
 def test_a_complete_run_is_left_alone_and_its_result_shown_again(cli, shown):
     written("s.jsonl", tool_rows(range(8)))

@@ -1,6 +1,7 @@
 """Rules of the house that only the source can show."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,9 @@ def test_nothing_is_unpickled_or_evaluated():
 def test_only_the_command_line_prints():
     printing = [path for path in FILES if any(called(node) == "print" for node in nodes(path))]
     assert [path for path in printing if "cli" not in path.parts] == []
+
+
+def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (brought,) = project["optional-dependencies"]["all"]
+    assert set(brought.removeprefix("ltr[").removesuffix("]").split(",")) == {"fast", "static", "embed", "test"}

@@ -153,3 +153,20 @@ def test_a_config_with_a_sweep_is_no_single_run(tmp_path):
     with pytest.raises(UsageError, match="the config sweeps train.l2: it is several runs, which `ltr run` makes"):
         run(load_config(tmp_path / "ltr.yaml"))
     assert RunConfig(data=DataConfig(train="x")).sweep == {}
+
+
+def test_a_sweep_that_is_none_hides_no_other_mistake(complaints):
+    assert complaints("seed: -1\ntrain: {epochs: x, l2: -1}\nsweep: {train.l2: 3}\n") == [
+        "ltr.yaml:1:1: seed: is -1; it must be 0 or more",
+        "ltr.yaml:2:9: train.epochs: 'x' is not an integer",
+        "ltr.yaml:2:20: train.l2: is -1.0; it must be 0 or more, at most 1e+300",
+        "ltr.yaml:3:9: sweep.train.l2: a list of values is needed, such as [0.01, 0.1]",
+    ]
+    assert complaints("seed: -1\nsweep_count: 3\n") == [
+        "ltr.yaml:1:1: seed: is -1; it must be 0 or more",
+        "ltr.yaml:2:1: sweep_count: there is no sweep to draw from",
+    ]
+    assert complaints("sweep: {train.l2: 3}\nsweep_count: x\n") == [
+        "ltr.yaml:1:9: sweep.train.l2: a list of values is needed, such as [0.01, 0.1]",
+        "ltr.yaml:2:1: sweep_count: 'x' is not an integer or null",
+    ]

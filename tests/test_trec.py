@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.importers.fields import LONGEST_TOKEN, as_tokens, as_words, hashed
+from ltr.data.importers.fields import LONGEST_TOKEN, as_tokens, as_words, token_hashes
 from ltr.data.importers.ranked import read_ranked
-from ltr.data.importers.trec import judged, read_qrels, read_run
+from ltr.data.importers.trec import match_qrels, read_qrels, read_trec_run
 from ltr.errors import DataError, SampleError
 from ltr.results.evaluated_ranking import evaluate_run
 from tests.stored import flat_metrics as metrics
@@ -248,13 +248,13 @@ def test_packed_files_are_read(tmp_path, name):
     from ltr.files.writing import write_lines
 
     write_lines(tmp_path / name, RUN.encode().splitlines())
-    assert read_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]
+    assert read_trec_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]
 
 
 def test_the_longest_ids_are_read_whole(tmp_path):
     long = "d" * LONGEST_TOKEN
     run = written(tmp_path, f"1 Q0 {long} 1 1 t\n1 Q0 {long[1:]} 1 2 t\n")[0]
-    assert as_tokens(read_run(run).docs) == [long.encode(), long[1:].encode()]
+    assert as_tokens(read_trec_run(run).docs) == [long.encode(), long[1:].encode()]
 
 
 def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
@@ -262,7 +262,7 @@ def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
     lines[41_000] = "# a comment in the middle\n"
     run = written(tmp_path, "".join(lines))[0]
     assert run.stat().st_size > 1 << 20
-    found = read_run(run)
+    found = read_trec_run(run)
     assert found.lines.tolist() == [number for number in range(1, 60_001) if number != 41_001]
     assert as_tokens(found.docs) == [line.split()[2].encode() for line in lines if "#" not in line]
     assert found.topics.tolist() == [int(line.split()[0]) for line in lines if "#" not in line]
@@ -270,8 +270,8 @@ def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
 
 def test_regular_lines_and_odd_lines_are_read_the_same(tmp_path):
     run, _ = random_files(random.Random(2))
-    regular = read_run(written(tmp_path, "".join(run))[0])
-    odd = read_run(written(tmp_path, "".join(run) + "#\n")[0])
+    regular = read_trec_run(written(tmp_path, "".join(run))[0])
+    odd = read_trec_run(written(tmp_path, "".join(run) + "#\n")[0])
     assert as_tokens(regular.docs) == as_tokens(odd.docs)
     for column in ("topics", "values", "lines", "hashes"):
         assert getattr(regular, column).tolist() == getattr(odd, column).tolist()
@@ -282,17 +282,17 @@ def test_documents_with_one_hash_are_told_apart(tmp_path):
     paths = written(tmp_path, "".join(run), "".join(qrels))
     topics = {}
     truth = read_qrels(paths[1], topics)
-    retrieved = read_run(paths[0], topics)
-    expected = judged(retrieved, truth)
+    retrieved = read_trec_run(paths[0], topics)
+    expected = match_qrels(retrieved, truth)
     alike = [replace(each, hashes=np.zeros_like(each.hashes)) for each in (retrieved, truth)]
-    found = judged(*alike)
+    found = match_qrels(*alike)
     assert found.grades.tolist() == expected.grades.tolist()
     assert found.is_retrieved.tolist() == expected.is_retrieved.tolist()
 
 
 def test_a_hash_does_not_follow_from_the_width_of_the_words():
     narrow, wide = as_words([b"abc"]), as_words([b"abc", b"a document with a longer name"])[:1]
-    assert hashed(narrow).tolist() == hashed(wide).tolist()
+    assert token_hashes(narrow).tolist() == token_hashes(wide).tolist()
 
 
 def test_the_place_of_a_row_is_its_line_in_the_run_or_the_qrels(tmp_path):
@@ -337,7 +337,7 @@ def test_a_damaged_run_is_read_as_a_plain_loop_reads_it_or_refused(tmp_path):
         path = tmp_path / "x.run"
         path.write_bytes(content)
         try:
-            entries = read_run(path, topics)
+            entries = read_trec_run(path, topics)
         except DataError:
             found = None
         else:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import stacked, vectors_from
+from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.errors import DataError
 
 NOTHING = np.empty(0, dtype=np.int64)
@@ -86,12 +86,12 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero(kind):
 
 def test_stacked_parts_keep_their_order(kind):
     one, two = drawn(4)[0], drawn(5, count=3)[0]
-    np.testing.assert_array_equal(written(stacked([kind(one), kind(two)])), np.concatenate([one, two]))
+    np.testing.assert_array_equal(written(stacked_rows([kind(one), kind(two)])), np.concatenate([one, two]))
 
 
 def test_dense_and_sparse_vectors_do_not_stack():
     with pytest.raises(TypeError):
-        stacked([Dense(drawn(0)[0]), sparse(drawn(0)[0])])
+        stacked_rows([Dense(drawn(0)[0]), sparse(drawn(0)[0])])
 
 
 def test_kept_vectors_come_back_to_half_precision(kind):

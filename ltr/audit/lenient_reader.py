@@ -20,6 +20,7 @@ from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.errors import DataError, FieldError, FileError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
+from ltr.logs import LOG, stage
 from ltr.storage.feature_file import load_columns, load_features, sidecar
 
 MOST_ERRORS = 100  # findings; more errors are counted in one
@@ -63,6 +64,7 @@ class LenientReader:
         except DataError as error:  # the rest of the file cannot be read
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
+        LOG.info(f"read {shown(path)}: {number:,} lines, {digest.byte_count:,} bytes")
 
     def _add(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path
@@ -110,6 +112,7 @@ def repeated_keys(line: bytes) -> list[str]:
     return list(repeated)
 
 
+@stage("reading")
 def read_leniently(
     paths: AnyPath | Iterable[AnyPath], *, tools: ToolCatalogue, graphs: GraphCatalogue
 ) -> tuple[Groups | None, list[Finding]]:

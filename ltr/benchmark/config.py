@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.config.run import read_document
-from ltr.configtext import rendering, strict, yamltext
+from ltr.configtext import rendering, strict
 from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
-from ltr.errors import ConfigError, LtrError, Problem
-from ltr.evaluation.metrics.registry import Measure, named
+from ltr.errors import ConfigError, LtrError, Problem, RangeError
+from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath
-from ltr.rerankers.registry import Choice, spelled
+from ltr.rerankers.registry import RERANKERS, Choice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
@@ -73,6 +73,7 @@ class BenchConfig:
     seed: int = 0
     """Every random choice follows from it."""
     data: BenchData = field(default_factory=BenchData)
+    """Where the queries are."""
     sample: int | None = None
     """How many queries are drawn, without replacement; without it, all."""
     rerankers: tuple[str | Entry, ...] = ()
@@ -120,10 +121,7 @@ class BenchConfig:
 
 def load_bench(path: AnyPath, overrides: Sequence[str] = ()) -> BenchConfig:
     """The config of a file (`-` is stdin) with what `--set PATH=VALUE` asks for; every mistake is reported at once."""
-    document = read_document(path)
-    for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return checked(document, path)
+    return checked(read_document(path, overrides), path)
 
 
 def checked(document: Document, path: AnyPath) -> BenchConfig:
@@ -153,8 +151,14 @@ def render(config: BenchConfig) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a bench's config, for editors."""
-    return rendering.schema(BenchConfig)
+    """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
+    described = rendering.schema(BenchConfig)
+    properties = described["properties"]
+    properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
+    names = {"examples": [*RERANKERS.names()]}
+    properties["rerankers"]["items"]["anyOf"][0] |= names
+    described["$defs"][Entry.__name__]["properties"]["name"] |= names
+    return described
 
 
 def _base(document: Document, at: Address, path: AnyPath) -> Path:
@@ -197,6 +201,8 @@ def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     for address, entry, look_up in lookups:
         try:
             look_up(entry)
+        except RangeError as error:
+            yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
     seen: set[str] = set()

@@ -12,8 +12,7 @@ from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_fro
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import Candidates, Groups
-from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean
-from ltr.evaluation.intervals import resampled_units
+from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
 from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import RERANKERS, spelled

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, run_code
+from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
 from ltr.errors import RunError
 
@@ -32,6 +32,7 @@ def bench(
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
     from ltr.benchmark.config import load_bench
@@ -39,7 +40,6 @@ def bench(
     from ltr.files.naming import path_inside
     from ltr.storage.bench_record import Failed
 
-    run_code(code)
     wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
     home = path_inside("runs", wanted.name) if out is None else out
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.evaluate import is_below, thresholds
-from ltr.cli.options import Seed, Shown, metric_names
+from ltr.cli.options import Code, Seed, Shown, metric_names
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -39,6 +39,7 @@ def compare(
         typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when a difference is below."),
     ] = None,
     seed: Seed = None,
+    code: Code = None,
     shown: Shown = None,
 ) -> None:
     """Compare RUNS query by query: differences, tests, what changed."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Code, Commands, Sets, configured, run_code, swept
+from ltr.cli.options import Code, Commands, Quiet, Sets, configured, swept
 from ltr.cli.terminal import note, show_json, show_yaml, visible
 
 app = typer.Typer(
@@ -18,11 +18,11 @@ File = Annotated[str, typer.Argument(metavar="CONFIG", help="The config; - is st
 
 
 @app.command()
-def check(config: File, sets: Sets = None, code: Code = None) -> None:
+def check(config: File, sets: Sets = None, code: Code = None, quiet: Quiet = False) -> None:
     """Say everything that is wrong with a config."""
-    run_code(code)
     runs = len(swept(config, sets))
-    note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
+    if not quiet:
+        note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
 
 
 @app.command()
@@ -30,13 +30,17 @@ def render(config: File, sets: Sets = None, code: Code = None) -> None:
     """Show it with every default; paths as seen from here."""
     from ltr.config.run import render as rendered
 
-    run_code(code)
     show_yaml(rendered(configured(config, sets)))
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    bench: Annotated[bool, typer.Option("--bench", help="That of a bench instead of a run.")] = False,
+    code: Code = None,
+) -> None:
     """Show the JSON Schema, for editors."""
-    from ltr.config.run import schema as described
-
+    if bench:
+        from ltr.benchmark.config import schema as described
+    else:
+        from ltr.config.run import schema as described
     show_json(described())

@@ -10,6 +10,7 @@ import typer
 from ltr.cli.options import (
     AllowDownload,
     Code,
+    ConfigFile,
     Graphs,
     MaxGrade,
     Metrics,
@@ -18,6 +19,8 @@ from ltr.cli.options import (
     Preset,
     Quiet,
     RelThreshold,
+    Seed,
+    Sets,
     Shown,
     Threshold,
     Ties,
@@ -26,7 +29,7 @@ from ltr.cli.options import (
     configured,
     fetch_own_encoder,
     metric_names,
-    run_code,
+    under,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -55,6 +58,7 @@ def evaluate(
     ] = None,
     run: Annotated[str | None, typer.Option("--run", help="Instead: a TREC run, in any order of lines.")] = None,
     qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
+    config: ConfigFile = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
     preset: Preset = None,
@@ -71,6 +75,8 @@ def evaluate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    seed: Seed = None,
+    sets: Sets = None,
     allow_download: AllowDownload = False,
     code: Code = None,
     overwrite: Overwrite = False,
@@ -82,20 +88,27 @@ def evaluate(
     from ltr.experiments.runs import keep_evaluation
     from ltr.storage.run_directory import EVALUATION, refuse_taken
 
-    run_code(code)
     refuse_mixture(model, samples or [], run, qrels)
     if run is not None:
         refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
-    rules = {"ties": ties or ("trec" if run else None), "no_relevant": no_relevant, "rel_threshold": rel_threshold}
-    rules |= {"threshold": threshold, "max_grade": max_grade}
-    wanted = {"metrics": metric_names(metrics), "preset": preset, "baselines": baselines, "group_by": group_by}
-    asked = {f"evaluate__{name}": value for name, value in (wanted | rules).items()}
-    config = configured(None, None, data__tools=tools, data__graphs=graphs, **asked)
+    own = {"evaluate.baselines": False, **({"evaluate.ties": "trec"} if run else {})}
+    wanted = configured(
+        config,
+        sets,
+        own,
+        seed=seed,
+        **under("data", tools=tools, graphs=graphs),
+        **under("evaluate", metrics=metric_names(metrics), preset=preset, group_by=group_by),
+        **under("evaluate", ties=ties, no_relevant=no_relevant, rel_threshold=rel_threshold),
+        **under("evaluate", threshold=threshold, max_grade=max_grade, baselines=baselines or None),
+    )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
     router = load(model, allow_download=allow_download)
-    measured = measure(config, (model, router), Asked(samples or [], run, qrels), limits)
+    measured = measure(wanted, (model, router), Asked(samples or [], run, qrels), limits)
+    for warning in measured.warnings:
+        warn(warning)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif not quiet:
@@ -184,7 +197,6 @@ def measure(
     config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
 ) -> "EvaluatedRanking":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
-    from ltr.experiments.doubts import doubts, learned_from, nothing_right, outdone
     from ltr.experiments.pipeline import evaluate_router
     from ltr.results.evaluated_ranking import evaluate_run
     from ltr.serving.router import read_for
@@ -193,12 +205,7 @@ def measure(
     if path is None or router is None:
         return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
     groups = read_for(path, tuple(asked.samples), config.data)
-    measured = evaluate_router(router, groups, config, also=also)
-    for doubt in (*learned_from(router, groups.candidates), *doubts(router, groups.candidates)):
-        warn(doubt)
-    for doubt in (*nothing_right(measured.evaluation), *outdone(measured)):
-        warn(doubt)
-    return measured
+    return evaluate_router(router, groups, config, also=also)
 
 
 def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool) -> None:

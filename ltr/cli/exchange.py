@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Overwrite
+from ltr.cli.options import Code, Overwrite, Verbose
 from ltr.cli.terminal import count, say, visible, warn
 
 
@@ -13,6 +13,7 @@ def import_files(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec or letor (ltr list importers).")],
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that format, globs, or -.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
+    code: Code = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Turn FILES of another format into samples."""
@@ -25,10 +26,12 @@ def import_files(
 
 
 def export_files(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec, letor or csv.")],
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec, letor or csv (ltr list exporters).")],
     source: Annotated[str, typer.Argument(metavar="RUN|SAMPLES", help="A run directory, or samples.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="What to write; trec also writes OUT.qrels.")],
+    code: Code = None,
     overwrite: Overwrite = False,
+    verbose: Verbose = False,
 ) -> None:
     """Write a run, or samples, as TREC, LETOR or CSV."""
     from ltr.experiments.exchange import export

@@ -19,7 +19,6 @@ from ltr.cli.options import (
     Verbose,
     configured,
     fetch_encoder,
-    run_code,
 )
 from ltr.cli.terminal import count, note, visible, warn
 
@@ -47,7 +46,6 @@ def featurize(
     """
     from ltr.experiments.featurize import featurize_and_save, fitted_features
 
-    run_code(code)
     wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)

@@ -1,5 +1,6 @@
 """A finished run as lines to read: how good it is, what it learned, how far to trust it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ltr.cli.result import SHORT, between, measured_lines, signed
@@ -7,16 +8,14 @@ from ltr.cli.terminal import count, number, table, visible, wrapped
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
-    from ltr.experiments.runs import Finished
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.storage.records import TrainingRecord
 
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
 
-def run_lines(finished: "Finished") -> list[str]:
+def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
-    result = finished.result
     return [
         *measured_lines(result.measured, result.router.training.best_feature),
         *gain_lines(result),
@@ -24,7 +23,7 @@ def run_lines(finished: "Finished") -> list[str]:
         *weight_lines(result),
         "",
         *(line for text in trust_lines(result) for line in wrapped(text)),
-        f"kept in {visible(finished.directory.as_posix())}/ ({finished.seconds:.1f} s)",
+        f"kept in {visible(home.as_posix())}/ ({seconds:.1f} s)",
     ]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Code, Shown, run_code
+from ltr.cli.options import Code, Shown
 from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def list_plugins(
     shown: Shown = None,
 ) -> None:
     """List features, encoders, metrics, trainers and so on."""
-    run_code(code)
     headers, rows = described(kind)
     match chosen_format(shown):
         case Format.JSON:
@@ -87,20 +86,17 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.data.importers.registry import IMPORTERS
+            from ltr.data.importers.importing import IMPORTERS
 
             return IMPORTERS, []
         case Plugins.EXPORTERS:
-            from ltr.data.exporters.registry import EXPORTERS
+            from ltr.data.exporters.exporting import EXPORTERS
 
             return EXPORTERS, []
 
 
 def _what(plugin: Any) -> str:
     """What a plug-in says of itself: its summary or rule, else the first line of its docstring."""
-    import inspect
+    from ltr.plugins import summary_of
 
-    for attribute in ("summary", "rule"):
-        if hasattr(plugin, attribute):
-            return str(getattr(plugin, attribute))
-    return (inspect.getdoc(plugin) or "").partition("\n")[0]
+    return next((str(getattr(plugin, own)) for own in ("summary", "rule") if hasattr(plugin, own)), summary_of(plugin))

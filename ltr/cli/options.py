@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
     from ltr.storage.model_file import Router
 
+
+def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
+    """Run the files before the command begins, so that it can name what they register; not to complete a line."""
+    if files and not ctx.resilient_parsing:
+        from ltr.plugins import load_code
+
+        for file in files:
+            load_code(file)
+    return files
+
+
 Samples = Annotated[
     list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
 ]
@@ -29,7 +40,8 @@ AllowDownload = Annotated[
     bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
 ]
 Code = Annotated[
-    list[str] | None, typer.Option("--code", metavar="FILE", help="Run a Python file that registers plug-ins.")
+    list[str] | None,
+    typer.Option("--code", metavar="FILE", callback=run_code, help="Run a Python file that registers plug-ins."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
@@ -116,11 +128,22 @@ def plainly(error: Any) -> str:
     return told.replace(error.message, ours + several)
 
 
-def configured(config: str | None, sets: list[str] | None, **flags: Any) -> "RunConfig":
-    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot."""
+def configured(
+    config: str | None, sets: list[str] | None, own: dict[str, Any] | None = None, **flags: Any
+) -> "RunConfig":
+    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot.
+
+    `own`: defaults of the command, by path, in the place of those of the config.
+    """
     from ltr.config.run import checked
 
-    return checked(written(config, sets, **flags), config)
+    document = written(config, sets, **flags)
+    for path, value in (own or {}).items():
+        section, _, key = path.partition(".")
+        found = document.value.get(section, {})
+        if isinstance(found, dict) and key not in found:
+            document = document.replace(path, value, "default")
+    return checked(document, config)
 
 
 def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
@@ -133,11 +156,8 @@ def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ..
 def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Document":
     """The config with its changes, before it is checked."""
     from ltr.config.run import read_document
-    from ltr.configtext.yamltext import apply_override
 
-    document = read_document(config)
-    for override in sets or []:
-        document = apply_override(document, override)
+    document = read_document(config, sets or ())
     for path, value in flags.items():
         if value is not None and value != []:
             key = path.replace("__", ".")
@@ -167,14 +187,6 @@ def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
     """The same for the encoder a model was trained with."""
     if router.features:
         fetch_encoder(router.features.encoder.name, allowed=allowed)
-
-
-def run_code(files: list[str] | None) -> None:
-    """Run the files, so that what they register can be named."""
-    from ltr.plugins import load_code
-
-    for file in files or []:
-        load_code(file)
 
 
 def samples_or_share(text: str | None) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder, run_code
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -52,7 +52,6 @@ def rank(
     """Rank tools or graphs for a QUERY, or of samples."""
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
-    run_code(code)
     if allow_download:
         from ltr.storage.model_file import load_router
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ltr import __version__
-from ltr.cli.options import Overwrite
+from ltr.cli.options import Code, Overwrite, Quiet, Seed
 from ltr.cli.terminal import note, visible
 from ltr.errors import UsageError
 
@@ -17,7 +17,10 @@ ENDINGS = (".html", ".htm", ".md", ".markdown")
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="A run, several, a batch or a bench.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="PAGE.html, or CARD.md: the card of one run's model.")],
+    seed: Seed = None,
+    code: Code = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write one page on RUNS that needs nothing else."""
     from ltr.reporting.report import write_report
@@ -27,5 +30,6 @@ def report(
     if out.exists() and not overwrite:
         raise UsageError(f"{out}: exists; add --overwrite, or name another file")
     made = f"ltr {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    write_report(runs, out, made=made)
-    note(f"wrote {visible(out.as_posix())}")
+    write_report(runs, out, seed=seed or 0, made=made)
+    if not quiet:
+        note(f"wrote {visible(out.as_posix())}")

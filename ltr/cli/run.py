@@ -20,7 +20,6 @@ from ltr.cli.options import (
     Shown,
     Verbose,
     fetch_encoder,
-    run_code,
     swept,
 )
 from ltr.cli.progress import batch_watched
@@ -55,7 +54,6 @@ def run(
     """Run CONFIGS and their sweeps; end in a leaderboard."""
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
-    run_code(code)
     plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
     options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))
     if jobs is not None:

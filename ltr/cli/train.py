@@ -28,7 +28,6 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     metric_names,
-    run_code,
     samples_or_share,
     under,
 )
@@ -38,6 +37,7 @@ from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
+    from ltr.experiments.runs import Finished
 
 
 def train(
@@ -73,7 +73,8 @@ def train(
     verbose: Verbose = False,
 ) -> None:
     """Learn weights from SAMPLES; keep the run in OUT."""
-    run_code(code)
+    from ltr.experiments.runs import run_and_save
+
     data = under("data", train=samples, valid=samples_or_share(valid), test=samples_or_share(test))
     wanted = configured(
         config,
@@ -90,52 +91,28 @@ def train(
     )
     if resume and overwrite:
         raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
-    is_complete = resume and was_finished(wanted, out)
     if dry_run:
-        show_plan(wanted, out, overwrite=overwrite or resume, is_complete=is_complete)
-        return
-    if is_complete:
-        if not quiet:
-            note(f"{visible(out.as_posix())}/ was complete")
-        show_kept(out, chosen_format(shown))
+        show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    learn(wanted, out, overwrite=overwrite, resume=resume, shown=shown, quiet=quiet)
+    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
+        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    if finished.is_untouched and not quiet:
+        note(f"{visible(out.as_posix())}/ was complete")
+    for warning in finished.result.warnings if finished.result else ():
+        warn(warning)
+    show(finished, chosen_format(shown))
 
 
-def was_finished(config: "RunConfig", out: Path) -> bool:
-    """Whether the same run is complete there."""
-    from ltr.experiments.resume import Digests, is_finished
-
-    return is_finished(config, out, Digests())
-
-
-def show_kept(out: Path, shown: Format) -> None:
-    """The metrics of a run that is left as it is: those it ended with; to a person as a batch tells them."""
-    from ltr.cli.standings import standings
-    from ltr.results.leaderboard.rows import Entry, leaderboard
-    from ltr.results.metrics_record import flat
-    from ltr.storage.records import MetricsRecord, read_record
-    from ltr.storage.run_directory import METRICS
-
-    metrics = flat(read_record(out / METRICS, MetricsRecord))
-    match shown:
-        case Format.JSON:
-            show_json({**metrics, "run": str(out)})
-        case Format.TSV:
-            show_tsv(metrics.items())
-        case Format.HUMAN:
-            say(*standings(leaderboard([Entry(out.as_posix(), out, {})], out)))
-
-
-def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: bool) -> None:
+def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
     """What a run would read and write."""
     from ltr.config.run import render
     from ltr.experiments.loading import load
+    from ltr.experiments.resume import Digests, is_finished
     from ltr.storage.run_directory import refuse_taken
 
-    refuse_taken(out, overwrite=overwrite)
-    if is_complete:
+    refuse_taken(out, overwrite=overwrite or resume)
+    if resume and is_finished(config, out, Digests()):
         note(f"{visible(out.as_posix())}/: complete, stays as it is")
         show_yaml(render(config))
         return
@@ -146,21 +123,23 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, is_complete: b
     show_yaml(render(config))
 
 
-def learn(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool, shown: Format | None, quiet: bool) -> None:
-    """Run, keep, show."""
+def show(finished: "Finished", shown: Format) -> None:
+    """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines
-    from ltr.experiments.runs import run_and_save
+    from ltr.cli.standings import standings
+    from ltr.results.leaderboard.rows import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
+    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.run_directory import METRICS
 
-    with watched("training", planned_epochs(config), quiet=quiet) as on_epoch:
-        finished = run_and_save(config, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
-    for warning in finished.result.warnings:
-        warn(warning)
-    metrics = flat(metrics_record(finished.result.measured))
-    match chosen_format(shown):
+    home, result = finished.directory, finished.result
+    record = read_record(home / METRICS, MetricsRecord) if result is None else metrics_record(result.measured)
+    match shown:
         case Format.JSON:
-            show_json({**metrics, "run": str(out)})
+            show_json({**flat(record), "run": str(home)})
         case Format.TSV:
-            show_tsv(metrics.items())
+            show_tsv(flat(record).items())
+        case Format.HUMAN if result is None:
+            say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
         case Format.HUMAN:
-            say(*run_lines(finished))
+            say(*run_lines(home, result, finished.seconds))

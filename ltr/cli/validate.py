@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from ltr.cli.options import Graphs, Shown, Tools
+from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
 from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_json, show_tsv, visible
 from ltr.errors import DataError, UsageError
 
@@ -24,7 +24,9 @@ def validate(
     tools: Tools = None,
     graphs: Graphs = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
+    code: Code = None,
     shown: Shown = None,
+    verbose: Verbose = False,
 ) -> None:
     """Say what is wrong with SAMPLES, or with a RUN.
 

@@ -10,10 +10,10 @@ from ltr.configtext.document import Document, Value, path_text
 from ltr.configtext.document import Path as Address
 from ltr.data.schema import Kind
 from ltr.data.sources import DataConfig, paths_from, resolve_paths
-from ltr.encoders.naming import AUTO, encoder_kind
-from ltr.errors import ConfigError, LtrError, Problem, UsageError
+from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind
+from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
-from ltr.evaluation.metrics.registry import named
+from ltr.evaluation.metrics.registry import example_names, named
 from ltr.features.presets import RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
@@ -71,12 +71,15 @@ class RunConfig:
     kind: Kind | None = None
     """tool or graph; without it, that of the samples."""
     data: DataConfig = field(default_factory=DataConfig)
+    """Where the samples are, and how validation and test data are taken out of them."""
     features: tuple[str | dict[str, Any], ...] = ()
     """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
+    """How the weights are learned."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """How the ranking is measured."""
     sweep: dict[str, Any] = field(default_factory=dict)
     """Values to try: {path: [values]}; ltr run makes a run of each combination."""
     sweep_count: int | None = None
@@ -97,17 +100,23 @@ def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> R
 
     Every mistake is told at once. Paths are resolved: those of the file against its directory.
     """
-    document = read_document(path)
+    return checked(read_document(path, overrides), path)
+
+
+def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Document:
+    """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
+    document = Document("defaults", {}, {})
+    if path is not None:
+        document = yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+    problems: list[Problem] = []
     for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return checked(document, path)
-
-
-def read_document(path: AnyPath | None) -> Document:
-    """The config as it is written; an empty one without a path."""
-    if path is None:
-        return Document("defaults", {}, {})
-    return yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+        try:
+            document = yamltext.apply_override(document, override)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(tuple(problems))
+    return document
 
 
 def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
@@ -143,6 +152,8 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
         try:
             if isinstance(name, str | dict):
                 look_up(name)
+        except RangeError as error:
+            yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
     yield from _repeated(features)
@@ -211,5 +222,14 @@ def render(config: RunConfig) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a config, for editors."""
-    return rendering.schema(RunConfig)
+    """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
+    described = rendering.schema(RunConfig)
+    train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
+    feature, mapping = described["properties"]["features"]["items"]["anyOf"]
+    feature["enum"] = [RECOMMENDED, *FEATURES.names()]
+    mapping |= {"properties": {"name": {"enum": [*FEATURES.names()]}}, "required": ["name"]}
+    described["properties"]["encoder"]["examples"] = [AUTO, *ENCODERS.names()]
+    train["trainer"]["enum"] = [*TRAINERS.names()]
+    train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
+    evaluate["metrics"]["items"]["examples"] = example_names()
+    return described

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ltr.config.run import RunConfig, checked, read_document
-from ltr.configtext import strict, yamltext
+from ltr.configtext import strict
 from ltr.configtext.document import Document, Path, Value, path_text, shown
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
 from ltr.files.naming import safe_name
@@ -46,10 +46,7 @@ class Axis:
 
 def load_sweep(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> tuple[Point, ...]:
     """The runs of a config file: all combinations of its sweep, or the one run of a config without."""
-    document = read_document(path)
-    for override in overrides:
-        document = yamltext.apply_override(document, override)
-    return expanded(document, path)
+    return expanded(read_document(path, overrides), path)
 
 
 def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ...]:
@@ -58,13 +55,16 @@ def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ..
     A ConfigError names every mistake, each where its value stands.
     """
     sweep, count = document.value.get(SWEEP), document.value.get(COUNT)
-    if not sweep or not isinstance(sweep, dict) or not (count is None or type(count) is int):
-        config = checked(document, path)  # which refuses what is neither a sweep nor none
-        _refuse(document, _lonely_count(document) if count is not None else ())
-        return (Point(config, {}),)
-    axes = _latest(document, tuple(_axes(document, sweep, (SWEEP,))))
-    _refuse(document, _mistakes(document, axes))
-    return tuple(_points(document, path, axes))
+    axes = _latest(document, tuple(_axes(document, sweep, (SWEEP,)))) if isinstance(sweep, dict) else ()
+    problems = list(_mistakes(document, axes) if axes else _lonely_count(document))
+    if axes and not problems and (count is None or type(count) is int):
+        return tuple(_points(document, path, axes))
+    try:
+        config = checked(document, path)
+    except ConfigError as error:
+        problems += error.problems
+    _refuse(document, problems)
+    return (Point(config, {}),)
 
 
 def _axes(document: Document, sweep: Mapping[str, Value], above: Path) -> Iterator[Axis]:
@@ -86,7 +86,8 @@ def _latest(document: Document, axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 
 def _lonely_count(document: Document) -> Iterator[Problem]:
-    yield Problem(document.place((COUNT,)), COUNT, "there is no sweep to draw from")
+    if document.value.get(COUNT) is not None and not document.value.get(SWEEP):
+        yield Problem(document.place((COUNT,)), COUNT, "there is no sweep to draw from")
 
 
 def _mistakes(document: Document, axes: Sequence[Axis]) -> Iterator[Problem]:

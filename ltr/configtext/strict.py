@@ -7,7 +7,7 @@ wrong, each starting with the field it is about.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import GenericAlias, NoneType
@@ -35,18 +35,50 @@ class Mistake(NamedTuple):
 
 
 def read(document: Document, kind: type[Config]) -> Config:
-    """The document as the dataclass; a ConfigError with all its mistakes, in the order of their lines."""
+    """The document as the dataclass; a ConfigError with all its mistakes, in the order of their lines.
+
+    A __post_init__ runs once all fields are of their types. So that nothing hides what it would say, the document is
+    read again without the keys that are wrong.
+    """
     from pydantic import ValidationError
 
-    mistakes = list(_not_finite((), document.value))
-    try:
-        config: Config = _validated(kind, document.value)
-    except ValidationError as error:
-        known = {mistake.path for mistake in mistakes}
-        mistakes += [found for found in _mistakes(kind, document.value, error) if found.path not in known]
+    mistakes, left_out = list(_not_finite((), document.value)), set[Path]()
+    while True:
+        try:
+            config: Config = _validated(kind, _without(document.value, left_out))
+            break
+        except ValidationError as error:
+            known = left_out | {mistake.path for mistake in mistakes}
+            for mistake in _mistakes(kind, _without(document.value, left_out), error):
+                above = (mistake.path[:length] for length in range(1, len(mistake.path) + 1))
+                if mistake not in mistakes and known.isdisjoint(above):
+                    mistakes.append(mistake)
+        wrong = {_key_of(mistake.path) for mistake in mistakes} - {()}
+        if wrong <= left_out or len(mistakes) >= MOST_COMPLAINTS:
+            break
+        left_out |= wrong
     if mistakes:
         raise ConfigError(_placed(document, mistakes))
     return config
+
+
+def _key_of(path: Path) -> Path:
+    """The path up to its last key: an entry is left out with its list, where the others would move up without it."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return path
+
+
+def _without(value: Value, left_out: Set[Path], here: Path = ()) -> Any:
+    """The value without the keys at those paths."""
+    if not left_out:
+        return value
+    if isinstance(value, dict):
+        entries = ((key, (*here, key), entry) for key, entry in value.items())
+        return {key: _without(entry, left_out, path) for key, path, entry in entries if path not in left_out}
+    if isinstance(value, list):
+        return [_without(entry, left_out, (*here, place)) for place, entry in enumerate(value)]
+    return value
 
 
 @cache

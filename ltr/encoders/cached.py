@@ -12,11 +12,11 @@ from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vector_cache import Vector, VectorCache, key_of
-from ltr.encoders.vectors import Vectors, stacked
+from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
 from ltr.logs import LOG
-from ltr.plugins import blamed, source_of
+from ltr.plugins import plugin_errors, source_of
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and stored before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # in memory; beyond, those that no call of the last CALLS needed are dropped
@@ -50,7 +50,7 @@ class CachedEncoder:
     def fitted(cls, name: str, texts: Sequence[str], cache: VectorCache | None = None) -> Self:
         """The encoder of that name, after it has seen the training texts."""
         kind = encoder_kind(name)
-        with blamed(f"the encoder {name}", kind.fitted, source_of(kind.fitted)):
+        with plugin_errors(f"the encoder {name}", kind.fitted, source_of(kind.fitted)):
             encoder = kind.fitted(texts)
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache)
 
@@ -60,7 +60,7 @@ class CachedEncoder:
         kind = encoder_kind(name)
 
         def open_encoder() -> Encoder:
-            with blamed(f"the encoder {name}", kind.restored, source_of(kind.restored)):
+            with plugin_errors(f"the encoder {name}", kind.restored, source_of(kind.restored)):
                 encoder = kind.restored(state)
             if encoder.revision != revision:
                 raise DataError(f"the encoder {name} is at revision {encoder.revision}, not {revision}")
@@ -133,7 +133,7 @@ class CachedEncoder:
     def _fresh(self, texts: list[str], role: Role) -> Vectors:
         """What the encoder returns, checked: a plug-in of others may return anything."""
         encoder = self.encoder()
-        with blamed(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
+        with plugin_errors(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
             vectors = encoder.encode(texts, role)
         is_usable = (
             isinstance(vectors, Dense | Sparse)
@@ -157,7 +157,9 @@ class CachedEncoder:
         members = [np.flatnonzero(part_of == part) for part in parts]
         order = np.empty(len(places), dtype=np.int64)
         order[np.concatenate(members)] = np.arange(len(places))
-        return stacked([self._parts[p].take(rows[where]) for p, where in zip(parts, members, strict=True)]).take(order)
+        return stacked_rows([self._parts[p].take(rows[where]) for p, where in zip(parts, members, strict=True)]).take(
+            order
+        )
 
 
 def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:

@@ -46,10 +46,10 @@ class Vectors(Protocol):
         ...
 
 
-def stacked(parts: Sequence[Vectors]) -> Vectors:
+def stacked_rows(parts: Sequence[Vectors]) -> Vectors:
     """The rows of all parts, one part after the other; at least one part, all of one kind and width.
 
-    >>> stacked([Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.0, 1.0]]))]).numbers.tolist()
+    >>> stacked_rows([Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.0, 1.0]]))]).numbers.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""How sure a mean is: seeded bootstrap intervals, by row or by cluster."""
+"""How sure a mean is: seeded bootstrap intervals, by row or by cluster, of plain values and of an evaluation."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_array, as_floats, code_sums
 from ltr.errors import DataError, UsageError
+from ltr.evaluation.evaluate import Evaluation
 
 RESAMPLES, LEVEL = 2000, 0.95
 CHEAPER = 8  # times an index is cheaper to draw than a count
@@ -16,7 +17,7 @@ CHEAPER = 8  # times an index is cheaper to draw than a count
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the percentile interval of its resampled means: None of one unit, which tells nothing of others."""
+    """A mean and the percentile interval of its resampled means; one unit has no interval: low and high are None."""
 
     mean: float
     low: float | None
@@ -54,7 +55,7 @@ def bootstrap_means(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> list[Interval]:
-    """The interval of each column's mean: the one it has alone, whatever stands beside it.
+    """The interval of each column's mean, the same as `bootstrap_mean` gives for that column alone.
 
     >>> [interval.high for interval in bootstrap_means(np.array([[0.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))]
     [1.0, 1.0]
@@ -64,15 +65,21 @@ def bootstrap_means(
     if not isinstance(level, Real) or not 0 < level < 1:
         raise UsageError(f"level is {level!r}; it must be between 0 and 1")
     checked = [_checked("values", column) for column in columns.T]
-    codes = np.arange(len(columns)) if clusters is None else _cluster_codes(clusters, len(columns))
+    codes = np.arange(len(columns))
+    if clusters is not None:
+        cluster_of_row = as_array("clusters", clusters)
+        if cluster_of_row.shape != codes.shape:
+            raise DataError(f"one cluster a value is needed {codes.shape}, found shape {cluster_of_row.shape}")
+        codes = np.unique(cluster_of_row, return_inverse=True)[1]
     sizes = np.bincount(codes)
     sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in checked])
-    tail = (1 - level) / 2
-    lows, highs = np.quantile(_resampled(sums, sizes, rng, int(resamples)), [tail, 1 - tail], axis=0).tolist()
     means = [float(column.mean()) for column in checked]
     if len(sums) < 2:
         return [Interval(mean, None, None, level, len(sums)) for mean in means]
-    return [Interval(*each, level, len(sums)) for each in zip(means, lows, highs, strict=True)]
+    tail = (1 - level) / 2
+    lows, highs = np.quantile(_resampled(sums, sizes, rng, int(resamples)), [tail, 1 - tail], axis=0).tolist()
+    ends = zip(means, lows, highs, strict=True)
+    return [Interval(mean, low, high, level, len(sums)) for mean, low, high in ends]
 
 
 def bootstrap_difference(
@@ -93,22 +100,14 @@ def bootstrap_difference(
 
 def _checked(argument: str, values: npt.ArrayLike) -> FloatArray:
     """One axis of finite numbers, at least one."""
-    checked = as_floats(argument, values)
-    if checked.ndim != 1:
-        raise DataError(f"{argument} to resample must have one axis, found shape {checked.shape}")
-    if not checked.size:
+    column = as_floats(argument, values)
+    if column.ndim != 1:
+        raise DataError(f"{argument} to resample must have one axis, found shape {column.shape}")
+    if not column.size:
         raise DataError(f"no {argument} to resample")
-    if not (np.abs(checked) <= LARGEST).all():  # NaN fails too
+    if not (np.abs(column) <= LARGEST).all():  # NaN fails too
         raise DataError(f"{argument} to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
-    return checked
-
-
-def _cluster_codes(clusters: npt.ArrayLike, rows: int) -> IntArray:
-    """Each row's cluster as a number from 0."""
-    given = as_array("clusters", clusters)
-    if given.shape != (rows,):
-        raise DataError(f"one cluster a value is needed ({rows},), found shape {given.shape}")
-    return np.unique(given, return_inverse=True)[1]
+    return column
 
 
 def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:
@@ -120,17 +119,52 @@ def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resa
     """
     (start,) = rng.spawn(1)
     units, means = len(sums), np.empty((resamples, sums.shape[1]))
-    many = []
+    with_many_values = []
     for place, column in enumerate(sums.T):
         distinct, counts = np.unique(column + 1j * sizes, return_counts=True)  # a pair as one number
         if len(distinct) * CHEAPER > units:
-            many.append(place)
+            with_many_values.append(place)
             continue
         totals = deepcopy(start).multinomial(units, counts / units, size=resamples) @ distinct
         means[:, place] = totals.real / totals.imag
-    if many:
-        both = np.column_stack([sums[:, many], sizes])
+    if with_many_values:
+        sums_and_sizes = np.column_stack([sums[:, with_many_values], sizes])
         drawn = (np.bincount(start.integers(units, size=units), minlength=units) for _ in range(resamples))
-        totals = np.array([counts @ both for counts in drawn])
-        means[:, many] = totals[:, :-1] / totals[:, -1:]
+        totals = np.array([counts @ sums_and_sizes for counts in drawn])
+        means[:, with_many_values] = totals[:, :-1] / totals[:, -1:]
     return means
+
+
+def intervals(evaluation: Evaluation, clusters: IntArray | None = None, *, seed: int = 0) -> dict[str, Interval]:
+    """The 95 % bootstrap interval of each mean over the queries that count in it; a mean of none has none.
+
+    Queries are resampled, or whole clusters: (queries,) codes, such as those of the traces they belong to.
+
+    >>> from ltr.evaluation.evaluate import evaluate
+    >>> from ltr.evaluation.ranking import rank
+    >>> result = evaluate(rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1])
+    >>> interval = intervals(result)["mrr"]
+    >>> interval.mean, interval.low, interval.high
+    (0.75, 0.5, 1.0)
+    """
+    metrics_by_queries: dict[bytes, list[str]] = {}  # metrics that count the same queries are resampled together
+    for name, values in evaluation.values.items():
+        metrics_by_queries.setdefault(np.isnan(values).tobytes(), []).append(name)
+    by_metric: dict[str, Interval] = {}
+    for names in metrics_by_queries.values():
+        columns = np.column_stack([evaluation.values[name] for name in names])
+        counted = ~np.isnan(columns[:, 0])
+        if counted.any():
+            resampled = None if clusters is None else clusters[counted]
+            of_names = bootstrap_means(columns[counted], np.random.default_rng(seed), clusters=resampled)
+            by_metric |= dict(zip(names, of_names, strict=True))
+    return {name: by_metric[name] for name in evaluation.values if name in by_metric}
+
+
+def resampled_units(clusters: IntArray) -> IntArray | None:
+    """The clusters, where one holds several queries; else None: each query is a unit of its own.
+
+    >>> resampled_units(np.array([0, 1, 2])), resampled_units(np.array([0, 1, 1]))
+    (None, array([0, 1, 1]))
+    """
+    return clusters if len(np.unique(clusters)) < len(clusters) else None

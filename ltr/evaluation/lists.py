@@ -1,4 +1,4 @@
-"""Recommended lists, user by user, as a ranking with its truth."""
+"""Recommended lists, user by user, as a ranking with its labels."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from numbers import Real
@@ -59,7 +59,7 @@ def rank_lists(recommended: Mapping[Any, Iterable[Any]], truth: Mapping[Any, Any
 
 
 def as_grades(user: object, right: Any) -> Grades:
-    """The true items with their grades, 1 where none is given.
+    """The true items with their grades, 1 for items without one.
 
     >>> as_grades("ann", "x"), as_grades("ann", {"x": 3})
     ({'x': 1.0}, {'x': 3.0})
@@ -81,18 +81,18 @@ def as_scores(user: object, items: Iterable[Any]) -> dict[Hashable, float]:
     """
     if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
         raise DataError(f"user {user!r}: a list of items in their order is needed, found {type(items).__name__}")
-    given: list[Any] = list(items.items()) if isinstance(items, Mapping) else list(items)
-    is_scored = [isinstance(each, tuple) for each in given]
+    entries: list[Any] = list(items.items()) if isinstance(items, Mapping) else list(items)
+    is_scored = [isinstance(entry, tuple) for entry in entries]
     if any(is_scored) and not all(is_scored):
         raise DataError(f"user {user!r}: some items have scores and some have none; all or none is right")
-    if any(isinstance(each, tuple) and len(each) != 2 for each in given):
-        raise DataError(f"user {user!r}: a pair (item, score) is needed, found {given[0]!r}")
-    pairs = given if any(is_scored) else [(item, -place) for place, item in enumerate(given)]
+    if any(isinstance(entry, tuple) and len(entry) != 2 for entry in entries):
+        raise DataError(f"user {user!r}: a pair (item, score) is needed, found {entries[0]!r}")
+    pairs = entries if any(is_scored) else [(item, -place) for place, item in enumerate(entries)]
     try:
         scored = {item: _number(user, item, score) for item, score in pairs}
     except TypeError:
         raise DataError(f"user {user!r}: a list holds what is no item; an item is a text or a number") from None
-    if len(scored) < len(given):
+    if len(scored) < len(entries):
         raise DataError(f"user {user!r}: an item stands twice in the list")
     return scored
 

@@ -7,16 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_array,
-    as_column,
-    as_floats,
-    as_offsets,
-    owners,
-)
+from ltr.arrays import BoolArray, FloatArray, IntArray, as_array, as_column, as_floats, as_offsets, owners
 from ltr.errors import ArrayError, UsageError
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -34,7 +25,7 @@ class Ties(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Checked scores in groups; places are counted from them when asked for."""
+    """Checked scores in groups."""
 
     scores: FloatArray  # (rows,); -inf: not in the list
     offsets: IntArray  # (groups + 1,)
@@ -65,36 +56,36 @@ def rank(
 
     `keys` holds the place of each row's id in the order of the ids; rules that go by id need it. A row that is not
     `listed` was never ranked, such as a right candidate that a search did not return: it has no place, whatever its
-    score, and only what is divided by all right candidates, or by the ideal, knows of it.
-    The ranking keeps copies: what happens to the arguments later does not reach it.
+    score, and counts only in metrics that divide by all right candidates or by the ideal order.
+    The ranking holds copies: later changes of the arguments do not change it.
 
     >>> ranking = rank([0.2, 0.9, 0.5, 0.7, 0.7], [0, 3, 5])
     >>> order(ranking, Ties.FILE)
     array([1, 2, 0, 3, 4])
     """
-    given = as_floats("scores", scores)
-    if given.ndim != 1:
-        raise ArrayError("scores", "", f"one number a row is needed, found shape {given.shape}")
-    checked = as_offsets(offsets, len(given))
-    kept = as_column("scores", given, checked).copy()
+    flat = as_floats("scores", scores)
+    if flat.ndim != 1:
+        raise ArrayError("scores", "", f"one number a row is needed, found shape {flat.shape}")
+    bounds = as_offsets(offsets, len(flat))
+    copied = as_column("scores", flat, bounds).copy()
     if listed is not None:
-        if listed.shape != kept.shape or listed.dtype != np.bool_:
-            raise ArrayError("listed", "", f"one truth value a row is needed {kept.shape}, found {listed.shape}")
-        kept[~listed] = -np.inf
-    return Ranking(kept, checked, None if keys is None else as_keys(keys, checked))
+        if listed.shape != copied.shape or listed.dtype != np.bool_:
+            raise ArrayError("listed", "", f"one truth value a row is needed {copied.shape}, found {listed.shape}")
+        copied[~listed] = -np.inf
+    return Ranking(copied, bounds, None if keys is None else as_keys(keys, bounds))
 
 
 def as_keys(keys: npt.ArrayLike, offsets: IntArray) -> IntArray:
     """One integer a row, no two alike in a group."""
-    given = as_array("keys", keys)
-    if given.dtype.kind not in "iu" or given.shape != (offsets[-1],):
-        found = f"found shape {given.shape} of {given.dtype}"
-        raise ArrayError("keys", "", f"one integer a row is needed ({offsets[-1]},), {found}")
-    if given.size and given.max() > np.iinfo(np.int64).max:
-        raise ArrayError("keys", f"[{np.argmax(given)}]", f"{given.max()} does not fit 64 bits with a sign")
-    checked = given.astype(np.int64)
-    _refuse_equal(checked, offsets)
-    return checked
+    values = as_array("keys", keys)
+    if values.dtype.kind not in "iu" or values.shape != (offsets[-1],):
+        problem = f"one integer a row is needed ({offsets[-1]},), found shape {values.shape} of {values.dtype}"
+        raise ArrayError("keys", "", problem)
+    if values.size and values.max() > np.iinfo(np.int64).max:
+        raise ArrayError("keys", f"[{np.argmax(values)}]", f"{values.max()} does not fit 64 bits with a sign")
+    integers = values.astype(np.int64)
+    _refuse_equal(integers, offsets)
+    return integers
 
 
 def _refuse_equal(keys: IntArray, offsets: IntArray) -> None:
@@ -114,9 +105,9 @@ def _refuse_equal(keys: IntArray, offsets: IntArray) -> None:
 
 
 def order(ranking: Ranking, ties: str) -> IntArray:
-    """Rows of each group, best first. Equal scores: `trec` by id from the last, `file` as given, others by id.
+    """Rows of each group, best first. Equal scores: `trec` by id from the last, `file` in input order, others by id.
 
-    Without keys the others too list equal scores as given.
+    Without keys the others too list equal scores in input order.
 
     >>> order(rank([0.7, 0.7], [0, 2], keys=[1, 0]), Ties.EXPECTED)
     array([1, 0])
@@ -129,7 +120,7 @@ def order(ranking: Ranking, ties: str) -> IntArray:
 
 
 def best_first(scores: FloatArray, groups: IntArray, second: FloatArray | IntArray | None = None) -> IntArray:
-    """Where each row stands by its group, then by its score from the greatest, then by what is least in `second`.
+    """Rows in order of group, then of score from the greatest, then of `second` from the least.
 
     >>> best_first(np.array([0.2, 0.9, 0.9]), np.array([0, 0, 0]), np.array([0, 2, 1]))
     array([2, 1, 0])

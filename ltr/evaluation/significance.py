@@ -36,11 +36,11 @@ def differences(values: FloatArray, baseline: FloatArray) -> FloatArray:
     """
     if values.shape != baseline.shape:
         raise DataError(f"{values.shape} values cannot be paired with {baseline.shape}")
-    paired = values - baseline
-    if not np.isfinite(paired).all():
+    difference = values - baseline
+    if not np.isfinite(difference).all():
         raise DataError("values to compare must be finite")
     size = np.maximum(np.maximum(np.abs(values), np.abs(baseline)), 1.0)  # a dcg of a million rounds to 1e-10
-    return np.where(np.abs(paired) <= ROUNDING * size, 0.0, paired)
+    return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)
 
 
 def unit_sums(paired: FloatArray, clusters: IntArray | None = None) -> FloatArray:

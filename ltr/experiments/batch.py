@@ -184,8 +184,6 @@ class Runner:
             return Ended(each, RunError("there is not enough memory"))
 
     def _made(self, each: Planned) -> Ended:
-        if self._options.resume and is_finished(each.config, each.directory, self._digests):
-            return Ended(each, is_untouched=True)
         self._basis = SharedInputs(each.config) if self._basis is None else self._basis.for_run(each.config)
         made = run_and_save(
             each.config,
@@ -194,8 +192,9 @@ class Runner:
             resume=self._options.resume,
             on_epoch=self._on_epoch,
             shared=self._basis,
+            digests=self._digests,
         )
-        return Ended(each, warnings=made.result.warnings)
+        return Ended(each, warnings=made.result.warnings if made.result else (), is_untouched=made.is_untouched)
 
 
 def started(options: BatchOptions) -> Callable[[Planned], Ended]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from ltr.audit.degenerate import tools_without_text
 from ltr.data.groups import Candidates
-from ltr.evaluation.evaluate import Evaluation
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.feature_state import fit_digest
 from ltr.storage.model_file import Router
@@ -39,13 +38,6 @@ def learned_from(router: Router, candidates: Candidates) -> Iterator[str]:
     seen = len(set(compared) & set(kept))
     if seen:
         yield f"{seen:,} of {len(compared):,} traces that were compared are among those the model was trained on"
-
-
-def nothing_right(evaluation: Evaluation) -> Iterator[str]:
-    """That no query has a right candidate, so that the metrics say nothing."""
-    if evaluation.num_no_relevant == len(evaluation.rank):
-        least = f"{evaluation.rules.rel_threshold:g}"
-        yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
 def outdone(measured: EvaluatedRanking) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ltr.config.run import load_config
-from ltr.data.exporters.registry import EXPORTERS, Exported
+from ltr.data.exporters.exporting import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import key_order
 from ltr.data.sources import DataConfig

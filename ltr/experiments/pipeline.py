@@ -11,7 +11,7 @@ from ltr.data.groups import Groups
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.doubts import MOST_MARKS, doubts, marks, nothing_right, outdone
+from ltr.experiments.doubts import MOST_MARKS, doubts, learned_from, marks, outdone
 from ltr.experiments.loading import Loaded
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choices
@@ -64,12 +64,11 @@ def run(
     with stage("diagnosis"):
         diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
     router = new_router(settings, prepared, model, diagnosis)
-    measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router))
-    measured = replace(measured, split="test" if loaded.test else "train", folds=folds)
-    doubted = doubts(router, (loaded.test or loaded.train[0]).candidates)
-    known = (*loaded.warnings, *choices(config, settings, folds, model.training.watched), *prepared.warnings, *doubted)
-    told = tuple(dict.fromkeys((*known, *nothing_right(measured.evaluation), *outdone(measured))))
-    return RunResult(decided(config, prepared), router, model, groups, measured, told)
+    split = "test" if loaded.test else "train"
+    measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router), split=split)
+    chosen = choices(config, settings, folds, model.training.watched)
+    warnings = tuple(dict.fromkeys((*loaded.warnings, *chosen, *prepared.warnings, *measured.warnings)))
+    return RunResult(decided(config, prepared), router, model, groups, replace(measured, folds=folds), warnings)
 
 
 def _cross_validated(config: RunConfig, shared: SharedInputs) -> CrossValidation | None:
@@ -101,18 +100,29 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
 
 @stage("measuring")
 def evaluate_router(
-    router: Router, groups: Groups, config: RunConfig, *, phi: FloatArray | None = None, also: Collection[str] = ()
+    router: Router,
+    groups: Groups,
+    config: RunConfig,
+    *,
+    phi: FloatArray | None = None,
+    also: Collection[str] = (),
+    split: str = "given",
 ) -> EvaluatedRanking:
-    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines."""
+    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines.
+
+    Its warnings say what the groups make doubtful. `split`: train or test where they are those of the router's run,
+    which has compared them when it read them.
+    """
     phi = router.phi(groups.candidates) if phi is None else phi
-    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=also)
-    if not config.evaluate.baselines:
-        return measured
-    best = router.training.best_feature
-    asked = rules(config, groups, also=also)
-    beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
-    measured = replace(measured, baselines=beside, best=best)
-    return replace(measured, gain=gain(measured, config.seed))
+    measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=also), split=split)
+    if config.evaluate.baselines:
+        best, asked = router.training.best_feature, rules(config, groups, also=also)
+        beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
+        measured = replace(measured, baselines=beside, best=best)
+        measured = replace(measured, gain=gain(measured, config.seed))
+    learned = learned_from(router, groups.candidates) if split == "given" else ()
+    warnings = (*learned, *doubts(router, groups.candidates), *measured.warnings, *outdone(measured))
+    return replace(measured, warnings=warnings)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

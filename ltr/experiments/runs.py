@@ -10,7 +10,7 @@ import msgspec
 from ltr.config.run import RunConfig, relocated, render
 from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
-from ltr.experiments.resume import Keeper
+from ltr.experiments.resume import Digests, Keeper, is_finished
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
@@ -46,8 +46,13 @@ class Finished:
     """A run and where it is kept."""
 
     directory: Path
-    result: RunResult
+    result: RunResult | None  # None of a run that was complete and is left as it was: all of it lies in the directory
     seconds: float
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the run was complete before, so that nothing was done."""
+        return self.result is None
 
 
 def run_and_save(
@@ -59,14 +64,17 @@ def run_and_save(
     on_epoch: OnEpoch = ignore,
     clock: Clock = time.perf_counter,
     shared: SharedInputs | None = None,
+    digests: Digests | None = None,
 ) -> Finished:
     """Run the config and keep all of it in the directory; run.json is written last.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
-    write it again. While another process writes there, this one is refused. `shared`: what runs of the same data and
-    features have made.
+    leave it as it is. While another process writes there, this one is refused. `shared` and `digests`: what runs of
+    the same data and features have made, and fingerprints of files that have been read before.
     """
     start = clock()
+    if resume and is_finished(config, Path(directory), digests or Digests()):
+        return Finished(Path(directory), None, clock() - start)
     refuse_taken(directory, overwrite=overwrite or resume)
     keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
     with locked(directory):

@@ -12,7 +12,7 @@ SHORT_QUERY = 5  # words
 
 
 @feature("graph.rel", "rel", title="query and graph text are alike")
-def relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
+def graph_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """(cos(e(query), e(graph text)) + 1) / 2; 0.5 where the query says nothing, 0 for an empty graph."""
     texts = tuple(graph_text(graph) for graph in candidates.distinct_graphs)
     is_empty = np.array([not text for text in texts])
@@ -21,12 +21,12 @@ def relevance(candidates: Candidates, state: None, context: Context) -> FloatArr
 
 
 def fit_type_success(groups: Groups, context: Context) -> State:
-    """Of each candidate type: in how many groups it was right, and how many offered it."""
+    """For each candidate type: in how many groups it was right, and how many offered it."""
     return fit_success(groups, groups.candidates.types, groups.candidates.type_texts)
 
 
 @feature("graph.hist", "hist", fit=fit_type_success, title="success rate of its type")
-def history(
+def graph_history(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the candidate type; never seen: prior."""
@@ -43,7 +43,7 @@ def size_fit(candidates: Candidates, state: None, context: Context) -> FloatArra
 
 
 @feature("graph.struct", "struct", title="dense, and unlike the others in size")
-def balance(candidates: Candidates, state: None, context: Context) -> FloatArray:
+def graph_balance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """0.6 min(1, m / n) + 0.4 min(1, |n - mean of others| / max(mean of others, 1) / 2); no others: 0.4 * 0.5."""
     nodes, edges = node_counts(candidates), edge_counts(candidates)
     sizes = np.repeat(np.diff(candidates.offsets), np.diff(candidates.offsets))

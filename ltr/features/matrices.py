@@ -1,4 +1,4 @@
-"""Products of sparse rows, all with all: scipy's, loaded when one is needed."""
+"""Products of sparse matrices, by scipy, which is loaded when one is needed."""
 
 from typing import Any
 
@@ -14,30 +14,33 @@ def product(left: Sparse, right: Sparse) -> Sparse:
     >>> ones = np.ones(1)
     >>> left = Sparse(np.array([0, 1]), np.array([1]), 2 * ones, 2)
     >>> right = Sparse(np.array([0, 0, 1]), np.array([2]), 3 * ones, 4)
-    >>> found = product(left, right)
-    >>> found.columns, found.numbers, found.dimensions
+    >>> rows = product(left, right)
+    >>> rows.columns, rows.numbers, rows.dimensions
     (array([2]), array([6.]), 4)
     """
-    found = _matrix(left) @ _matrix(right)
-    found.sort_indices()
-    starts, columns = (each.astype(np.int64) for each in (found.indptr, found.indices))
-    return Sparse(starts, columns, found.data, right.dimensions)
+    matrix = _matrix(left) @ _matrix(right)
+    matrix.sort_indices()
+    return _rows(matrix)
 
 
 def all_dots(left: Sparse, right: Sparse) -> FloatArray:
-    """Every row of the left by every row of the right."""
-    dense: FloatArray = (_matrix(left) @ _matrix(right).T).toarray()
-    return dense
+    """Every row of the left by every row of the right, (left rows, right rows)."""
+    dots: FloatArray = (_matrix(left) @ _matrix(right).T).toarray()
+    return dots
 
 
 def transposed(rows: Sparse) -> Sparse:
     """Columns as rows."""
-    found = _matrix(rows).T.tocsr()
-    starts, columns = (each.astype(np.int64) for each in (found.indptr, found.indices))
-    return Sparse(starts, columns, found.data, len(rows))
+    return _rows(_matrix(rows).T.tocsr())
 
 
 def _matrix(rows: Sparse) -> Any:
+    """The rows as scipy has them."""
     from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import; most runs never need it
 
     return csr_array((rows.numbers, rows.columns, rows.starts), (len(rows), rows.dimensions))
+
+
+def _rows(matrix: Any) -> Sparse:
+    """The rows of a scipy matrix."""
+    return Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data, matrix.shape[1])

@@ -12,16 +12,17 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder
-from ltr.errors import DataError, UsageError, suggestion
+from ltr.errors import DataError, RangeError, UsageError, suggestion
 from ltr.features.read_only import write_protected
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.plugins import OURS, blamed, told_of
+from ltr.plugins import OURS, origin_prefix, plugin_errors, summary_of
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
 Fit = Callable[..., State]
 Column = Callable[..., FloatArray]
+Subject = TypeVar("Subject")
 Value = TypeVar("Value")
 
 RANGES: dict[str, Callable[[float], bool]] = {
@@ -39,7 +40,7 @@ class Context:
     """What a feature may use besides the candidates; never labels."""
 
     encoder: Encoder
-    memo: dict[str, tuple[Candidates, Any]] = field(default_factory=dict)
+    memo: dict[Callable[..., Any], tuple[object, Any]] = field(default_factory=dict)
     lexicon: Lexicon = field(default_factory=Lexicon)
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
@@ -48,11 +49,14 @@ class Context:
         rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
         return queries.dots(rows, self.encoder.encode(texts, "document"), codes)
 
-    def shared(self, name: str, candidates: Candidates, compute: Callable[[], Value]) -> Value:
-        """A value that several features read of the candidates, computed once. Nobody may write to it."""
-        entry = self.memo.get(name)
-        if entry is None or entry[0] is not candidates:
-            entry = self.memo[name] = (candidates, compute())
+    def shared(self, compute: "Callable[[Subject, Context], Value]", subject: Subject) -> Value:
+        """compute(subject, context), computed once for all features that read it; nobody may write to it.
+
+        Only the value of the last subject is held, of candidates or groups.
+        """
+        entry = self.memo.get(compute)
+        if entry is None or entry[0] is not subject:
+            entry = self.memo[compute] = (subject, compute(subject, self))
         value: Value = entry[1]
         return value
 
@@ -94,7 +98,7 @@ FEATURES: Registry[Feature] = Registry(
     "ltr.features.tool_wording",
     "ltr.features.graph_neighbours",
     "ltr.features.graph_order",
-    "ltr.features.graph_teams",
+    "ltr.features.graph_shape",
 )
 
 
@@ -117,7 +121,7 @@ def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
                 options[parameter.name] = Option(parameter.default, ranges[0] if ranges else None)
-        summary = (inspect.getdoc(column) or "").partition("\n")[0]
+        summary = summary_of(column)
         plugin = Feature(
             name=name, title=title or name, summary=summary, family=family, column=column, fit=fit, options=options
         )
@@ -135,17 +139,20 @@ class FeatureConfig:
     options: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        options = FEATURES[self.name].options
+        options, wrong = FEATURES[self.name].options, []
         for option, value in self.options.items():
             if option not in options:
                 hint = suggestion(option, options) or f"; known: {', '.join(options) or 'none'}"
-                raise UsageError(f"feature {self.name} has no option {option!r}{hint}")
+                wrong.append(f"feature {self.name} has no option {option!r}{hint}")
+                continue
+            allowed = options[option].range
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (is_number and np.isfinite(value)):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number is needed")
-            allowed = options[option].range
-            if allowed and not RANGES[allowed](value):
-                raise UsageError(f"feature {self.name}: {option} is {value!r}; a number {allowed} is needed")
+                wrong.append(f"feature {self.name}: {option} is {value!r}; a number is needed")
+            elif allowed and not RANGES[allowed](value):
+                wrong.append(f"feature {self.name}: {option} is {value!r}; a number {allowed} is needed")
+        if wrong:
+            raise RangeError(*wrong)
 
 
 def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State | None:
@@ -166,7 +173,7 @@ def column(config: FeatureConfig, candidates: Candidates, state: State | None, c
     rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
-        where = told_of(function)
+        where = origin_prefix(function)
         raise DataError(
             f"{where}the feature {config.name} did not give one finite number for each of {rows} candidates"
         )
@@ -179,5 +186,5 @@ def _result(config: FeatureConfig, function: Callable[..., Any], context: Contex
     parameters = inspect.signature(function).parameters
     options = {name: value for name, value in config.options.items() if name in parameters}
     protection = nullcontext() if source == OURS else write_protected(*arguments)
-    with blamed(f"the feature {config.name}", function, source), protection:
+    with plugin_errors(f"the feature {config.name}", function, source), protection:
         return function(*arguments, context, **options)

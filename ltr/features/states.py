@@ -6,26 +6,27 @@ import numpy as np
 
 from ltr.errors import DataError
 
-PLAIN = "biuf"  # kinds of arrays
+ARRAY_KINDS = "biuf"
 LARGEST = 1 << 63
 
 
 def refuse_other_state(name: str, state: Any) -> None:
-    """Raise where a state holds what a model could not keep and give back as it is.
+    """Raise where a state holds what a model could not store and restore unchanged.
 
     >>> refuse_other_state("tool.own", {"counts": np.array([1, 2]), "mean": 0.5})
     """
-    left: list[tuple[str, Any]] = [("state", state)]
-    while left:
-        path, value = left.pop()
+    unchecked: list[tuple[str, Any]] = [("state", state)]
+    while unchecked:
+        path, value = unchecked.pop()
+        is_array = isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS and "[" not in path
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            left += [(f"{path}.{key}", inner) for key, inner in value.items()]
+            unchecked += [(f"{path}.{key}", inner) for key, inner in value.items()]
         elif isinstance(value, list):
-            left += [(f"{path}[{place}]", inner) for place, inner in enumerate(value) if not _is_json(inner)]
-        elif not _is_json(value) and not (_is_array(value) and "[" not in path):
-            found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            unchecked += [(f"{path}[{place}]", inner) for place, inner in enumerate(value) if not _is_json(inner)]
+        elif not _is_json(value) and not is_array:
+            what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
             raise DataError(
-                f"the feature {name}: its fit gave {found} at {path}; "
+                f"the feature {name}: its fit gave {what} at {path}; "
                 "a dict of JSON (text keys, finite numbers) and of numpy arrays of numbers is needed"
             )
 
@@ -37,7 +38,3 @@ def _is_json(value: Any) -> bool:
     if type(value) is int:
         return abs(value) < LARGEST
     return value is None or type(value) in (bool, str)
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in PLAIN

@@ -1,4 +1,4 @@
-"""Tables of a state: texts, numbers beside them, and what stands beside the texts that are asked for."""
+"""Tables in a state: texts, numbers beside them, and how to look texts up in them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,35 +9,35 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.files.npz import Array, pack_texts, unpack_texts
 
 
-def table(texts: Sequence[str], **columns: Array) -> State:
-    """Texts, and columns beside them, as a state keeps them."""
+def text_table(texts: Sequence[str], **columns: Array) -> State:
+    """Texts and the columns beside them, as a state holds them."""
     content, ends = pack_texts(texts)
     return {"texts": content, "ends": ends, **columns}
 
 
-def table_texts(kept: State) -> tuple[str, ...]:
+def table_texts(table: State) -> tuple[str, ...]:
     """The texts of a table.
 
-    >>> table_texts(table(["a", "b"], wins=np.array([1, 0])))
+    >>> table_texts(text_table(["a", "b"], wins=np.array([1, 0])))
     ('a', 'b')
     """
-    return unpack_texts(kept["texts"], kept["ends"])
+    return unpack_texts(table["texts"], table["ends"])
 
 
-def places(known: Sequence[Any], asked: Sequence[Any]) -> IntArray:
-    """Where each of the asked stands among the known; -1 where it does not.
+def positions(listed: Sequence[Any], wanted: Sequence[Any]) -> IntArray:
+    """Where each wanted item stands in the list; -1 where it does not.
 
-    >>> places(["a", "b"], ["b", "c"])
+    >>> positions(["a", "b"], ["b", "c"])
     array([ 1, -1])
     """
-    at = {each: place for place, each in enumerate(known)}
-    return np.array([at.get(each, -1) for each in asked], dtype=np.int64)
+    position = {item: place for place, item in enumerate(listed)}
+    return np.array([position.get(item, -1) for item in wanted], dtype=np.int64)
 
 
-def looked_up(known: Sequence[Any], numbers: IntArray | FloatArray, asked: Sequence[Any]) -> FloatArray:
-    """The number of each of the asked; 0 where it is not known.
+def looked_up(listed: Sequence[Any], numbers: IntArray | FloatArray, wanted: Sequence[Any]) -> FloatArray:
+    """The number beside each wanted item; 0 where the list does not have it.
 
     >>> looked_up(["a", "b"], np.array([5, 7]), ["b", "c"])
     array([7., 0.])
     """
-    return np.append(numbers, 0).astype(np.float64)[places(known, asked)]
+    return np.append(numbers, 0).astype(np.float64)[positions(listed, wanted)]

@@ -5,18 +5,18 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.tables import looked_up, table, table_texts
+from ltr.features.tables import looked_up, table_texts, text_table
 from ltr.features.tool_texts import right_rows
 
 
 def fit_lift(groups: Groups, context: Context) -> State:
-    """Of each tool how often it was right, and how often a blind choice would have been."""
+    """For each tool how often it was right, and how often it would have been if chosen blindly."""
     candidates, sizes = groups.candidates, np.diff(groups.offsets)
     is_right = (groups.labels > 0).astype(float)
     names, count = candidates.names, len(candidates.name_texts)
     blind = np.repeat(np.add.reduceat(is_right, groups.offsets[:-1]) / sizes, sizes) if len(sizes) else is_right
     wins, chance = code_sums(names, is_right, count), code_sums(names, blind, count)
-    return table(candidates.name_texts, wins=wins.astype(np.int64), chance=chance)
+    return text_table(candidates.name_texts, wins=wins.astype(np.int64), chance=chance)
 
 
 @feature("tool.lift", "hist", fit=fit_lift, title="how often chosen when offered")
@@ -25,20 +25,19 @@ def lift(candidates: Candidates, state: State, context: Context, *, strength: Po
 
     5 is the option `strength`.
     """
-    kept = state
-    known = table_texts(kept)
-    wins, chance = (looked_up(known, kept[column], candidates.name_texts) for column in ("wins", "chance"))
+    names = table_texts(state)
+    wins, chance = (looked_up(names, state[column], candidates.name_texts) for column in ("wins", "chance"))
     return np.log((wins + strength) / (chance + strength))[candidates.names]
 
 
-def fit_known(groups: Groups, context: Context) -> State:
+def fit_right_tools(groups: Groups, context: Context) -> State:
     """The tools that were right."""
-    right = np.unique(groups.candidates.names[right_rows(groups)])
-    return table([groups.candidates.name_texts[name] for name in right.tolist()])
+    names = np.unique(groups.candidates.names[right_rows(groups)])
+    return text_table([groups.candidates.name_texts[name] for name in names.tolist()])
 
 
-@feature("tool.known", "struct", fit=fit_known, title="was right before")
-def known(candidates: Candidates, state: State, context: Context) -> FloatArray:
-    """1 if the tool was right in the groups it was fitted on, else 0: how much an unknown tool is worth is learned."""
+@feature("tool.known", "struct", fit=fit_right_tools, title="was right before")
+def was_right(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """1 if the tool was right in the groups it was fitted on, else 0; its weight is learned."""
     names = table_texts(state)
     return looked_up(names, np.ones(len(names)), candidates.name_texts)[candidates.names]

@@ -4,100 +4,89 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.vectors import Vectors, stacked, vectors_from
+from ltr.encoders.vectors import Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.tables import places, table, table_texts
-from ltr.features.tool_texts import Answers, parts_in, row_queries, teams_in, tools_in
+from ltr.features.tables import positions, table_texts, text_table
+from ltr.features.tool_texts import distinct_tools, graph_tables, query_clauses, right_answers, row_queries
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 
 
-def best_cosines(
-    candidates: Candidates, queries: IntArray, others: Vectors, rows: IntArray, context: Context
-) -> FloatArray:
-    """Of each pair of a query and a row of others the largest product over the query and its clauses."""
-    parts = parts_in(candidates, context)
-    asked = context.encoder.encode(parts.texts, "query")
-    return parts.best(queries, lambda part, pair: asked.dots(part, others, rows[pair]))[0]
-
-
 def fit_prototypes(groups: Groups, context: Context) -> State:
-    """Of each tool that was right the sum of the vectors of what it answered: its direction and its length.
+    """For each tool that was right the sum of the vectors of what it answered: its direction and its length.
 
-    A query is answered by its clause nearest to the tool's text; each trace and query counts once. The sums are kept
+    A query is answered by its clause nearest to the tool's text; each trace and query counts once. The sums are stored
     in half precision, at most MOST_NUMBERS numbers: those of the tools that answered most.
     """
-    names, voices = _tool_texts(groups.candidates, context)
-    answers = Answers.of(groups, context)
-    said = context.encoder.encode(voices, "document")
-    parts = parts_in(groups.candidates, context)
-    asked = context.encoder.encode(parts.texts, "query")
-    _, nearest = parts.clauses_only().best(
-        answers.queries, lambda part, pair: asked.dots(part, said, answers.voices[pair])
+    candidates, answers = groups.candidates, context.shared(right_answers, groups)
+    if candidates.kind == "tool":
+        names, texts = candidates.name_texts, context.shared(distinct_tools, candidates).texts
+    else:
+        tables = context.shared(graph_tables, candidates)
+        names, texts = tables.tools, tables.node_texts
+    clauses = context.shared(query_clauses, candidates)
+    text_vectors = context.encoder.encode(texts, "document")
+    clause_vectors = context.encoder.encode(clauses.texts, "query")
+    _, nearest = clauses.without_queries().best(
+        answers.queries, lambda clause, answer: clause_vectors.dots(clause, text_vectors, answers.texts[answer])
     )
     support = np.bincount(answers.tools, minlength=len(names))
-    sums = asked.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
-    kept = _bounded(sums, support)
-    rows = np.arange(len(kept))
-    taken = sums.take(kept)
+    sums = clause_vectors.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
+    least = 1
+    while _numbers(sums, np.flatnonzero(support >= least)) > MOST_NUMBERS:
+        least += 1
+    tools = np.flatnonzero(support >= least)
+    rows, stored = np.arange(len(tools)), sums.take(tools)
     return {
         "revision": context.encoder.revision,
-        "tools": table([names[tool] for tool in kept.tolist()], support=support[kept]),
-        "lengths": np.sqrt(taken.dots(rows, taken, rows)).astype(np.float32),
-        "directions": taken.unit().arrays(),
+        "tools": text_table([names[tool] for tool in tools.tolist()], support=support[tools]),
+        "lengths": np.sqrt(stored.dots(rows, stored, rows)).astype(np.float32),
+        "directions": stored.unit().arrays(),
     }
 
 
-def _tool_texts(candidates: Candidates, context: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of tools, and what they say of themselves."""
-    if candidates.kind == "tool":
-        return candidates.name_texts, tools_in(candidates, context).texts
-    teams = teams_in(candidates, context)
-    return teams.tools, teams.voices
-
-
-def _bounded(sums: Vectors, support: IntArray) -> IntArray:
-    """The tools that were right; with too many numbers, those that were right most often."""
-    least = 1
-    while True:
-        kept = np.flatnonzero(support >= least)
-        numbers = sums.take(kept).arrays()["numbers"].size if len(kept) else 0
-        if numbers <= MOST_NUMBERS:
-            return kept
-        least += 1
+def _numbers(vectors: Vectors, rows: IntArray) -> int:
+    """How many numbers the rows hold."""
+    return vectors.take(rows).arrays()["numbers"].size if len(rows) else 0
 
 
 def prototypes(
-    state: State,
-    names: tuple[str, ...],
-    voices: tuple[str, ...],
-    tools: IntArray,
-    context: Context,
-    own: float,
+    state: State, names: tuple[str, ...], texts: tuple[str, ...], tools: IntArray, context: Context, own: float
 ) -> Vectors:
-    """The unit vector of each voice of a tool: own * e(its text) + the sum of what the tool answered."""
+    """The unit vector of each text of a tool: own * e(text) + the sum of what the tool answered.
+
+    `tools` are the codes of the texts' tools into `names`.
+    """
     refuse_other_revision(state, context)
-    said = context.encoder.encode(voices, "document")
-    known = places(table_texts(state["tools"]), names)[tools]
-    has = np.flatnonzero(known >= 0)
-    owner, rows = np.arange(len(voices)), np.arange(len(voices))
-    weights = np.full(len(voices), own)
-    if not len(has):
-        return said
-    both = stacked([said, vectors_from(state["directions"])])
-    owner = np.concatenate([owner, has])
-    rows = np.concatenate([rows, len(voices) + known[has]])
-    weights = np.concatenate([weights, state["lengths"][known[has]].astype(float)])
-    return both.sums(owner, rows, weights, len(voices)).unit()
+    text_vectors = context.encoder.encode(texts, "document")
+    stored = positions(table_texts(state["tools"]), names)[tools]
+    answered = np.flatnonzero(stored >= 0)
+    if not len(answered):
+        return text_vectors
+    own_rows = np.arange(len(texts))
+    owner = np.concatenate([own_rows, answered])
+    rows = np.concatenate([own_rows, len(texts) + stored[answered]])
+    weights = np.concatenate([np.full(len(texts), own), state["lengths"][stored[answered]].astype(float)])
+    vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
+    return vectors.sums(owner, rows, weights, len(texts)).unit()
 
 
 def refuse_other_revision(state: State, context: Context) -> None:
     """Raise unless the state's vectors are of the encoder at hand."""
     if state["revision"] != context.encoder.revision:
-        found = f"{context.encoder.name} at revision {context.encoder.revision}"
-        raise DataError(f"what was learned belongs to another encoder, revision {state['revision']}, not to {found}")
+        encoder = f"{context.encoder.name} at revision {context.encoder.revision}"
+        raise DataError(f"what was learned belongs to another encoder, revision {state['revision']}, not to {encoder}")
+
+
+def best_cosines(
+    candidates: Candidates, queries: IntArray, vectors: Vectors, rows: IntArray, context: Context
+) -> FloatArray:
+    """For each pair of a query and a row of the vectors the largest product over the query and its clauses."""
+    clauses = context.shared(query_clauses, candidates)
+    clause_vectors = context.encoder.encode(clauses.texts, "query")
+    return clauses.best(queries, lambda clause, pair: clause_vectors.dots(clause, vectors, rows[pair]))[0]
 
 
 @feature("tool.proto", "rel", fit=fit_prototypes, title="query is like those it answered")
@@ -106,7 +95,7 @@ def tool_prototype(candidates: Candidates, state: State, context: Context, *, ow
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
-    tools = tools_in(candidates, context)
+    tools = context.shared(distinct_tools, candidates)
     vectors = prototypes(state, candidates.name_texts, tools.texts, tools.names, context, own)
     return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
 
@@ -114,23 +103,22 @@ def tool_prototype(candidates: Candidates, state: State, context: Context, *, ow
 @feature("tool.clause", "rel", title="a part of the query is like its text")
 def clause_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), e(text))."""
-    tools = tools_in(candidates, context)
-    said = context.encoder.encode(tools.texts, "document")
-    return best_cosines(candidates, row_queries(candidates), said, tools.codes, context)
+    tools = context.shared(distinct_tools, candidates)
+    text_vectors = context.encoder.encode(tools.texts, "document")
+    return best_cosines(candidates, row_queries(candidates), text_vectors, tools.codes, context)
 
 
 @feature("graph.proto", "rel", fit=fit_prototypes, title="query is like those its nodes answered")
-def team_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
+def graph_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the nodes of tool.proto, where a tool answered the queries whose right graph has it; no nodes: 0."""
-    teams = teams_in(candidates, context)
-    vectors = prototypes(state, teams.tools, teams.voices, teams.voice_tools, context, own)
-    nodes = teams.nodes.take(candidates.graphs)
-    pairs = np.repeat(row_queries(candidates), nodes.lengths) * max(len(teams.voices), 1) + nodes.codes
-    distinct, pair = np.unique(pairs, return_inverse=True)
-    queries, voices = np.divmod(distinct, max(len(teams.voices), 1))
-    values = best_cosines(candidates, queries, vectors, voices, context)
-    owner = np.repeat(np.arange(len(candidates.graphs)), nodes.lengths)
-    return code_sums(owner, values[pair], len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
+    tables = context.shared(graph_tables, candidates)
+    vectors = prototypes(state, tables.tools, tables.node_texts, tables.text_tools, context, own)
+    nodes, width = tables.nodes.take(candidates.graphs), max(len(tables.node_texts), 1)
+    pairs, pair = np.unique(
+        np.repeat(row_queries(candidates), nodes.lengths) * width + nodes.codes, return_inverse=True
+    )
+    values = best_cosines(candidates, pairs // width, vectors, pairs % width, context)[pair]
+    return code_sums(nodes.owners, values, len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
 
 
 @feature("graph.clauses", "struct", fit=fit_prototypes, title="each part of the query has its node")
@@ -139,15 +127,16 @@ def served_clauses(candidates: Candidates, state: State, context: Context, *, ow
 
     No nodes: 0.
     """
-    teams, parts = teams_in(candidates, context), parts_in(candidates, context).clauses_only()
-    vectors = prototypes(state, teams.tools, teams.voices, teams.voice_tools, context, own)
-    clauses = parts.of_query.take(row_queries(candidates))
-    rows = np.repeat(np.arange(len(candidates.graphs)), clauses.lengths)
-    nodes = teams.nodes.take(candidates.graphs[rows])  # of each clause those of its row
-    owner, count = np.repeat(np.arange(len(rows)), nodes.lengths), max(len(teams.voices), 1)
-    pairs, pair = np.unique(clauses.codes[owner] * count + nodes.codes, return_inverse=True)
-    asked = context.encoder.encode(parts.texts, "query")
-    found = asked.dots(pairs // count, vectors, pairs % count)[pair]
+    tables = context.shared(graph_tables, candidates)
+    clauses = context.shared(query_clauses, candidates).without_queries()
+    vectors = prototypes(state, tables.tools, tables.node_texts, tables.text_tools, context, own)
+    row_clauses = clauses.of_query.take(row_queries(candidates))
+    rows = row_clauses.owners
+    nodes = tables.nodes.take(candidates.graphs[rows])  # of each clause those of its row
+    width = max(len(tables.node_texts), 1)
+    pairs, pair = np.unique(row_clauses.codes[nodes.owners] * width + nodes.codes, return_inverse=True)
+    clause_vectors = context.encoder.encode(clauses.texts, "query")
+    cosines = clause_vectors.dots(pairs // width, vectors, pairs % width)[pair]
     largest = np.zeros(len(rows))
-    np.maximum.at(largest, owner, found)
-    return code_sums(rows, largest, len(candidates.graphs)) / np.maximum(clauses.lengths, 1)
+    np.maximum.at(largest, nodes.owners, cosines)
+    return code_sums(rows, largest, len(candidates.graphs)) / np.maximum(row_clauses.lengths, 1)

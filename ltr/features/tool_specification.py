@@ -8,23 +8,6 @@ from ltr.features.history import fit_success, success_rates
 from ltr.features.registry import Context, Positive, Rate, feature
 
 
-@feature("tool.rel", "rel", title="query and tool text are alike")
-def relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
-    """(cos(e(query), e(tool text)) + 1) / 2; 0.5 where either says nothing."""
-    return context.shared("tool.rel", candidates, lambda: _relevance(candidates, context))
-
-
-def _relevance(candidates: Candidates, context: Context) -> FloatArray:
-    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
-    first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], len(candidates.tool_texts))
-    spoken = tuple(
-        tool_text(candidates.name_texts[name], *candidates.tool_texts[text])
-        for name, text in zip(names.tolist(), texts.tolist(), strict=True)
-    )
-    return (context.cosines(candidates, spoken, codes) + 1) / 2
-
-
 def tool_text(name: str, description: str = "", inputs: str = "") -> str:
     """What an encoder reads of a tool; parts it does not have are left out.
 
@@ -33,17 +16,39 @@ def tool_text(name: str, description: str = "", inputs: str = "") -> str:
     >>> tool_text("get_weather")
     'Tool: get_weather.'
     """
-    said = (("Description", description), ("Inputs", inputs))
-    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in said if text)])
+    parts = (("Description", description), ("Inputs", inputs))
+    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in parts if text)])
+
+
+def mapped_cosines(candidates: Candidates, context: Context) -> FloatArray:
+    """(cosine + 1) / 2 of each row's query and tool text; for `Context.shared`."""
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], len(candidates.tool_texts))
+    described = zip(names.tolist(), texts.tolist(), strict=True)
+    tool_texts = tuple(tool_text(candidates.name_texts[n], *candidates.tool_texts[t]) for n, t in described)
+    return (context.cosines(candidates, tool_texts, codes) + 1) / 2
+
+
+@feature("tool.rel", "rel", title="query and tool text are alike")
+def tool_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """(cos(e(query), e(tool text)) + 1) / 2; 0.5 where either says nothing."""
+    return context.shared(mapped_cosines, candidates).copy()
+
+
+@feature("tool.struct", "struct", title="query and tool text are alike (root)")
+def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
+    return np.sqrt(context.shared(mapped_cosines, candidates) + 0.1)
 
 
 def fit_tool_success(groups: Groups, context: Context) -> State:
-    """Of each tool: in how many groups it was right, and how many offered it."""
+    """For each tool: in how many groups it was right, and how many offered it."""
     return fit_success(groups, groups.candidates.names, groups.candidates.name_texts)
 
 
 @feature("tool.hist", "hist", fit=fit_tool_success, title="success rate when offered")
-def history(
+def tool_history(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the tool, in the groups it was fitted on; never seen: prior."""
@@ -51,7 +56,7 @@ def history(
 
 
 def fit_shares(groups: Groups, context: Context) -> State:
-    """How often each tool was right, among all right answers."""
+    """How often each tool was right."""
     names = groups.candidates.name_texts
     wins = code_sums(groups.candidates.names, (groups.labels > 0).astype(float), len(names))
     return {"wins": {name: int(count) for name, count in zip(names, wins.tolist(), strict=True) if count}}
@@ -83,9 +88,3 @@ def name_overlap(candidates: Candidates, state: None, context: Context) -> Float
             for query, name in zip(rows, candidates.names.tolist(), strict=True)
         ]
     )
-
-
-@feature("tool.struct", "struct", title="query and tool text are alike (root)")
-def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:
-    """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
-    return np.sqrt(relevance(candidates, state, context) + 0.1)

@@ -7,12 +7,12 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
 from ltr.features.registry import Context, feature
-from ltr.features.tables import table, table_texts
-from ltr.features.tool_texts import Answers, row_queries, tools_in
-from ltr.features.words import Lexicon, Ragged, sparse
+from ltr.features.tables import table_texts, text_table
+from ltr.features.tool_texts import distinct_tools, right_answers, row_queries
+from ltr.features.words import Lexicon, Ragged, sparse_rows
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
-MOST_PAIRS = 1 << 20  # of words: what is kept
+MOST_PAIRS = 1 << 20  # of words in a state
 TOOLS = 1 << 10  # whose words are added up at once
 
 
@@ -21,46 +21,46 @@ def fit_talk(groups: Groups, context: Context) -> State:
 
     Pairs that meet in fewer than LEAST answers are left out; with more than MOST_PAIRS, the rarer ones.
     """
-    candidates, lexicon, answers = groups.candidates, context.lexicon, Answers.of(groups, context)
-    asked, of_queries = _compact(_distinct(lexicon, candidates.query_texts).take(answers.queries))
-    said, of_voices = _compact(_distinct(lexicon, tools_in(candidates, context).texts))
-    met = _meetings(of_queries, of_voices, answers.voices, len(asked), len(said))
-    words, tool_words = met.columns, np.repeat(np.arange(len(said)), np.diff(met.starts))
-    asked_times = np.bincount(of_queries.codes, minlength=len(asked))
-    said_times = np.bincount(of_voices.take(answers.voices).codes, minlength=len(said))
-    expected = asked_times[words] * said_times[tool_words] / max(len(answers.queries), 1)
+    candidates, lexicon, answers = groups.candidates, context.lexicon, context.shared(right_answers, groups)
+    queries = _distinct_words(lexicon, candidates.query_texts).take(answers.queries)
+    texts = _distinct_words(lexicon, context.shared(distinct_tools, candidates).texts)
+    query_words, query_codes = np.unique(queries.codes, return_inverse=True)
+    tool_words, text_codes = np.unique(texts.codes, return_inverse=True)
+    queries, texts = Ragged(queries.starts, query_codes), Ragged(texts.starts, text_codes)
+    met = _meetings(queries, texts, answers.texts, len(query_words), len(tool_words))
+    rows = np.repeat(np.arange(len(tool_words)), np.diff(met.starts))
+    query_times = np.bincount(queries.codes, minlength=len(query_words))
+    tool_times = np.bincount(texts.take(answers.texts).codes, minlength=len(tool_words))
+    expected = query_times[met.columns] * tool_times[rows] / max(len(answers.queries), 1)
     least = LEAST
     while int((met.numbers >= least).sum()) > MOST_PAIRS:
         least += 1
-    kept = np.flatnonzero(met.numbers >= least)
+    stored = np.flatnonzero(met.numbers >= least)
     return {
-        "asked": table(lexicon.spellings(asked)),
-        "said": table(lexicon.spellings(said)),
-        "pairs": {"said": tool_words[kept].astype(np.int32), "asked": words[kept].astype(np.int32)},
-        "gains": np.log((met.numbers + 1) / (expected + 1))[kept].astype(np.float32),
+        "asked": text_table(lexicon.spellings(query_words)),
+        "said": text_table(lexicon.spellings(tool_words)),
+        "pairs": {"said": rows[stored].astype(np.int32), "asked": met.columns[stored].astype(np.int32)},
+        "gains": np.log((met.numbers + 1) / (expected + 1))[stored].astype(np.float32),
     }
 
 
-def _distinct(lexicon: Lexicon, texts: tuple[str, ...]) -> Ragged:
+def _distinct_words(lexicon: Lexicon, texts: tuple[str, ...]) -> Ragged:
     """The distinct words of each text."""
-    owner, codes, _ = lexicon.words(texts).counted(len(lexicon))
-    return Ragged(np.searchsorted(owner, np.arange(len(texts) + 1)), codes)
+    owners, codes, _ = lexicon.words(texts).counted(len(lexicon))
+    return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), codes)
 
 
-def _compact(texts: Ragged) -> tuple[IntArray, Ragged]:
-    """The codes that occur, and the texts by their places among them."""
-    codes, found = np.unique(texts.codes, return_inverse=True)
-    return codes, Ragged(texts.starts, found)
+def _meetings(queries: Ragged, texts: Ragged, answering: IntArray, query_words: int, tool_words: int) -> Sparse:
+    """In how many answers a word of a tool's text meets a word of the query, (tool words, query words).
 
-
-def _meetings(queries: Ragged, voices: Ragged, answered: IntArray, asked: int, said: int) -> Sparse:
-    """Of each word of voices the words of the queries they answered, and in how many answers: (said, asked)."""
-    owner = np.repeat(answered, queries.lengths)
-    keys, times = np.unique(owner * max(asked, 1) + queries.codes, return_counts=True)
-    count = len(voices.lengths)
-    heard = sparse(keys // max(asked, 1), keys % max(asked, 1), times.astype(float), (count, asked))
-    speaks = Sparse(voices.starts, voices.codes, np.ones(len(voices.codes)), said)
-    return product(transposed(speaks), heard)
+    `answering` is the text of the tool that answered each of the queries.
+    """
+    width, text_of_word = max(query_words, 1), np.repeat(answering, queries.lengths)
+    keys, times = np.unique(text_of_word * width + queries.codes, return_counts=True)
+    count = len(texts.lengths)
+    answered = sparse_rows(keys // width, keys % width, times.astype(float), (count, query_words))
+    has_word = Sparse(texts.starts, texts.codes, np.ones(len(texts.codes)), tool_words)
+    return product(transposed(has_word), answered)
 
 
 @feature("tool.talk", "hist", fit=fit_talk, title="words that go with those of its text")
@@ -70,25 +70,26 @@ def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     Of N answers to training queries c_w have w in the query, c_v have v in the right tool's text, c_wv both; a pair
     with c_wv < 2 counts 0, words are distinct. So a tool that was never right is known by its words.
     """
-    kept, lexicon, tools = state, context.lexicon, tools_in(candidates, context)
-    queries, voices = _distinct(lexicon, candidates.query_texts), _distinct(lexicon, tools.texts)
-    asked, said = (lexicon.codes(table_texts(kept[side])) for side in ("asked", "said"))
-    pairs, gains = kept["pairs"], kept["gains"].astype(float)
-    meetings = sparse(pairs["said"], pairs["asked"].astype(np.int64), gains, (max(len(said), 1), len(asked)))
-    of_queries = _shared(queries, asked, len(lexicon))
+    lexicon, tools = context.lexicon, context.shared(distinct_tools, candidates)
+    queries, texts = _distinct_words(lexicon, candidates.query_texts), _distinct_words(lexicon, tools.texts)
+    query_words, tool_words = (lexicon.codes(table_texts(state[side])) for side in ("asked", "said"))
+    pairs, shape = state["pairs"], (max(len(tool_words), 1), len(query_words))
+    gains = sparse_rows(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
+    query_rows = _weighted(queries, query_words, len(lexicon))
     values, rows = np.zeros(len(candidates.names)), row_queries(candidates)
     for first in range(0, len(tools.texts), TOOLS):
         part = np.flatnonzero((tools.codes >= first) & (tools.codes < first + TOOLS))
-        own = _shared(voices.take(np.arange(first, min(first + TOOLS, len(tools.texts)))), said, len(lexicon))
-        profiles = product(own, meetings)
-        values[part] = profiles.dots(tools.codes[part] - first, of_queries, rows[part])
+        block = texts.take(np.arange(first, min(first + TOOLS, len(tools.texts))))
+        profiles = product(_weighted(block, tool_words, len(lexicon)), gains)
+        values[part] = profiles.dots(tools.codes[part] - first, query_rows, rows[part])
     return values
 
 
-def _shared(texts: Ragged, known: IntArray, vocabulary: int) -> Sparse:
-    """Of each text of n distinct words those that are known, by their places, each 1 / sqrt(n)."""
+def _weighted(texts: Ragged, words: IntArray, vocabulary: int) -> Sparse:
+    """Of each text of n distinct words those among `words`, by their places there, each 1 / sqrt(n)."""
     place = np.full(vocabulary, -1)
-    place[known] = np.arange(len(known))
-    found, owner = place[texts.codes], np.repeat(np.arange(len(texts.lengths)), texts.lengths)
-    numbers = 1 / np.sqrt(texts.lengths[owner])
-    return sparse(owner[found >= 0], found[found >= 0], numbers[found >= 0], (len(texts.lengths), len(known)))
+    place[words] = np.arange(len(words))
+    columns, owners = place[texts.codes], texts.owners
+    numbers = 1 / np.sqrt(texts.lengths[owners])
+    is_listed = columns >= 0
+    return sparse_rows(owners[is_listed], columns[is_listed], numbers[is_listed], (len(texts.lengths), len(words)))

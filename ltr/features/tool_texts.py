@@ -1,100 +1,19 @@
-"""What the learned features read of candidates: the texts of tools and of the nodes of graphs, each once."""
+"""What the learned features read of candidates: texts of tools, of nodes of graphs, of clauses of queries, each once.
+
+Each function (candidates, context) or (groups, context) here is meant for `Context.shared`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, distinct
+from ltr.arrays import FloatArray, IntArray, distinct, offsets_of
 from ltr.data.columns import Codes
 from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context
-from ltr.features.words import Lexicon, Ragged, spoken
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """The distinct pairs of a name and a text among the rows."""
-
-    codes: IntArray  # (rows,) into the two below
-    names: IntArray  # (tools,) codes into the candidates' name_texts
-    texts: tuple[str, ...]  # (tools,) as `spoken` says them
-
-
-def tools_of(candidates: Candidates) -> Tools:
-    """The tools of the rows."""
-    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
-    first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
-    each = zip(names.tolist(), texts.tolist(), strict=True)
-    said = tuple(spoken(candidates.name_texts[name], candidates.tool_texts[text].description) for name, text in each)
-    return Tools(codes, names, said)
-
-
-def tools_in(candidates: Candidates, context: Context) -> Tools:
-    """The tools of the rows, found once for all features."""
-    return context.shared("tools", candidates, lambda: tools_of(candidates))
-
-
-@dataclass(frozen=True, slots=True)
-class Teams:
-    """Graphs as codes: a tool is a node's text, a voice a tool with its description, an edge a pair of tools."""
-
-    tools: tuple[str, ...]
-    voices: tuple[str, ...]  # as `spoken` says them
-    voice_tools: IntArray  # (voices,) codes into tools
-    edges: tuple[tuple[str, str], ...]
-    nodes: Ragged  # of each graph the voices of its nodes
-    links: Ragged  # of each graph its edges
-    link_voices: IntArray  # (links, 2): the voices at the ends of each
-    is_root: IntArray  # of each node: 1 where no edge leads to it
-
-    @property
-    def node_tools(self) -> IntArray:
-        """The tool of each node."""
-        return self.voice_tools[self.nodes.codes]
-
-
-def teams_of(graphs: Sequence[Graph]) -> Teams:
-    """The tables of some graphs."""
-    tools, voices, edges = Codes(), Codes(), Codes()
-    nodes: list[int] = []
-    links: list[int] = []
-    ends: list[int] = []
-    roots: list[int] = []
-    for graph in graphs:
-        texts = graph.texts
-        own = [voices[voice] for voice in zip(texts, graph.descriptions, strict=True)]
-        nodes += own
-        ends += [own[end] for edge in graph.edges for end in edge]
-        links += [edges[texts[source], texts[target]] for source, target in graph.edges]
-        reached = {target for _, target in graph.edges}
-        roots += [node not in reached for node in range(len(texts))]
-    return Teams(
-        voice_tools=np.array([tools[text] for text, _ in voices], dtype=np.int64),
-        tools=tuple(tools),
-        voices=tuple(spoken(text, "" if described == text else described) for text, described in voices),
-        edges=tuple(edges),
-        nodes=Ragged(_starts([len(graph.texts) for graph in graphs]), np.array(nodes, dtype=np.int64)),
-        links=Ragged(_starts([len(graph.edges) for graph in graphs]), np.array(links, dtype=np.int64)),
-        link_voices=np.array(ends, dtype=np.int64).reshape(-1, 2),
-        is_root=np.array(roots, dtype=np.int64),
-    )
-
-
-def teams_in(candidates: Candidates, context: Context) -> Teams:
-    """The tables of the candidates' distinct graphs, made once for all features."""
-    return context.shared("teams", candidates, lambda: teams_of(candidates.distinct_graphs))
-
-
-def _starts(lengths: list[int]) -> IntArray:
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-
-
-def row_groups(candidates: Candidates) -> IntArray:
-    """The group of each row."""
-    return np.repeat(np.arange(len(candidates.offsets) - 1), np.diff(candidates.offsets))
+from ltr.features.words import Ragged, plain_tool_text
 
 
 def row_queries(candidates: Candidates) -> IntArray:
@@ -108,74 +27,149 @@ def right_rows(groups: Groups) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What each query asks: itself first, then its clauses where it has several; each distinct text once."""
+class Tools:
+    """The distinct pairs of a name and a text among the rows."""
+
+    codes: IntArray  # (rows,) into the two below
+    names: IntArray  # (tools,) codes into the candidates' name_texts
+    texts: tuple[str, ...]  # (tools,) as plain_tool_text makes them
+
+
+def distinct_tools(candidates: Candidates, context: Context) -> Tools:
+    """The tools of the rows."""
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
+    described = zip(names.tolist(), texts.tolist(), strict=True)
+    return Tools(
+        codes,
+        names,
+        tuple(plain_tool_text(candidates.name_texts[n], candidates.tool_texts[t].description) for n, t in described),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTables:
+    """Graphs as codes. A tool is the name of a node, a node text its name and description, an edge a pair of tools."""
+
+    tools: tuple[str, ...]
+    node_texts: tuple[str, ...]  # as plain_tool_text makes them
+    text_tools: IntArray  # (node_texts,) codes into tools
+    edges: tuple[tuple[str, str], ...]
+    nodes: Ragged  # of each graph the codes of its nodes into node_texts
+    links: Ragged  # of each graph the codes of its edges into edges
+    link_ends: IntArray  # (links, 2): the node texts at both ends of each
+    is_root: IntArray  # of each node: 1 where no edge leads to it
+
+    @property
+    def node_tools(self) -> IntArray:
+        """The tool of each node."""
+        return self.text_tools[self.nodes.codes]
+
+
+def graph_tables(candidates: Candidates, context: Context) -> GraphTables:
+    """The tables of the candidates' distinct graphs."""
+    return tables_of(candidates.distinct_graphs)
+
+
+def right_graphs(groups: Groups, context: Context) -> GraphTables:
+    """The tables of the graphs that were right, one for each right row."""
+    graphs = groups.candidates.distinct_graphs
+    return tables_of([graphs[code] for code in groups.candidates.graphs[right_rows(groups)].tolist()])
+
+
+def tables_of(graphs: Sequence[Graph]) -> GraphTables:
+    """The tables of some graphs."""
+    tools, described, edges = Codes(), Codes(), Codes()
+    nodes: list[int] = []
+    links: list[int] = []
+    ends: list[int] = []
+    is_root: list[int] = []
+    for graph in graphs:
+        names = graph.texts
+        codes = [described[node] for node in zip(names, graph.descriptions, strict=True)]
+        nodes += codes
+        ends += [codes[end] for edge in graph.edges for end in edge]
+        links += [edges[names[source], names[target]] for source, target in graph.edges]
+        targets = {target for _, target in graph.edges}
+        is_root += [node not in targets for node in range(len(names))]
+    return GraphTables(
+        text_tools=np.array([tools[name] for name, _ in described], dtype=np.int64),
+        tools=tuple(tools),
+        node_texts=tuple(plain_tool_text(name, "" if text == name else text) for name, text in described),
+        edges=tuple(edges),
+        nodes=Ragged(offsets_of([len(graph.texts) for graph in graphs]), np.array(nodes, dtype=np.int64)),
+        links=Ragged(offsets_of([len(graph.edges) for graph in graphs]), np.array(links, dtype=np.int64)),
+        link_ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
+        is_root=np.array(is_root, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The clauses of each query, behind the query itself; each distinct text once."""
 
     texts: tuple[str, ...]
     of_query: Ragged  # of each query codes into the texts
 
-    @classmethod
-    def of(cls, queries: Sequence[str], lexicon: Lexicon) -> "Parts":
-        """The parts of some queries."""
-        texts = Codes()
-        codes: list[int] = []
-        lengths = []
-        for query in queries:
-            clauses = lexicon.clauses(query)
-            parts = [query, *clauses] if len(clauses) > 1 else [query]
-            codes += [texts[part] for part in parts]
-            lengths.append(len(parts))
-        return cls(tuple(texts), Ragged(_starts(lengths), np.array(codes, dtype=np.int64)))
-
-    def clauses_only(self) -> "Parts":
-        """The same without the query itself, where it has clauses."""
+    def without_queries(self) -> "Clauses":
+        """The clauses alone; a query of one clause is that clause."""
         lengths = self.of_query.lengths
-        keep = np.ones(len(self.of_query.codes), dtype=bool)
-        keep[self.of_query.starts[:-1][lengths > 1]] = False
-        starts = np.concatenate(([0], np.cumsum(np.where(lengths > 1, lengths - 1, lengths))))
-        return Parts(self.texts, Ragged(starts, self.of_query.codes[keep]))
+        is_clause = np.ones(len(self.of_query.codes), dtype=bool)
+        is_clause[self.of_query.starts[:-1][lengths > 1]] = False
+        starts = offsets_of(np.where(lengths > 1, lengths - 1, lengths))
+        return Clauses(self.texts, Ragged(starts, self.of_query.codes[is_clause]))
 
     def best(self, queries: IntArray, value: Callable[[IntArray, IntArray], FloatArray]) -> tuple[FloatArray, IntArray]:
-        """Of each of the queries the largest value among its parts, and the first part that has it.
+        """The largest value among the clauses of each of the queries, and the code of the first clause that has it.
 
-        `value` is asked for many parts at once, and at which of the queries each stands.
+        `value` gets the codes of many clauses at once, and the place of the query of each.
         """
-        parts = self.of_query.take(queries)
+        clauses = self.of_query.take(queries)
         if not len(queries):
-            return np.empty(0), parts.codes
-        found = value(parts.codes, np.repeat(np.arange(len(queries)), parts.lengths))
-        starts = parts.starts[:-1]
-        largest = np.maximum.reduceat(found, starts)
-        is_largest = found == np.repeat(largest, parts.lengths)
-        first = np.minimum.reduceat(np.where(is_largest, np.arange(len(found)), len(found)), starts)
-        return largest, parts.codes[first]
+            return np.empty(0), clauses.codes
+        values = value(clauses.codes, clauses.owners)
+        starts = clauses.starts[:-1]
+        largest = np.maximum.reduceat(values, starts)
+        is_largest = values == np.repeat(largest, clauses.lengths)
+        first = np.minimum.reduceat(np.where(is_largest, np.arange(len(values)), len(values)), starts)
+        return largest, clauses.codes[first]
 
 
-def parts_in(candidates: Candidates, context: Context) -> Parts:
-    """The parts of the candidates' queries, found once for all features."""
-    return context.shared("parts", candidates, lambda: Parts.of(candidates.query_texts, context.lexicon))
+def query_clauses(candidates: Candidates, context: Context) -> Clauses:
+    """The clauses of the candidates' queries."""
+    texts = Codes()
+    codes: list[int] = []
+    lengths = []
+    for query in candidates.query_texts:
+        clauses = context.lexicon.clauses(query)
+        listed = [query, *clauses] if len(clauses) > 1 else [query]
+        codes += [texts[text] for text in listed]
+        lengths.append(len(listed))
+    return Clauses(tuple(texts), Ragged(offsets_of(lengths), np.array(codes, dtype=np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Which tool answered which query, in what words; a query that a tool answered twice in a trace counts once."""
+    """Which tool answered which query; a query that a tool answered twice in a trace counts once."""
 
     queries: IntArray  # codes into query_texts
-    tools: IntArray
-    voices: IntArray  # what the tool said of itself
+    tools: IntArray  # codes into name_texts, or into the tools of graph_tables
+    texts: IntArray  # of the tool: codes into the texts of distinct_tools, or into the node_texts of graph_tables
 
-    @classmethod
-    def of(cls, groups: Groups, context: Context) -> "Answers":
-        """Who answered the queries of the groups: the right tools, or the tools in the right graphs."""
-        candidates, rows = groups.candidates, right_rows(groups)
-        queries, traces = row_queries(candidates)[rows], candidates.traces[row_groups(candidates)[rows]]
-        asked = traces * max(len(candidates.query_texts), 1) + queries
-        if candidates.kind == "tool":
-            tools, voices = candidates.names[rows], tools_in(candidates, context).codes[rows]
-        else:
-            teams = teams_in(candidates, context)
-            nodes = teams.nodes.take(candidates.graphs[rows])
-            asked, voices = np.repeat(asked, nodes.lengths), nodes.codes
-            tools = teams.voice_tools[voices]
-        _, first = np.unique(asked * (int(tools.max(initial=0)) + 1) + tools, return_index=True)
-        return cls(asked[first] % max(len(candidates.query_texts), 1), tools[first], voices[first])
+
+def right_answers(groups: Groups, context: Context) -> Answers:
+    """Who answered the queries of the groups: the right tools, or the tools in the right graphs."""
+    candidates, rows = groups.candidates, right_rows(groups)
+    width = max(len(candidates.query_texts), 1)
+    row_traces = np.repeat(candidates.traces, np.diff(candidates.offsets))
+    asked_in_trace = row_traces[rows] * width + row_queries(candidates)[rows]
+    if candidates.kind == "tool":
+        right_tools, texts = candidates.names[rows], context.shared(distinct_tools, candidates).codes[rows]
+    else:
+        tables = context.shared(graph_tables, candidates)
+        nodes = tables.nodes.take(candidates.graphs[rows])
+        asked_in_trace, texts = np.repeat(asked_in_trace, nodes.lengths), nodes.codes
+        right_tools = tables.text_tools[texts]
+    _, first = np.unique(asked_in_trace * (int(right_tools.max(initial=0)) + 1) + right_tools, return_index=True)
+    return Answers(asked_in_trace[first] % width, right_tools[first], texts[first])

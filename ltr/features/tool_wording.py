@@ -1,6 +1,6 @@
 """Words that queries share with the names and texts of tools, and with the queries a tool answered before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.tables import places, table, table_texts
-from ltr.features.tool_texts import Answers, parts_in, row_queries, tools_in
-from ltr.features.words import Lexicon, Ragged, sparse, widened
+from ltr.features.tables import positions, table_texts, text_table
+from ltr.features.tool_texts import distinct_tools, query_clauses, right_answers, row_queries
+from ltr.features.words import Lexicon, Ragged, sparse_rows
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
-MOST_PAIRS = 1 << 20  # of a tool and a word: what tool.words keeps
+MOST_PAIRS = 1 << 20  # of a tool and a word: the size of the state of tool.words
 
 
 def fit_frequencies(groups: Groups, context: Context) -> State:
@@ -22,69 +22,65 @@ def fit_frequencies(groups: Groups, context: Context) -> State:
     The texts are those of the groups it is fitted on. A served text counts nowhere: a column that moved with the
     other candidates of its batch could not be repeated.
     """
-    texts = list(dict.fromkeys(tools_in(groups.candidates, context).texts))
-    found = context.lexicon.words(texts)
-    _, codes, _ = found.counted(len(context.lexicon))
+    texts = list(dict.fromkeys(context.shared(distinct_tools, groups.candidates).texts))
+    words = context.lexicon.words(texts)
+    _, codes, _ = words.counted(len(context.lexicon))
     distinct, frequencies = np.unique(codes, return_counts=True)
-    kept = table(context.lexicon.spellings(distinct), frequencies=frequencies)
-    return {"documents": len(texts), "length": float(found.lengths.mean()) if texts else 0.0, "words": kept}
+    table = text_table(context.lexicon.spellings(distinct), frequencies=frequencies)
+    return {"documents": len(texts), "length": float(words.lengths.mean()) if texts else 0.0, "words": table}
 
 
 def idf(state: State, lexicon: Lexicon) -> FloatArray:
     """ln((N + 1) / (df + 1/2)) of each word of the lexicon; df = 0 where no text of the fit has it."""
-    kept = state
-    codes = lexicon.codes(table_texts(kept["words"]))
+    codes = lexicon.codes(table_texts(state["words"]))
     frequencies = np.zeros(len(lexicon))
-    frequencies[codes] = kept["words"]["frequencies"]
-    return np.log((kept["documents"] + 1) / (frequencies + 0.5))
+    frequencies[codes] = state["words"]["frequencies"]
+    return np.log((state["documents"] + 1) / (frequencies + 0.5))
 
 
-def _asked(candidates: Candidates, context: Context) -> Sparse:
-    """The distinct words of each query, as ones."""
-    found = context.lexicon.words(candidates.query_texts)
-    texts, codes, _ = found.counted(len(context.lexicon))
-    return sparse(texts, codes, np.ones(len(codes)), (len(candidates.query_texts), len(context.lexicon)))
+def query_words(candidates: Candidates, context: Context) -> Sparse:
+    """The distinct words of each query, as ones; for `Context.shared`."""
+    words = context.lexicon.words(candidates.query_texts)
+    queries, codes, _ = words.counted(len(context.lexicon))
+    return sparse_rows(queries, codes, np.ones(len(codes)), (len(candidates.query_texts), len(context.lexicon)))
 
 
 @feature("tool.name", "coop", fit=fit_frequencies, title="query mentions its name")
-def named(candidates: Candidates, state: State, context: Context) -> FloatArray:
+def name_match(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the query contains the name, in lower case; else the idf of its words found in the query / of all of them.
 
     No words: 0.
     """
     lexicon, count = context.lexicon, len(candidates.name_texts)
-    pieces = lexicon.words(candidates.name_texts)
-    asked = _asked(candidates, context)
-    names, codes, _ = pieces.counted(len(lexicon))
-    worth = idf(state, lexicon)
-    totals = code_sums(names, worth[codes], count)
-    found = sparse(names, codes, worth[codes] / totals[names], (count, len(worth)))
-    shares = found.dots(candidates.names, widened(asked, len(worth)), row_queries(candidates))
-    return np.where(_contained(candidates), 1.0, np.minimum(shares, 1.0))
-
-
-def _contained(candidates: Candidates) -> IntArray:
-    """1 where the lower-cased query contains the lower-cased name."""
-    queries = [text.lower() for text in candidates.query_texts]
-    names = [text.lower() for text in candidates.name_texts]
-    each = zip(row_queries(candidates).tolist(), candidates.names.tolist(), strict=True)
-    return np.array([names[name] in queries[query] for query, name in each], dtype=np.int64)
+    name_words = lexicon.words(candidates.name_texts)
+    queries = context.shared(query_words, candidates)
+    names, codes, _ = name_words.counted(len(lexicon))
+    weights = idf(state, lexicon)
+    totals = code_sums(names, weights[codes], count)
+    shares_of_name = sparse_rows(names, codes, weights[codes] / totals[names], (count, len(weights)))
+    query_of_row = row_queries(candidates)
+    shares = shares_of_name.dots(candidates.names, replace(queries, dimensions=len(weights)), query_of_row)
+    lower_queries = [text.lower() for text in candidates.query_texts]
+    lower_names = [text.lower() for text in candidates.name_texts]
+    rows = zip(query_of_row.tolist(), candidates.names.tolist(), strict=True)
+    is_contained = np.array([lower_names[name] in lower_queries[query] for query, name in rows], dtype=bool)
+    return np.where(is_contained, 1.0, np.minimum(shares, 1.0))
 
 
 @feature("tool.bm25", "coop", fit=fit_frequencies, title="words shared with its text (BM25)")
-def bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
+def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """BM25 of the query's distinct words against name and description: sum of idf tf 2.2 / (tf + 1.2 (1/4 + 3/4 L)).
 
     L = words of the text / mean words of the texts it was fitted on.
     """
-    tools, lexicon = tools_in(candidates, context), context.lexicon
-    asked, found = _asked(candidates, context), lexicon.words(tools.texts)
-    owners, codes, times = found.counted(len(lexicon))
-    worth = idf(state, lexicon)
-    lengths = found.lengths / max(state["length"], 1.0)
-    gains = worth[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
-    weighed = sparse(owners, codes, gains, (len(tools.texts), len(worth)))
-    return weighed.dots(tools.codes, widened(asked, len(worth)), row_queries(candidates))
+    tools, lexicon = context.shared(distinct_tools, candidates), context.lexicon
+    queries, words = context.shared(query_words, candidates), lexicon.words(tools.texts)
+    owners, codes, times = words.counted(len(lexicon))
+    weights = idf(state, lexicon)
+    lengths = words.lengths / max(state["length"], 1.0)
+    gains = weights[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
+    tool_rows = sparse_rows(owners, codes, gains, (len(tools.texts), len(weights)))
+    return tool_rows.dots(tools.codes, replace(queries, dimensions=len(weights)), row_queries(candidates))
 
 
 def fit_answered_words(groups: Groups, context: Context) -> State:
@@ -93,33 +89,28 @@ def fit_answered_words(groups: Groups, context: Context) -> State:
     At most MOST_PAIRS pairs of a tool and a word: those that occur most often.
     """
     candidates, lexicon = groups.candidates, context.lexicon
-    asked = lexicon.words(candidates.query_texts)
-    answers, vocabulary = Answers.of(groups, context), len(lexicon)
-    of_answers = asked.take(answers.queries)
-    owners = np.repeat(answers.tools, of_answers.lengths)
-    keys, counts = np.unique(owners * max(vocabulary, 1) + of_answers.codes, return_counts=True)
-    keys, counts = _most_frequent(keys, counts, MOST_PAIRS)
-    names, codes = np.divmod(keys, max(vocabulary, 1))
-    right = np.unique(owners)
+    query_words = lexicon.words(candidates.query_texts)
+    answers, vocabulary = context.shared(right_answers, groups), len(lexicon)
+    answer_words = query_words.take(answers.queries)
+    word_tools = np.repeat(answers.tools, answer_words.lengths)
+    keys, counts = np.unique(word_tools * max(vocabulary, 1) + answer_words.codes, return_counts=True)
+    least = 1
+    while int((counts >= least).sum()) > MOST_PAIRS:
+        least += 1
+    tools, codes = np.divmod(keys[counts >= least], max(vocabulary, 1))
+    right = np.unique(word_tools)
     distinct, words = np.unique(codes, return_inverse=True)
-    shares = np.bincount(asked.codes, minlength=vocabulary)[distinct] / max(len(asked.codes), 1)
-    totals = np.bincount(owners, minlength=len(candidates.name_texts))[right]
+    shares = np.bincount(query_words.codes, minlength=vocabulary)[distinct] / max(len(query_words.codes), 1)
+    totals = np.bincount(word_tools, minlength=len(candidates.name_texts))[right]
     return {
-        "tools": table([candidates.name_texts[name] for name in right.tolist()], totals=totals),
-        "words": table(lexicon.spellings(distinct), shares=shares),
+        "tools": text_table([candidates.name_texts[name] for name in right.tolist()], totals=totals),
+        "words": text_table(lexicon.spellings(distinct), shares=shares),
         "pairs": {
-            "tools": np.searchsorted(right, names).astype(np.int32),
+            "tools": np.searchsorted(right, tools).astype(np.int32),
             "words": words.astype(np.int32),
-            "counts": counts,
+            "counts": counts[counts >= least],
         },
     }
-
-
-def _most_frequent(keys: IntArray, counts: IntArray, most: int) -> tuple[IntArray, IntArray]:
-    least = 1
-    while int((counts >= least).sum()) > most:
-        least += 1
-    return keys[counts >= least], counts[counts >= least]
 
 
 @feature("tool.words", "hist", fit=fit_answered_words, title="words of queries it answered")
@@ -129,9 +120,9 @@ def answered_words(candidates: Candidates, state: State, context: Context, *, st
     c_tw = times w occurs in queries the tool answered, n_t their sum, p_w = share of w in all queries; 20 is the
     option `strength`. A word the tool never answered gives ln(20 / (n_t + 20)).
     """
-    likeness = Likeness.of(state, candidates, context, strength)
+    ratios = LogRatios.of(state, candidates, context, strength)
     queries, rows = context.lexicon.words(candidates.query_texts), row_queries(candidates)
-    return likeness.of_words(queries, rows, candidates.names, power=1.0)
+    return ratios.sums(queries, rows, candidates.names, power=1.0)
 
 
 @feature("tool.clause_words", "hist", fit=fit_answered_words, title="words of queries it answered, by part")
@@ -139,44 +130,46 @@ def clause_answered_words(
     candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0
 ) -> FloatArray:
     """The largest tool.words of the query and of each of its clauses c, the sums over sqrt|c| words instead of |c|."""
-    likeness, parts = Likeness.of(state, candidates, context, strength), parts_in(candidates, context)
-    asked = context.lexicon.words(parts.texts)
-    return parts.best(
+    ratios = LogRatios.of(state, candidates, context, strength)
+    clauses = context.shared(query_clauses, candidates)
+    words = context.lexicon.words(clauses.texts)
+    return clauses.best(
         row_queries(candidates),
-        lambda part, pair: likeness.of_words(asked, part, candidates.names[pair], power=0.5),
+        lambda clause, row: ratios.sums(words, clause, candidates.names[row], power=0.5),
     )[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """What a word says for each tool: a gain where the tool answered it, and a constant where it did not."""
+class LogRatios:
+    """ln((c_tw + s p_w) / ((n_t + s) p_w)) of tools and words: a constant of the tool, and a gain where c_tw > 0."""
 
-    tools: IntArray  # (names,) of each name the row of the two below; -1 where it was never right
+    rows: IntArray  # (names,) the row of each name in the two below; -1 where it was never right
     gains: Sparse  # (tools, words)
     constants: FloatArray  # (tools,)
 
     @classmethod
-    def of(cls, kept: State, candidates: Candidates, context: Context, strength: float) -> "Likeness":
-        """Those of a state."""
-        tools, words, pairs = kept["tools"], kept["words"], kept["pairs"]
+    def of(cls, state: State, candidates: Candidates, context: Context, strength: float) -> "LogRatios":
+        """Those of a state of fit_answered_words."""
+        tools, words, pairs = state["tools"], state["words"], state["pairs"]
         codes = context.lexicon.codes(table_texts(words))
         gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
         shape = (len(tools["ends"]), len(context.lexicon))
         constants = np.log(strength / (tools["totals"] + strength))
-        known = places(table_texts(tools), candidates.name_texts)
-        return cls(known, sparse(pairs["tools"], codes[pairs["words"]], gains, shape), constants)
+        rows = positions(table_texts(tools), candidates.name_texts)
+        return cls(rows, sparse_rows(pairs["tools"], codes[pairs["words"]], gains, shape), constants)
 
-    def of_words(self, texts: Ragged, rows: IntArray, names: IntArray, *, power: float) -> FloatArray:
-        """Sum over the words of each row's text over their number to a power; no words, or never right: 0."""
-        lengths, vocabulary = (
-            texts.lengths.astype(float),
-            int(max(texts.codes.max(initial=0) + 1, self.gains.dimensions)),
-        )
-        owner, codes, times = texts.counted(vocabulary)
-        shares = sparse(owner, codes, times / lengths[owner] ** power, (len(lengths), vocabulary))
-        known, values = self.tools[names], np.zeros(len(rows))
-        speaks = np.flatnonzero((known >= 0) & (lengths[rows] > 0))
-        tools, said = known[speaks], rows[speaks]
-        values[speaks] = widened(self.gains, vocabulary).dots(tools, shares, said)
-        values[speaks] += self.constants[tools] * lengths[said] ** (1 - power)
+    def sums(self, texts: Ragged, text_of_pair: IntArray, names: IntArray, *, power: float) -> FloatArray:
+        """Sum over the words of a text / their number ** power, for pairs of a text and a name.
+
+        No words, or never right: 0.
+        """
+        lengths = texts.lengths.astype(float)
+        vocabulary = int(max(texts.codes.max(initial=0) + 1, self.gains.dimensions))
+        owners, codes, times = texts.counted(vocabulary)
+        shares = sparse_rows(owners, codes, times / lengths[owners] ** power, (len(lengths), vocabulary))
+        tool_rows, values = self.rows[names], np.zeros(len(names))
+        scored = np.flatnonzero((tool_rows >= 0) & (lengths[text_of_pair] > 0))
+        tools, words = tool_rows[scored], text_of_pair[scored]
+        values[scored] = replace(self.gains, dimensions=vocabulary).dots(tools, shares, words)
+        values[scored] += self.constants[tools] * lengths[words] ** (1 - power)
         return values

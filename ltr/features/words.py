@@ -1,4 +1,4 @@
-"""Texts as people and names spell them become words, and queries become clauses."""
+"""Texts and names become words, queries become clauses; a lexicon gives each word a code."""
 
 import re
 from array import array
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
 from ltr.encoders.sparse import Sparse
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
@@ -33,10 +33,10 @@ def pieces(name: str) -> str:
     return " ".join(TOKEN.findall(BOUNDARY.sub(" ", name))).lower()
 
 
-def spoken(name: str, description: str = "") -> str:
-    """What a learned feature reads of a tool: the pieces of its name, then its description.
+def plain_tool_text(name: str, description: str = "") -> str:
+    """The text of a tool that learned features read: the pieces of its name, then its description.
 
-    >>> spoken("getWeather", "Weather of a city"), spoken("getWeather")
+    >>> plain_tool_text("getWeather", "Weather of a city"), plain_tool_text("getWeather")
     ('get weather: Weather of a city', 'get weather')
     """
     return f"{pieces(name)}: {description}" if description else pieces(name)
@@ -59,130 +59,123 @@ def stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-def words(text: str) -> list[str]:
-    """The words of a text: split like a name, lower-cased, stop words out, stemmed.
+def stemmed_words(text: str) -> list[str]:
+    """The words of a text: split like a name, lower-cased, without stop words, stemmed.
 
-    >>> words("Booking the getFlights tool")
+    >>> stemmed_words("Booking the getFlights tool")
     ['book', 'flight', 'tool']
     """
     return [stem(piece) for piece in pieces(text).split() if piece not in STOP_WORDS]
 
 
 def clauses(query: str) -> list[str]:
-    """What a query asks for, one thing after the other; a query of one clause is that clause.
+    """The clauses of a query, in order; a query that cannot be cut is its only clause.
 
-    Cut after .!?;:, at commas, and at the words and, then and also; a clause of under 3 words joins the one before it,
-    the first the one after it; what follows the eighth belongs to it.
+    It is cut after .!?;:, at commas, and at the words and, then and also. A clause of under 3 words joins the one
+    before it, or the one after it if it is the first; the text after the eighth clause belongs to the eighth.
 
     >>> clauses("Find a flight to Paris, then book a cheap hotel and a car. Send me an email!")
     ['Find a flight to Paris', 'then book a cheap hotel a car.', 'Send me an email!']
     """
     joined: list[list[str]] = []
-    size = 0  # words of the last
+    last_words = 0  # of the last clause
     for piece in filter(None, (part.strip() for part in BREAK.split(query))):
-        own = len(piece.split())
-        if joined and (min(own, size) < SHORTEST_CLAUSE or len(joined) == MOST_CLAUSES):
+        piece_words = len(piece.split())
+        if joined and (min(piece_words, last_words) < SHORTEST_CLAUSE or len(joined) == MOST_CLAUSES):
             joined[-1].append(piece)
-            size += own
+            last_words += piece_words
         else:
             joined.append([piece])
-            size = own
+            last_words = piece_words
     return [" ".join(pieces) for pieces in joined] if len(joined) > 1 else [query]
 
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Codes of each text: text i owns codes[starts[i]:starts[i + 1]]."""
+    """Lists of codes, one for each owner: owner i has codes[starts[i]:starts[i + 1]]."""
 
     starts: IntArray
     codes: IntArray
 
     @property
     def lengths(self) -> IntArray:
-        """Codes a text."""
+        """The number of codes of each owner."""
         return np.diff(self.starts)
 
-    def take(self, texts: IntArray) -> "Ragged":
-        """Those of some texts.
+    @property
+    def owners(self) -> IntArray:
+        """The owner of each code."""
+        return np.repeat(np.arange(len(self.starts) - 1), self.lengths)
+
+    def take(self, owners: IntArray) -> "Ragged":
+        """The lists of these owners, in this order; an owner may be taken often.
 
         >>> Ragged(np.array([0, 2, 3]), np.array([7, 8, 9])).take(np.array([1, 0])).codes
         array([9, 7, 8])
         """
-        owner, step = ragged(self.lengths[texts])
-        starts = np.concatenate(([0], np.cumsum(self.lengths[texts])))
-        return Ragged(starts, self.codes[self.starts[texts][owner] + step])
+        lengths = self.lengths[owners]
+        taken, step = ragged(lengths)
+        return Ragged(offsets_of(lengths), self.codes[self.starts[owners][taken] + step])
 
     def counted(self, vocabulary: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Of each text its distinct codes and how often each occurs: texts, codes, times.
+        """The distinct codes of each owner and how often each occurs: owners, codes, times.
 
         >>> Ragged(np.array([0, 3, 4]), np.array([5, 2, 5, 2])).counted(9)
         (array([0, 0, 1]), array([2, 5, 2]), array([1, 2, 1]))
         """
-        owner = np.repeat(np.arange(len(self.starts) - 1), self.lengths)
-        keys, times = np.unique(owner * max(vocabulary, 1) + self.codes, return_counts=True)
+        keys, times = np.unique(self.owners * max(vocabulary, 1) + self.codes, return_counts=True)
         return keys // max(vocabulary, 1), keys % max(vocabulary, 1), times
 
 
 class Lexicon:
-    """Words by code; each text is split once, however many features and folds ask for it."""
+    """Words by code; each text is split once, however many features and folds read it."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self._of_token: dict[str, tuple[int, ...]] = {}
-        self._places: dict[str, int] = {}  # of a text, in the two below
+        self._token_codes: dict[str, tuple[int, ...]] = {}
+        self._rows: dict[str, int] = {}  # of a text, in the two below
         self._starts, self._words = array("q", [0]), array("q")
         self._clauses: dict[str, list[str]] = {}
 
     def __len__(self) -> int:
         return len(self._codes)
 
-    def codes(self, texts: Iterable[str]) -> IntArray:
-        """The codes of texts that are words already."""
-        return np.array([self._codes.setdefault(word, len(self._codes)) for word in texts], dtype=np.int64)
+    def codes(self, words: Iterable[str]) -> IntArray:
+        """The codes of words; a new word gets the next code."""
+        return np.array([self._codes.setdefault(word, len(self._codes)) for word in words], dtype=np.int64)
 
     def spellings(self, codes: IntArray) -> list[str]:
         """The words of codes."""
-        known = list(self._codes)
-        return [known[code] for code in codes.tolist()]
+        words = list(self._codes)
+        return [words[code] for code in codes.tolist()]
 
     def words(self, texts: Sequence[str]) -> Ragged:
         """The words of each text, in its order.
 
         >>> lexicon = Lexicon()
-        >>> found = lexicon.words(["book flights", "a flight"])
-        >>> lexicon.spellings(found.codes), found.starts
+        >>> words = lexicon.words(["book flights", "a flight"])
+        >>> lexicon.spellings(words.codes), words.starts
         (['book', 'flight', 'flight'], array([0, 2, 3]))
         """
-        places = np.array([self._place(text) for text in texts], dtype=np.int64)
-        starts, found = (np.array(column, dtype=np.int64) for column in (self._starts, self._words))
-        return Ragged(starts, found).take(places)
-
-    def _place(self, text: str) -> int:
-        place = self._places.get(text)
-        if place is None:
-            place = self._places[text] = len(self._places)
+        for text in texts:
+            if text in self._rows:
+                continue
+            self._rows[text] = len(self._rows)
             for token in TOKEN.findall(text):
-                of_token = self._of_token.get(token)
-                if of_token is None:
-                    of_token = self._of_token[token] = tuple(self.codes(words(token)).tolist())
-                self._words.extend(of_token)
+                if token not in self._token_codes:
+                    self._token_codes[token] = tuple(self.codes(stemmed_words(token)).tolist())
+                self._words.extend(self._token_codes[token])
             self._starts.append(len(self._words))
-        return place
+        starts, codes = (np.array(column, dtype=np.int64) for column in (self._starts, self._words))
+        return Ragged(starts, codes).take(np.array([self._rows[text] for text in texts], dtype=np.int64))
 
     def clauses(self, query: str) -> list[str]:
         """The clauses of a query."""
-        known = self._clauses.get(query)
-        if known is None:
-            known = self._clauses[query] = clauses(query)
-        return known
+        if query not in self._clauses:
+            self._clauses[query] = clauses(query)
+        return self._clauses[query]
 
 
-def sparse(texts: IntArray, codes: IntArray, numbers: FloatArray, shape: tuple[int, int]) -> Sparse:
-    """Rows of numbers by code, from entries that stand in the order of their texts."""
-    starts = np.concatenate(([0], np.cumsum(np.bincount(texts, minlength=shape[0]))))
-    return Sparse(starts, codes, numbers, max(shape[1], 1))
-
-
-def widened(rows: Sparse, dimensions: int) -> Sparse:
-    """The same rows beside more columns: the lexicon grows while it reads."""
-    return Sparse(rows.starts, rows.columns, rows.numbers, dimensions)
+def sparse_rows(owners: IntArray, columns: IntArray, numbers: FloatArray, shape: tuple[int, int]) -> Sparse:
+    """Sparse rows from entries in the order of their owners; the shape is (rows, columns)."""
+    return Sparse(offsets_of(np.bincount(owners, minlength=shape[0])), columns, numbers, max(shape[1], 1))

@@ -19,10 +19,10 @@ LONGEST_VALUE = 200
 SURE = 0.05  # a smaller p tells two runs apart
 
 
-def comparison_view(runs: Sequence[RunFiles], made: str = "") -> Page:
+def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
     """The page of several runs; the first is what the others are held against."""
     try:
-        compared: Comparison | str = by_name(compare_runs([Path(run.path) for run in runs]), runs)
+        compared: Comparison | str = by_name(compare_runs([Path(run.path) for run in runs], seed=seed), runs)
     except (DataError, UsageError) as error:
         compared = f"These runs cannot be compared query by query: {error}"
     sections = [

@@ -35,13 +35,16 @@ def bench_page(bench: BenchRecord) -> str:
     return page_html(bench_view(bench))
 
 
-def write_report(directories: Sequence[AnyPath], out: AnyPath, *, made: str = "") -> None:
+def write_report(directories: Sequence[AnyPath], out: AnyPath, *, seed: int = 0, made: str = "") -> None:
     """The page of the directories, or for one run and a name that ends in .md the card of its model."""
-    write_text(out, report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, made=made))
+    write_text(out, report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, seed=seed, made=made))
 
 
-def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, made: str = "") -> str:
-    """One page: of a run, of several compared, of a batch, of a bench; made: when, and by what."""
+def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: int = 0, made: str = "") -> str:
+    """One page: of a run, of several compared, of a batch, of a bench.
+
+    `seed`: of the tests that compare several runs. `made`: when, and by what.
+    """
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
     several = [each for each in directories if Path(each, BENCH).exists() or Path(each, LEADERBOARD).exists()]
@@ -49,10 +52,10 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, made: st
         raise UsageError("a card is of one run; name one, or an output that ends in .html")
     if several and len(directories) > 1:
         raise UsageError(f"{several[0]}: a batch or a bench has a page of its own; name it alone")
-    return card(read_run(directories[0])) if is_card else page_html(_view(directories, made))
+    return card(read_run(directories[0])) if is_card else page_html(_view(directories, seed, made))
 
 
-def _view(directories: Sequence[AnyPath], made: str) -> Page:
+def _view(directories: Sequence[AnyPath], seed: int, made: str) -> Page:
     first = Path(directories[0])
     if (first / BENCH).exists():
         return bench_view(read_bench(first), made)
@@ -60,4 +63,4 @@ def _view(directories: Sequence[AnyPath], made: str) -> Page:
         return batch_view(first, made)
     if len(directories) == 1:
         return run_view(read_run(first), made)
-    return comparison_view([read_run(each) for each in directories], made)
+    return comparison_view([read_run(each) for each in directories], seed, made)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.features.registry import NotNegative, Rate
-from ltr.features.words import words
+from ltr.features.words import stemmed_words
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
@@ -29,12 +29,12 @@ class Bm25:
         self.texts, self.k1, self.b = tuple(dict.fromkeys(texts)), k1, b
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
-        asked = words(query)
+        asked = stemmed_words(query)
         return np.array([self.score(asked, text) for text in documents.texts])
 
     def score(self, asked: list[str], text: str) -> float:
         """BM25 of one text."""
-        found = self._counted[text] if text in self._counted else Counter(words(text))
+        found = self._counted[text] if text in self._counted else Counter(stemmed_words(text))
         length = found.total() / self._mean_length if self._mean_length else 1.0
         rest = self.k1 * (1 - self.b + self.b * length)
         return float(
@@ -47,7 +47,7 @@ class Bm25:
 
     @cached_property
     def _counted(self) -> dict[str, Counter[str]]:
-        return {text: Counter(words(text)) for text in self.texts}
+        return {text: Counter(stemmed_words(text)) for text in self.texts}
 
     @cached_property
     def _frequencies(self) -> Counter[str]:

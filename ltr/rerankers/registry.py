@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -12,9 +12,9 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray
 from ltr.configtext.strict import adapter
 from ltr.configtext.wording import complaint
-from ltr.errors import UnknownNameError, UsageError, suggestion
+from ltr.errors import RangeError, UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of, summary_of
 from ltr.registry import Registry
 from ltr.rerankers.documents import Documents, Key
 
@@ -52,7 +52,7 @@ class Recipe:
     @property
     def summary(self) -> str:
         """What it does, in one line."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+        return summary_of(self.make)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -108,12 +108,15 @@ class Choice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = self.recipe.options
+        known, wrong = self.recipe.options, list[str]()
         for option, value in self.options.items():
-            if option not in known:
-                hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
-                raise UsageError(f"reranker {self.name} has no option {option!r}{hint}")
-            refuse_misfit(f"reranker {self.name}: {option}", known[option], value)
+            if option in known:
+                wrong += misfits(f"reranker {self.name}: {option}", known[option], value)
+                continue
+            hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
+            wrong.append(f"reranker {self.name} has no option {option!r}{hint}")
+        if wrong:
+            raise RangeError(*wrong)
 
     @property
     def recipe(self) -> Recipe:
@@ -137,40 +140,41 @@ class Choice:
             found = self.recipe.make(setting, *arguments, **self.options)
         if not callable(found):
             problem = f"opened {type(found).__name__}; a function of (query, documents) is needed"
-            raise unfit(self.recipe.make, f"{self.name}: {problem}")
+            raise bad_result(self.recipe.make, f"{self.name}: {problem}")
         return found
 
     def _blamed(self, function: Callable[..., object]) -> AbstractContextManager[None]:
-        return blamed(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
+        return plugin_errors(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
 
 
-def refuse_misfit(what: str, kind: Any, value: Any) -> None:
-    """Raise unless the value has the type, and lies in the range its annotation names."""
+def misfits(what: str, kind: Any, value: Any) -> Iterator[str]:
+    """What is wrong with a value that has another type, or lies outside the range that its annotation names."""
     from pydantic import ValidationError
 
     try:
         adapter(kind).validate_json(json.dumps([value]))
     except ValidationError:
-        raise UsageError(f"{what}: {complaint(kind, value)}") from None
+        yield f"{what}: {complaint(kind, value)}"
+        return
     for word in get_args(kind):
         if word in RANGES and not RANGES[word](value):
-            raise UsageError(f"{what} is {value!r}; a number {word} is needed")
+            yield f"{what} is {value!r}; a number {word} is needed"
 
 
 def scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
     """What the reranker says of each document, checked: one finite number each."""
-    with blamed(f"reranker {name}", reranker, source_of(reranker)):
+    with plugin_errors(f"reranker {name}", reranker, source_of(reranker)):
         said = reranker(query, documents)
     count = len(documents)
     try:
         found = np.asarray(said, dtype=np.float64)
     except (TypeError, ValueError):
         problem = f"{name}: gave {type(said).__name__} for {count} documents; numbers are needed"
-        raise unfit(reranker, problem) from None
+        raise bad_result(reranker, problem) from None
     if found.shape != (count,):
         problem = f"{name}: gave scores of shape {found.shape} for {count} documents; one each is needed"
-        raise unfit(reranker, problem)
+        raise bad_result(reranker, problem)
     if not (np.abs(found) <= LARGEST).all():  # NaN fails too
         wrong = float(found[int(np.argmin(np.abs(found) <= LARGEST))])
-        raise unfit(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
+        raise bad_result(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
     return found.copy()

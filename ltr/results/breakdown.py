@@ -92,11 +92,11 @@ def _lines_again(candidates: Candidates, rows: IntArray) -> Iterator[tuple[int, 
     for place, line in enumerate(candidates.lines[rows].tolist()):
         places_of_line.setdefault(line, []).append(place)
     for source in candidates.files:
-        fingerprint = ContentDigest()
-        for number, line in read_lines(source.path, digest=fingerprint):
+        digest = ContentDigest()
+        for number, line in read_lines(source.path, digest=digest):
             for place in places_of_line.get(source.before + number, ()):
                 yield place, source.path, number, line
-        if fingerprint.sha256 != source.sha256:
+        if digest.sha256 != source.sha256:
             raise FileError(source.path, "was changed while it was read")
 
 

@@ -1,6 +1,6 @@
 """A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, breakdown."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,9 +12,8 @@ from ltr.data.importers.ranked import read_ranked
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import BestFeature
-from ltr.evaluation.bootstrap import Interval, bootstrap_difference
+from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
-from ltr.evaluation.intervals import intervals, resampled_units
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank
@@ -55,6 +54,7 @@ class EvaluatedRanking:
     breakdown: Breakdown | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
+    warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 
 
 def evaluate_groups(
@@ -85,7 +85,15 @@ def evaluate_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, asked, evaluation),
         breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
+        warnings=tuple(nothing_right(evaluation)),
     )
+
+
+def nothing_right(evaluation: Evaluation) -> Iterator[str]:
+    """That no query has a right candidate, so that the metrics say nothing."""
+    if evaluation.num_no_relevant == len(evaluation.rank):
+        least = f"{evaluation.rules.rel_threshold:g}"
+        yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
 def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:

@@ -48,6 +48,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         )
         if evaluated.breakdown
         else None,
+        warnings=list(evaluated.warnings),
     )
 
 

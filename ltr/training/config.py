@@ -22,17 +22,29 @@ class TrainConfig:
     """The trainer by name, and the numbers it may read."""
 
     trainer: str = "descent"
+    """What learns the weights: descent by steps, newton to the exact optimum (ltr list trainers)."""
     learning_rate: float = 0.01
+    """Length of a step of descent."""
     epochs: int = 100
-    l2: float | tuple[float, ...] = 0.001  # several: one is chosen on folds or validation data
-    l2_rule: Literal["best", "one_se"] = "best"  # one_se: the largest within a standard error of the best
-    init: float = 1.0  # where every weight starts in descent
-    targets: Literal["onehot", "label", "gain"] = "label"  # what the positives of a group share: 1, label, 2^label - 1
-    standardize: bool = False  # columns over their deviation: start, penalty and gap bound hold in that scale
-    knots: int = 0  # where a column's weight may change, at most; 0: one weight a column
-    patience: int = 10  # epochs of descent without a better value on validation data
-    metric: str = LOSS  # what is watched on validation data, and l2 is chosen by
-    folds: int | None = None  # of cross-validation
+    """Passes of descent over the training data."""
+    l2: float | tuple[float, ...] = 0.001
+    """Weight of the penalty on the squared weights; of several, folds or validation data choose one."""
+    l2_rule: Literal["best", "one_se"] = "best"
+    """Which of several l2: the best, or the largest within one standard error of the best."""
+    init: float = 1.0
+    """Where every weight starts in descent."""
+    targets: Literal["onehot", "label", "gain"] = "label"
+    """What the right candidates of a query share the target by: 1 each, their label, or 2^label - 1."""
+    standardize: bool = False
+    """Divide each column by its deviation: start, penalty and gap bound hold in that scale."""
+    knots: int = 0
+    """At how many values, at most, the weight of a column may change; 0: one weight a column."""
+    patience: int = 10
+    """Epochs of descent without a better value on validation data before it stops."""
+    metric: str = LOSS
+    """What validation data and folds judge by: loss, or a metric (ltr list metrics)."""
+    folds: int | None = None
+    """Folds of the cross-validation; without it, none."""
 
     def __post_init__(self) -> None:
         problems = list(self._problems())

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.errors import DivergedError, RunError, UsageError
-from ltr.plugins import OURS, blamed, unfit
+from ltr.plugins import OURS, bad_result, plugin_errors
 from ltr.registry import Registry
 from ltr.training.certificate import gap_bound
 from ltr.training.config import OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
@@ -86,12 +86,12 @@ def checked_trainer(name: str) -> Trainer:
         return trainer
 
     def call(groups: Trainable, *others: Any) -> Fitted:
-        with blamed(f"trainer {name}", trainer, source):
+        with plugin_errors(f"trainer {name}", trainer, source):
             fitted = trainer(groups, *others)
             is_sound = isinstance(fitted, Fitted) and np.shape(fitted.w) == groups.phi.shape[1:]
             if not (is_sound and np.ndim(fitted.history) == 1 and np.asarray(fitted.w).dtype.kind in "fiu"):
                 problem = f"gave {type(fitted).__name__}; a Fitted with a number for each column is needed"
-                raise unfit(trainer, f"trainer {name}: {problem}")
+                raise bad_result(trainer, f"trainer {name}: {problem}")
             w, history = np.asarray(fitted.w, dtype=float), np.asarray(fitted.history, dtype=float)
             return replace(fitted, w=w, history=history)
 

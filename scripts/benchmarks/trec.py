@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import cpu_seconds, in_own_process
-from ltr.data.importers.trec import read_run
+from ltr.data.importers.trec import read_trec_run
 from peers import Peer, missing
 from subcommands import at_least
 
@@ -60,7 +60,7 @@ def seconds_of(peer, path):
 
 def ours(path):
     """ltr."""
-    return len(read_run(path).values)
+    return len(read_trec_run(path).values)
 
 
 def pytrec_eval(path):

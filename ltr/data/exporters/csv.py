@@ -1,4 +1,4 @@
-"""A table of candidates for spreadsheets: CSV, or TSV where the name ends so. No cell of text is a formula."""
+"""A table of candidates for spreadsheets, as CSV or TSV by the name of the file. No cell of text is a formula."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.data.exporters.registry import Exported, exporter
+from ltr.data.exporters.exporting import Exported, exporter
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_lines
@@ -18,7 +18,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 @exporter("csv")
 def export_csv(exported: Exported, out: AnyPath) -> list[str]:
-    """A row for each candidate: key, query, name, label, score and rank where it was ranked, and its numbers."""
+    """A row for each candidate: key, query, name, label, score and rank where it was ranked, and its features."""
     plain = str(out).removesuffix(".gz").removesuffix(".zst")
     delimiter = next((mark for end, mark in DELIMITERS.items() if plain.endswith(end)), None)
     if delimiter is None:
@@ -28,19 +28,20 @@ def export_csv(exported: Exported, out: AnyPath) -> list[str]:
 
 
 def _lines(exported: Exported, delimiter: str) -> Iterator[bytes]:
-    held = io.StringIO()
-    writer = csv.writer(held, delimiter=delimiter, lineterminator="\r\n")  # so that cells with either are quoted
+    """The rows as CSV, one by one, without their ends."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")  # so that cells with either are quoted
     for row in _rows(exported):
-        writer.writerow([cell(value) for value in row])
-        yield held.getvalue().removesuffix("\r\n").encode()
-        held.seek(0)
-        held.truncate()
+        writer.writerow([csv_cell(value) for value in row])
+        yield buffer.getvalue().removesuffix("\r\n").encode()
+        buffer.seek(0)
+        buffer.truncate()
 
 
-def cell(value: Any) -> Any:
-    """The value as a cell: a text that a spreadsheet would run is quoted by ', a number is left as it is.
+def csv_cell(value: Any) -> Any:
+    """The value as a cell: a text that a spreadsheet would run as a formula begins with ', a number is unchanged.
 
-    >>> cell("=1+1"), cell(-1.5), cell("-1.5"), cell("plain")
+    >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell("plain")
     ("'=1+1", -1.5, "'-1.5", 'plain')
     """
     if not isinstance(value, str):
@@ -49,25 +50,18 @@ def cell(value: Any) -> Any:
 
 
 def _rows(exported: Exported) -> Iterator[list[Any]]:
-    groups, candidates = exported.groups, exported.groups.candidates
-    places = _places(exported)
-    ranked = [] if places is None else ["score", "rank"]
-    yield ["trace_id", "node_id", "query", "candidate", "label", *ranked, *exported.names]
+    groups, candidates, scores, order = exported.groups, exported.groups.candidates, exported.scores, exported.order
+    is_ranked = order is not None and scores is not None
+    rank_of_row = np.zeros(len(groups.labels), dtype=np.int64)
+    if order is not None:
+        rank_of_row[order] = np.arange(len(order)) - np.repeat(groups.offsets[:-1], np.diff(groups.offsets)) + 1
+    rank_names = ["score", "rank"] if is_ranked else []
+    yield ["trace_id", "node_id", "query", "candidate", "label", *rank_names, *exported.names]
     for group in range(len(groups.offsets) - 1):
         key = [candidates.trace_ids[candidates.traces[group]], candidates.node_ids[group]]
         query = candidates.query_texts[candidates.queries[group]]
         for row in range(int(groups.offsets[group]), int(groups.offsets[group + 1])):
             name, label = candidates.name_texts[candidates.names[row]], float(groups.labels[row])
-            score = [] if places is None or exported.scores is None else [float(exported.scores[row]), places[row]]
+            ranked = [float(scores[row]), int(rank_of_row[row])] if is_ranked and scores is not None else []
             numbers = [] if exported.phi is None else exported.phi[row].tolist()
-            yield [*key, query, name, None if np.isnan(label) else label, *score, *numbers]
-
-
-def _places(exported: Exported) -> list[int] | None:
-    """The place of each row in our order, from 1."""
-    if exported.listed is None:
-        return None
-    offsets, rows = exported.groups.offsets, exported.listed
-    places = np.empty(len(rows), dtype=np.int64)
-    places[rows] = np.arange(len(rows)) - np.repeat(offsets[:-1], np.diff(offsets)) + 1
-    return list(places.tolist())
+            yield [*key, query, name, None if np.isnan(label) else label, *ranked, *numbers]

@@ -8,18 +8,14 @@ UNSAFE = re.compile(r"[\s#\x00-\x20\x7f-\x9f]|%(?=[0-9A-F]{2})")
 
 
 def column_text(text: str) -> str:
-    """The text without white space and #: their bytes, and a % that would be read as such, as %XX.
+    """The text with white space, # and a % that looks like an escape written as the %XX of their bytes.
 
-    No two texts become one.
+    Different texts stay different.
 
     >>> column_text("New York"), column_text("100%"), column_text("%20"), column_text("")
     ('New%20York', '100%', '%2520', '%')
     """
-    return UNSAFE.sub(_escaped, text) or "%"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+    return UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), text) or "%"
 
 
 def number_text(value: float) -> str:

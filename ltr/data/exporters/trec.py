@@ -1,12 +1,12 @@
-"""A ranking as a TREC run whose scores no reader can take for ties, and its labels as qrels."""
+"""A ranking as a TREC run, whose scores have no ties in any reader, and its labels as qrels."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.data.exporters.exporting import Exported, exporter
 from ltr.data.exporters.identifiers import column_text, number_text, topic_texts
-from ltr.data.exporters.registry import Exported, exporter
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
@@ -20,19 +20,19 @@ LARGEST_SINGLE = 3.0e38
 @exporter("trec")
 def export_trec(exported: Exported, out: AnyPath) -> list[str]:
     """OUT is the run, in our order; OUT.qrels the labels, where every candidate has one."""
-    if exported.scores is None or exported.listed is None:
+    if exported.scores is None or exported.order is None:
         raise UsageError("a TREC run needs scores: name a run directory, or samples with one ready number each")
-    write_lines(out, _run_lines(exported.groups, exported.scores, exported.listed))
+    write_lines(out, _run_lines(exported.groups, exported.scores, exported.order))
     if np.isnan(exported.groups.labels).any():
         return [str(out)]
     write_lines(f"{out}.qrels", _qrels_lines(exported.groups))
     return [str(out), f"{out}.qrels"]
 
 
-def _run_lines(groups: Groups, scores: FloatArray, listed: IntArray) -> Iterator[bytes]:
+def _run_lines(groups: Groups, scores: FloatArray, order: IntArray) -> Iterator[bytes]:
     names = [column_text(text) for text in groups.candidates.name_texts]
     for group, topic in enumerate(topic_texts(groups.candidates)):
-        ranked = listed[groups.offsets[group] : groups.offsets[group + 1]]
+        ranked = order[groups.offsets[group] : groups.offsets[group + 1]]
         written = falling(scores[ranked])
         codes = groups.candidates.names[ranked].tolist()
         for place, (code, score) in enumerate(zip(codes, written, strict=True), start=1):

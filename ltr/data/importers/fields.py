@@ -1,7 +1,7 @@
-"""Files of columns between white space, such as those of TREC, a block of lines at a time, never a token at a time.
+"""Files of columns between white space, such as those of TREC, read a block of lines at a time.
 
-Tokens become Words: the bytes of each, filled up with zeros, eight to an integer; numpy compares and hashes those
-without making an object of any.
+Tokens become Words: the bytes of a token, filled up with zeros, eight to an integer. Numpy compares and hashes words
+without a Python object for each token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,9 @@ Words = npt.NDArray[np.uint64]  # (tokens, words)
 
 LONGEST_TOKEN = 256
 WORD = np.dtype("<u8")
-KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)  # the first 0 .. 8 bytes of a word
+FIRST_BYTES = np.array(
+    [(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64
+)  # the first 0 .. 8 bytes of a word
 TAB, NEWLINE, RETURN, SPACE = np.frombuffer(b"\t\n\r ", dtype=np.uint8)  # the white characters: tab to return, space
 
 
@@ -42,14 +44,14 @@ class Fields:
 
 
 def read_fields(path: AnyPath, layout: Layout, digest: ContentDigest) -> Iterator[Fields]:
-    """The wanted columns. Lines that are blank or begin with # are skipped; columns beyond the last are let be."""
+    """The wanted columns. Lines that are blank or begin with # are skipped, and so are columns beyond the last."""
     for first, block in read_line_blocks(path, digest=digest):
         edges = regular_edges(block, layout.width)
         yield _line_by_line(path, first, block, layout) if edges is None else _at_edges(first, block, edges, layout)
 
 
 def regular_edges(block: bytes, width: int) -> IntArray | None:
-    r"""Start and end of each token, a line a row, where each line has so many columns and nothing else is odd.
+    r"""Start and end of each token, a row for each line; None unless every line is plain and has `width` columns.
 
     >>> regular_edges(b"a b\nc  d\r\n", 2).tolist()
     [[0, 1, 2, 3], [4, 5, 7, 8]]
@@ -69,11 +71,8 @@ def regular_edges(block: bytes, width: int) -> IntArray | None:
         return None
     rows = edges.reshape(-1, 2 * width)
     fits = (rows[:, -1] <= ends).all() and (rows[1:, 0] > ends[:-1]).all()
-    return rows if fits and _longest(rows) <= LONGEST_TOKEN else None
-
-
-def _longest(edges: IntArray) -> int:
-    return int((edges[:, 1::2] - edges[:, ::2]).max(initial=0))
+    longest = (rows[:, 1::2] - rows[:, ::2]).max(initial=0)
+    return rows if fits and longest <= LONGEST_TOKEN else None
 
 
 def _at_edges(first: int, block: bytes, edges: IntArray, layout: Layout) -> Fields:
@@ -84,7 +83,9 @@ def _at_edges(first: int, block: bytes, edges: IntArray, layout: Layout) -> Fiel
         starts, ends = edges[:, 2 * column], edges[:, 2 * column + 1]
         lengths = ends - starts
         words = range(0, int(lengths.max()), 8)
-        columns.append(np.column_stack([windows[starts + at] & KEPT[np.clip(lengths - at, 0, 8)] for at in words]))
+        columns.append(
+            np.column_stack([windows[starts + at] & FIRST_BYTES[np.clip(lengths - at, 0, 8)] for at in words])
+        )
     return Fields(np.arange(first, first + len(edges)), columns)
 
 
@@ -132,36 +133,36 @@ def as_tokens(words: Words) -> list[bytes]:
     return np.ascontiguousarray(words).view(f"S{8 * words.shape[1]}").ravel().tolist()
 
 
-def stacked(parts: Sequence[Words]) -> Words:
+def stack_tokens(parts: Sequence[Words]) -> Words:
     """The words of all parts, as wide as the widest."""
     width = max(part.shape[1] for part in parts)
-    return np.concatenate([widened(part, width) for part in parts])
+    return np.concatenate([widen_tokens(part, width) for part in parts])
 
 
-def widened(words: Words, width: int) -> Words:
+def widen_tokens(words: Words, width: int) -> Words:
     """The words, filled up to the width."""
     missing = width - words.shape[1]
     return np.pad(words, ((0, 0), (0, missing))) if missing > 0 else words
 
 
-def hashed(words: Words, seed: IntArray | int = 0) -> Words:
+def token_hashes(words: Words, seed: IntArray | int = 0) -> Words:
     """A 64-bit hash of each token and its seed; equal tokens have equal hashes, whatever the width of the words."""
     mixed = np.full(len(words), seed, dtype=np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for column in words.T:
         spread = (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93)
-        mixed = np.where(column, spread ^ (spread >> np.uint64(32)), mixed)  # what only fills up changes nothing
+        mixed = np.where(column, spread ^ (spread >> np.uint64(32)), mixed)  # a word of padding changes nothing
     return mixed
 
 
-def same(words: Words, others: Words) -> BoolArray:
+def same_tokens(words: Words, others: Words) -> BoolArray:
     """Whether the tokens are the same, row by row."""
     width = max(words.shape[1], others.shape[1])
-    equal: BoolArray = (widened(words, width) == widened(others, width)).all(axis=1)
+    equal: BoolArray = (widen_tokens(words, width) == widen_tokens(others, width)).all(axis=1)
     return equal
 
 
 def as_numbers(path: AnyPath, lines: IntArray, words: Words, field: str) -> FloatArray:
-    """The tokens as finite numbers whose differences are finite too; the first that is none is refused."""
+    """The tokens as finite numbers with finite differences; an error names the first that is none."""
     tokens = as_tokens(words)
     try:
         values = np.array(list(map(float, tokens)), dtype=np.float64)

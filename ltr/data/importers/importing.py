@@ -1,30 +1,57 @@
-"""Other people's formats become samples."""
+"""Importers by name: each turns files of another format into lines of samples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ltr.data.importers.registry import IMPORTERS, converted, encoded
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath, expand
 from ltr.files.writing import write_lines
+from ltr.plugins import bad_result, plugin_errors
+from ltr.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Lines of samples, and notes on what was left out."""
+
+    lines: Iterable[Mapping[str, Any]]
+    notes: tuple[str, ...] = ()
+
+
+Importer = Callable[[Sequence[str]], Imported]
+
+IMPORTERS: Registry[Importer] = Registry("importer", "ltr.data.importers.letor", "ltr.data.importers.trecsamples")
+importer = IMPORTERS.register
 
 
 def import_samples(
     format_name: str, files: Sequence[AnyPath], out: AnyPath, *, overwrite: bool = False
 ) -> tuple[int, tuple[str, ...]]:
-    """How many samples of the files lie in `out` as JSONL, and what could not become one."""
-    _ = IMPORTERS[format_name]  # an unknown format is told before anything else
+    """Write the samples of the files to `out` as JSONL: how many there are, and notes on what was left out."""
+    import msgspec
+
+    convert, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
     if Path(out).exists() and not overwrite:
         raise UsageError(f"{out}: exists; add --overwrite, or name another file")
-    imported, count = converted(format_name, expand(files)), 0
+    who, names, count = f"importer {format_name}", expand(files), 0
+    with plugin_errors(who, convert, source):
+        imported = convert(names)
+        if not isinstance(imported, Imported):
+            raise bad_result(convert, f"{who}: gave {type(imported).__name__}; Imported(lines, notes) is needed")
+        notes = tuple(map(str, imported.notes))
 
     def lines() -> Iterator[bytes]:
         nonlocal count
-        for line in encoded(format_name, imported.lines):
-            count += 1
-            yield line
+        with plugin_errors(who, convert, source):  # an importer may read its files only here
+            for line in imported.lines:
+                if not isinstance(line, Mapping):
+                    raise bad_result(convert, f"{who}: gave a line of {type(line).__name__}; a mapping is needed")
+                count += 1
+                yield msgspec.json.encode(line)
 
     write_lines(out, lines())
-    return count, imported.notes
+    return count, notes

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ltr.data.importers.registry import Imported, importer
+from ltr.data.importers.importing import Imported, importer
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.files.reading import STDIN, read_lines, shown
@@ -15,8 +15,8 @@ MOST_FEATURES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One line."""
+class LetorLine:
+    """One line: grade, query, features by number, comment."""
 
     grade: float
     query: str
@@ -29,10 +29,10 @@ def import_letor(files: Sequence[str]) -> Imported:
     """A line for each document, its features in order of their numbers, 0 where a line names none.
 
     A document is named by its comment where the comments of its query all differ and none is empty, else by its place
-    in the query: d1, d2. The comment itself stays in the key `comment`.
+    in the query: d1, d2. The key `comment` holds the comment itself.
 
-    The files are read twice, once for the number of features and for what names the documents, so that none of them
-    has to fit into memory.
+    The files are read twice, first for the number of features and the names of the documents, so that no file has to
+    fit into memory.
     """
     if STDIN in files:
         raise UsageError("LETOR lines are read twice, and - (stdin) can be read once only: name a file")
@@ -43,7 +43,7 @@ def import_letor(files: Sequence[str]) -> Imported:
             comments.setdefault(row.query, []).append(row.comment)
     if not comments:
         raise DataError(f"{', '.join(files)}: no line; {FORM} is needed")
-    named = {query for query, given in comments.items() if all(given) and len(set(given)) == len(given)}
+    named = {query for query, names in comments.items() if all(names) and len(set(names)) == len(names)}
     return Imported(_samples(files, width, named))
 
 
@@ -62,21 +62,21 @@ def _samples(files: Sequence[str], width: int, named: set[str]) -> Iterator[dict
             } | ({"comment": row.comment} if row.comment else {})
 
 
-def _rows(path: str) -> Iterator[Row]:
+def _rows(path: str) -> Iterator[LetorLine]:
     for number, line in read_lines(path):
         if line.strip() and not line.lstrip().startswith(b"#"):
             try:
-                yield _row(line.decode())
+                yield _parsed(line.decode())
             except ValueError as error:  # UnicodeDecodeError is one
                 problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 raise SampleError(shown(path), number, "", f"{problem}; {FORM} is needed") from None
 
 
-def _row(line: str) -> Row:
-    said, _, comment = line.partition("#")
-    grade, *rest = said.split() or [""]
+def _parsed(line: str) -> LetorLine:
+    content, _, comment = line.partition("#")
+    grade, *rest = content.split() or [""]
     if not rest or not rest[0].startswith("qid:") or rest[0] == "qid:":
-        raise ValueError(f"found {excerpt(said.strip())} without qid:ID")
+        raise ValueError(f"found {excerpt(content.strip())} without qid:ID")
     values: dict[int, float] = {}
     for token in rest[1:]:
         name, _, value = token.partition(":")
@@ -88,7 +88,7 @@ def _row(line: str) -> Row:
     label = _number(grade)
     if label < 0:
         raise ValueError(f"grade {grade} is below 0")
-    return Row(label, rest[0].removeprefix("qid:"), values, comment.strip())
+    return LetorLine(label, rest[0].removeprefix("qid:"), values, comment.strip())
 
 
 def _number(text: str) -> float:

@@ -8,8 +8,8 @@ from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
-from ltr.data.importers.fields import Words, as_tokens, hashed, same, stacked
-from ltr.data.importers.trec import Entries, Topics, judged, read_qrels, read_run
+from ltr.data.importers.fields import Words, as_tokens, same_tokens, stack_tokens, token_hashes
+from ltr.data.importers.trec import Entries, Topics, match_qrels, read_qrels, read_trec_run
 from ltr.files.reading import AnyPath
 
 
@@ -30,19 +30,21 @@ def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
     A negative grade is no judgement: no gain, and not relevant.
     """
     topics: Topics = {}
-    truth = read_qrels(qrels, topics)
+    judgements = read_qrels(qrels, topics)
     names = list(topics)
-    every = read_run(run, topics)
-    retrieved = _taken(every, np.flatnonzero(every.topics < len(names)))
-    judgement = judged(retrieved, truth)
-    missed = _taken(truth, np.flatnonzero(~judgement.is_retrieved))
+    entries = read_trec_run(run, topics)
+    retrieved = _select_lines(entries, np.flatnonzero(entries.topics < len(names)))
+    matched = match_qrels(retrieved, judgements)
+    missed = _select_lines(judgements, np.flatnonzero(~matched.is_retrieved))
     owner = np.concatenate([retrieved.topics, missed.topics])
     rows = np.argsort(owner, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(names)))])
-    lines = np.concatenate([retrieved.lines + truth.source.line_count, missed.lines])[rows]
-    files = (truth.source, replace(every.source, before=truth.source.line_count))
-    candidates = _candidates(names, stacked([retrieved.docs, missed.docs])[rows], offsets, lines=lines, files=files)
-    labels = np.maximum(np.concatenate([judgement.grades, missed.values]), 0.0)[rows]
+    lines = np.concatenate([retrieved.lines + judgements.source.line_count, missed.lines])[rows]
+    files = (judgements.source, replace(entries.source, before=judgements.source.line_count))
+    candidates = _candidates(
+        names, stack_tokens([retrieved.docs, missed.docs])[rows], offsets, lines=lines, files=files
+    )
+    labels = np.maximum(np.concatenate([matched.grades, missed.values]), 0.0)[rows]
     return RankedGroups(
         Groups(candidates, labels, offsets),
         np.concatenate([retrieved.values, np.zeros(len(missed.lines))])[rows],
@@ -52,7 +54,7 @@ def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
     )
 
 
-def _taken(entries: Entries, rows: IntArray) -> Entries:
+def _select_lines(entries: Entries, rows: IntArray) -> Entries:
     return replace(
         entries,
         topics=entries.topics[rows],
@@ -66,36 +68,30 @@ def _taken(entries: Entries, rows: IntArray) -> Entries:
 def _candidates(
     topics: list[bytes], docs: Words, offsets: IntArray, *, lines: IntArray, files: tuple[SourceFile, ...]
 ) -> Candidates:
-    """Documents as tools without a text; the text of a query is its topic, for a run knows no other."""
-    codes, texts = _names(docs)
+    """Documents as tools without a text; the text of a query is its topic, because a run holds no other."""
+    _, first, names = np.unique(token_hashes(docs), return_index=True, return_inverse=True)
+    if not same_tokens(docs, docs[first][names]).all():  # two documents with one hash
+        _, first, names = np.unique(np.array(as_tokens(docs)), return_index=True, return_inverse=True)
     topic_texts = tuple(topic.decode() for topic in topics)
-    every, nothing = np.arange(len(topics)), np.empty(0, dtype=np.int64)
+    codes, no_codes = np.arange(len(topics)), np.empty(0, dtype=np.int64)
     return Candidates(
         kind="tool",
         offsets=offsets,
-        traces=every,
+        traces=codes,
         trace_ids=topic_texts,
         node_ids=("",) * len(topics),
-        queries=every,
+        queries=codes,
         query_texts=topic_texts,
-        names=codes,
-        name_texts=texts,
+        names=names,
+        name_texts=tuple(token.decode() for token in as_tokens(docs[first])),
         texts=np.zeros(len(docs), dtype=np.int64),
         tool_texts=(ToolText(""),),
-        types=nothing,
+        types=no_codes,
         type_texts=(),
-        graphs=nothing,
+        graphs=no_codes,
         distinct_graphs=(),
         features=None,
         feature_names=(),
         lines=lines,
         files=files,
     )
-
-
-def _names(docs: Words) -> tuple[IntArray, tuple[str, ...]]:
-    """A code for each document, and what the codes stand for."""
-    _, first, codes = np.unique(hashed(docs), return_index=True, return_inverse=True)
-    if not same(docs, docs[first][codes]).all():  # two documents with one hash
-        _, first, codes = np.unique(np.array(as_tokens(docs)), return_index=True, return_inverse=True)
-    return codes, tuple(token.decode() for token in as_tokens(docs[first]))

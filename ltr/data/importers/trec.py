@@ -15,10 +15,10 @@ from ltr.data.importers.fields import (
     Words,
     as_numbers,
     as_tokens,
-    hashed,
     read_fields,
-    same,
-    stacked,
+    same_tokens,
+    stack_tokens,
+    token_hashes,
 )
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError
@@ -42,13 +42,13 @@ class Entries:
     source: SourceFile
 
 
-def read_run(path: AnyPath, topics: Topics | None = None) -> Entries:
-    """The lines of a run; topics that are not among the given ones are added to them."""
+def read_trec_run(path: AnyPath, topics: Topics | None = None) -> Entries:
+    """The lines of a run; topics that `topics` lacks are added to it."""
     return _read(path, RUN, "score", {} if topics is None else topics)
 
 
 def read_qrels(path: AnyPath, topics: Topics | None = None) -> Entries:
-    """The lines of a file of relevance judgements; topics as above."""
+    """The lines of a file of relevance judgements; topics that `topics` lacks are added to it."""
     return _read(path, QRELS, "grade", {} if topics is None else topics)
 
 
@@ -63,16 +63,16 @@ def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
             lines.append(fields.lines)
     if not lines:
         raise DataError(f"{shown(path)}: no line; {layout.form} is needed")
-    all_codes, all_docs, all_lines = np.concatenate(codes), stacked(docs), np.concatenate(lines)
+    all_codes, all_docs, all_lines = np.concatenate(codes), stack_tokens(docs), np.concatenate(lines)
     entries = Entries(
         topics=all_codes,
         docs=all_docs,
         values=np.concatenate(values),
         lines=all_lines,
-        hashes=hashed(all_docs, all_codes),
+        hashes=token_hashes(all_docs, all_codes),
         source=SourceFile(shown(path), 0, int(all_lines[-1]), digest.sha256, digest.byte_count),
     )
-    refuse_duplicates(entries)
+    _refuse_duplicates(entries)
     return entries
 
 
@@ -83,8 +83,8 @@ def topic_codes(words: Words, topics: Topics) -> IntArray:
     return np.repeat(np.array(codes, dtype=np.int64), np.diff(starts, append=len(words)))
 
 
-def refuse_duplicates(entries: Entries) -> None:
-    """Raise for the first document that its topic has already."""
+def _refuse_duplicates(entries: Entries) -> None:
+    """Raise for the first document that stands twice in its topic."""
     ordered = np.sort(entries.hashes)
     if not (ordered[1:] == ordered[:-1]).any():
         return
@@ -101,20 +101,20 @@ def refuse_duplicates(entries: Entries) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the qrels say of a run."""
+    """A run beside its qrels."""
 
     grades: FloatArray  # (lines of the run,) 0 where not judged
     is_retrieved: BoolArray  # (lines of the qrels,)
 
 
-def judged(run: Entries, qrels: Entries) -> Judgement:
+def match_qrels(run: Entries, qrels: Entries) -> Judgement:
     """The grade of each document of the run, found by hash and then compared; both were read with the same topics."""
     order = np.argsort(qrels.hashes)
     places = np.minimum(np.searchsorted(qrels.hashes, run.hashes, sorter=order), len(order) - 1)
     lines = order[places]
     is_alike = qrels.hashes[lines] == run.hashes
     alike = np.flatnonzero(is_alike)
-    is_same = same(run.docs[alike], qrels.docs[lines[alike]]) & (run.topics[alike] == qrels.topics[lines[alike]])
+    is_same = same_tokens(run.docs[alike], qrels.docs[lines[alike]]) & (run.topics[alike] == qrels.topics[lines[alike]])
     if not is_same.all() or len(np.unique(qrels.hashes)) < len(qrels.hashes):
         lines, is_alike = _matched_one_by_one(run, qrels)
     is_retrieved = np.zeros(len(qrels.lines), dtype=np.bool_)
@@ -124,7 +124,7 @@ def judged(run: Entries, qrels: Entries) -> Judgement:
 
 def _matched_one_by_one(run: Entries, qrels: Entries) -> tuple[IntArray, BoolArray]:
     """For each line of the run that of the qrels, and whether there is one: the slow way, when hashes collide."""
-    known = {key: line for line, key in enumerate(zip(qrels.topics.tolist(), as_tokens(qrels.docs), strict=True))}
-    found = [known.get(key, -1) for key in zip(run.topics.tolist(), as_tokens(run.docs), strict=True)]
-    lines = np.array(found, dtype=np.int64)
+    line_of = {key: line for line, key in enumerate(zip(qrels.topics.tolist(), as_tokens(qrels.docs), strict=True))}
+    matches = [line_of.get(key, -1) for key in zip(run.topics.tolist(), as_tokens(run.docs), strict=True)]
+    lines = np.array(matches, dtype=np.int64)
     return lines, lines >= 0

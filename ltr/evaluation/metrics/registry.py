@@ -1,6 +1,5 @@
 """The measures by name: the name is the Python argument, the JSON key, the flag and the config value."""
 
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from ltr.errors import RunError, UsageError, suggestion
 from ltr.evaluation.metrics.probabilities import CandidateProbabilities
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ties, rank
-from ltr.plugins import blamed, source_of, unfit
+from ltr.plugins import bad_result, plugin_errors, source_of, summary_of
 from ltr.registry import Registry
 
 Curve = dict[str, list[float]]
@@ -62,16 +61,16 @@ class Measure:
         return {} if self.beta is None else {"beta": self.beta}
 
     def _blamed(self) -> AbstractContextManager[None]:
-        return blamed(f"metric {self.name!r}", self.function, source_of(self.function))
+        return plugin_errors(f"metric {self.name!r}", self.function, source_of(self.function))
 
     def _unfit(self, needed: str, result: object) -> RunError:
         shown = f"shape {result.shape} of {result.dtype}" if isinstance(result, np.ndarray) else f"{result!r:.40}"
-        return unfit(self.function, f"metric {self.name!r}: {needed}, found {shown}")
+        return bad_result(self.function, f"metric {self.name!r}: {needed}, found {shown}")
 
     @property
     def formula(self) -> str:
         """How one value is made: the first line of the function's docstring."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+        return summary_of(self.function)
 
 
 class ByQuery(Measure):
@@ -166,7 +165,7 @@ def named(name: str) -> Measure:
     elif registered in MEASURES and not is_open:
         measure = MEASURES[registered]
     else:
-        hint = suggestion(plain, [known.replace("@k", "@5").replace("fB", "f2") for known in MEASURES.names()])
+        hint = suggestion(plain, example_names())
         raise UsageError(f"unknown metric {name!r}{hint}; known, with any number for k: {', '.join(MEASURES.names())}")
     if not cut:
         return measure
@@ -174,6 +173,15 @@ def named(name: str) -> Measure:
     if digits == "0" or len(digits) > len(str(LARGEST_K)) or int(digits) > LARGEST_K:
         raise UsageError(f"metric {name[:40]!r}: k must be from 1 to {LARGEST_K:,}")
     return replace(measure, name=measure.name.replace("@k", f"@{digits}"), k=int(digits))
+
+
+def example_names() -> list[str]:
+    """Each metric as it can be asked for, with 5 for k and 2 for B.
+
+    >>> [name for name in example_names() if name.startswith("f")]
+    ['f2', 'f2@5']
+    """
+    return [name.replace("@k", "@5").replace("fB", "f2") for name in MEASURES.names()]
 
 
 def all_named(names: Iterable[str]) -> list[Measure]:

@@ -11,13 +11,13 @@ from ltr.registry import Registry
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exported:
-    """What there is to export."""
+    """The groups to export, with their features and, where they were ranked, scores and order."""
 
     groups: Groups  # labels are NaN where there are none
     phi: FloatArray | None
     names: tuple[str, ...]  # of the columns of phi
     scores: FloatArray | None = None  # of each row, where it was ranked
-    listed: IntArray | None = None  # the rows of each group, the best first, where it was ranked
+    order: IntArray | None = None  # the rows of each group, the best first, where it was ranked
 
 
 Exporter = Callable[[Exported, AnyPath], list[str]]  # the files that were written
