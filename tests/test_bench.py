@@ -20,8 +20,8 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
-from ltr.rerankers.documents import collection, offers
-from ltr.rerankers.registry import Choice, Setting
+from ltr.rerankers.documents import collection, queries_with_documents
+from ltr.rerankers.registry import RerankerChoice, Setting
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 
@@ -141,8 +141,8 @@ def load_plain(wanted):
 
 def test_quality_is_what_evaluate_says_of_the_scores(samples, tmp_path):
     groups = read_groups(samples)
-    opened = Choice("bm25").opened(Setting(collection=collection(groups.candidates)))
-    found = np.concatenate([opened(each.query, each.documents) for each in offers(groups)])
+    opened = RerankerChoice("bm25").opened(Setting(collection=collection(groups.candidates)))
+    found = np.concatenate([opened(each.query, each.documents) for each in queries_with_documents(groups)])
     expected = evaluate(rank(found, groups.offsets), groups.labels, ["ndcg@10"]).means
     bench = run_bench(config(samples, "bm25"), tmp_path / "out")
     quality = bench.record.rerankers[0].quality
@@ -155,14 +155,14 @@ def test_the_clock_is_an_argument_and_warm_up_is_left_out(samples):
     groups = read_groups(samples)
     seconds = iter(range(100))
     task = Task(
-        choice=Choice("bm25"),
+        choice=RerankerChoice("bm25"),
         setting=Setting(collection=collection(groups.candidates)),
         groups=groups,
         timed=(2, 5),
         repeats=2,
         warm_up=3,
     )
-    found = measure_reranker(task, offers(groups), clock=lambda: float(next(seconds)))
+    found = measure_reranker(task, queries_with_documents(groups), clock=lambda: float(next(seconds)))
     assert found.latencies_ms == [1000.0] * 4  # two queries, twice: a second between two looks at the clock
     assert found.cold_start_ms == 3000.0  # opened at 0, the first query from 1 to 2, then 3
     assert sorted(found.scores) == [2, 5]

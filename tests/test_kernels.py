@@ -1,4 +1,4 @@
-"""The compiled passes against numpy's, and when they are loaded at all."""
+"""The compiled passes against numpy, and when they are loaded."""
 
 import os
 import subprocess
@@ -7,14 +7,17 @@ import sys
 import numpy as np
 import pytest
 
-from ltr.training import kernels as compiled
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
+from ltr.training.kernels import passes as compiled
 from ltr.training.objective import derivatives, trainable
 from tests.oracles import naive_descent, random_groups
 
-FAST = "from ltr.training.kernels import is_loaded; from tests.oracles import random_groups; import ltr, numpy as np;"
+FAST = (
+    "from ltr.training.kernels.passes import is_loaded;"
+    "from tests.oracles import random_groups; import ltr, numpy as np;"
+)
 
 
 class Passes:
@@ -34,10 +37,11 @@ def made(request, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     before = os.environ.get("LTR_CACHE_DIR")
     os.environ["LTR_CACHE_DIR"] = str(cache)
-    from ltr.training.kernels.passes import made
+    from ltr.training.kernels.passes import kernels
 
-    yield Passes(made(request.param), request.param)
-    assert list((cache / "numba").rglob("*.nbi")), "nothing was kept for the next process"
+    kernels.cache_clear()  # made with the cache of another test
+    yield Passes(kernels(request.param), request.param)
+    assert list((cache / "numba").rglob("*.nbi")), "the next process finds no machine code"
     os.environ.pop("LTR_CACHE_DIR") if before is None else os.environ.update(LTR_CACHE_DIR=before)
 
 
@@ -147,7 +151,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"garbage"])
 def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels import wide; wide.steps(2); print('compiled')"
+    code = "from ltr.training.kernels.wide import wide_steps; wide_steps(2); print('compiled')"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
     subprocess.run([sys.executable, "-c", code], check=True, **given)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -159,7 +163,7 @@ def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
 
 def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels import wide; print(wide.steps(2).stats.cache_hits.total())"
+    code = "from ltr.training.kernels.wide import wide_steps; print(wide_steps(2).stats.cache_hits.total())"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
 
     def hits():

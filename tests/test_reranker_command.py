@@ -10,7 +10,7 @@ import pytest
 
 from ltr.errors import RunError, UsageError
 from ltr.rerankers.command import Program
-from ltr.rerankers.registry import Choice, Setting
+from ltr.rerankers.registry import RerankerChoice, Setting
 from tests.test_rerankers import documents_of
 
 DOCUMENTS = documents_of("tool", ("a", "bb", "ccc"))
@@ -21,7 +21,7 @@ GOOD = 'print(json.dumps({"id": asked["id"], "scores": [len(text) for text in as
 
 def program(code, timeout=20.0):
     """A program of this Python."""
-    return Choice("command", {"arguments": [sys.executable, "-c", code], "timeout": timeout}).opened(SETTING)
+    return RerankerChoice("command", {"arguments": [sys.executable, "-c", code], "timeout": timeout}).opened(SETTING)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_whatever_a_program_does_wrong_is_one_clear_error_and_ends_it(line, runn
 def test_a_flood_on_stderr_holds_nothing_up(running):
     opened = running(READ + "sys.stderr.write('x' * (8 << 20)); sys.stderr.flush(); " + GOOD)
     assert opened("q", DOCUMENTS) == [1, 2, 3]
-    assert len(opened._complaint) <= 1000
+    assert len(opened._stderr) <= 1000
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_no_shell_reads_the_arguments(running, tmp_path):
 
 
 def test_a_program_that_is_not_there_is_one_error():
-    opened = Choice("command", {"arguments": ["./no-such-program"]}).opened(SETTING)
+    opened = RerankerChoice("command", {"arguments": ["./no-such-program"]}).opened(SETTING)
     with pytest.raises(RunError, match=r"\./no-such-program: cannot be started: .*No such file"):
         opened("q", DOCUMENTS)
 
 
 def test_nothing_runs_unless_it_is_allowed():
-    choice, careful = Choice("command", {"arguments": [sys.executable]}), replace(SETTING, allow_command=False)
+    choice, careful = RerankerChoice("command", {"arguments": [sys.executable]}), replace(SETTING, allow_command=False)
     assert "--allow-command" in choice.absent(careful)
     with pytest.raises(UsageError, match="--allow-command lets it"):
         choice.opened(careful)
@@ -167,7 +167,7 @@ def test_nothing_runs_unless_it_is_allowed():
 @pytest.mark.parametrize("options", [{}, {"arguments": []}, {"arguments": [" "]}])
 def test_a_command_without_a_program_is_refused(options):
     with pytest.raises(UsageError, match="needs the option arguments"):
-        Choice("command", options).opened(SETTING)
+        RerankerChoice("command", options).opened(SETTING)
 
 
 def test_the_revision_follows_the_files_among_the_arguments(tmp_path):
@@ -180,8 +180,8 @@ def test_the_revision_follows_the_files_among_the_arguments(tmp_path):
 
 
 def test_scores_beyond_all_numbers_are_refused_by_the_contract(running):
-    from ltr.rerankers.registry import scores
+    from ltr.rerankers.registry import checked_scores
 
     opened = running(READ + """print('{"id": 1, "scores": [1, 1e999, 3]}', flush=True)""")
     with pytest.raises(RunError):
-        scores("command", opened, "q", DOCUMENTS)
+        checked_scores("command", opened, "q", DOCUMENTS)

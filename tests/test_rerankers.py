@@ -18,9 +18,9 @@ from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import run_and_save
 from ltr.features.words import stemmed_words
-from ltr.rerankers.documents import Documents, collection, offers, texts_of, truth
+from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
 from ltr.rerankers.lexical import Bm25
-from ltr.rerankers.registry import RERANKERS, Choice, Setting, reranker, scores, spelled
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, reranker, spelled
 from tests.builders import graph_lines, tool_lines, write_lines
 
 ANSWERING = """
@@ -44,7 +44,7 @@ def groups(place) -> Groups:
 
 @pytest.fixture(scope="module")
 def setting(groups) -> Setting:
-    return Setting(collection=collection(groups.candidates), truth=truth(groups), allow_command=True)
+    return Setting(collection=collection(groups.candidates), labels=labels_by_key(groups), allow_command=True)
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +59,14 @@ def choose(place, run):
 
     def made(spelling):
         if spelling == "command":
-            return Choice("command", {"arguments": [sys.executable, "-c", ANSWERING]})
+            return RerankerChoice("command", {"arguments": [sys.executable, "-c", ANSWERING]})
         if spelling == "model:RUN":
-            return Choice(f"model:{run}")
+            return RerankerChoice(f"model:{run}")
         if spelling.startswith(("cross-encoder", "sentence-transformers")):
             pytest.importorskip("sentence_transformers")
             start = spelling.partition(":")[0]
-            return Choice(f"{start}:{(cross_encoder if start == 'cross-encoder' else bi_encoder)(place)}")
-        return Choice(spelling)
+            return RerankerChoice(f"{start}:{(cross_encoder if start == 'cross-encoder' else bi_encoder)(place)}")
+        return RerankerChoice(spelling)
 
     return made
 
@@ -122,19 +122,19 @@ def test_every_reranker_keeps_the_contract(spelling, choose, setting, groups):
     choice = choose(spelling)
     if choice.absent(setting):
         pytest.skip(choice.absent(setting))
-    asked = offers(groups)[:6]
+    asked = queries_with_documents(groups)[:6]
     opened = choice.opened(setting)
     try:
         for offer in asked:
             documents, before = offer.documents, offer.documents.candidates.names.copy()
-            found = scores(spelling, opened, offer.query, documents)
+            found = checked_scores(spelling, opened, offer.query, documents)
             assert found.shape == (len(documents),)
             assert np.isfinite(found).all()
             assert (documents.candidates.names == before).all()
-            assert documents.texts == texts_of(documents.candidates)
-            assert (scores(spelling, opened, offer.query, documents) == found).all()
+            assert documents.texts == document_texts(documents.candidates)
+            assert (checked_scores(spelling, opened, offer.query, documents) == found).all()
             order = np.random.default_rng(0).permutation(len(documents))
-            assert (scores(spelling, opened, offer.query, shuffled(documents, order)) == found[order]).all()
+            assert (checked_scores(spelling, opened, offer.query, shuffled(documents, order)) == found[order]).all()
     finally:
         getattr(opened, "close", lambda: None)()
 
@@ -196,7 +196,7 @@ def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
     from ltr.storage.model_file import load_router
 
     opened = choose("model:RUN").opened(setting)
-    ours = np.concatenate([opened(each.query, each.documents) for each in offers(groups)])
+    ours = np.concatenate([opened(each.query, each.documents) for each in queries_with_documents(groups)])
     theirs = evaluate_router(load_router(run), groups, RunConfig()).ranking.scores
     assert ours == pytest.approx(theirs, abs=1e-12)
 
@@ -204,27 +204,29 @@ def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
 def test_a_model_of_another_kind_is_refused(run, place):
     graphs = read_groups(write_lines(place / "g.jsonl", graph_lines()))
     with pytest.raises(DataError, match="the model ranks tools; the candidates are graphs"):
-        Choice(f"model:{run}").opened(Setting(collection=collection(graphs.candidates)))
+        RerankerChoice(f"model:{run}").opened(Setting(collection=collection(graphs.candidates)))
 
 
 @pytest.mark.parametrize("name", ["random", "oracle", "bm25", "hash"])
 def test_graphs_are_ranked_too(name, place):
     groups = read_groups(write_lines(place / f"{name}.jsonl", graph_lines()))
-    setting = Setting(collection=collection(groups.candidates), truth=truth(groups))
-    opened = Choice(name).opened(setting)
-    assert all(len(scores(name, opened, each.query, each.documents)) == 4 for each in offers(groups))
+    setting = Setting(collection=collection(groups.candidates), labels=labels_by_key(groups))
+    opened = RerankerChoice(name).opened(setting)
+    assert all(
+        len(checked_scores(name, opened, each.query, each.documents)) == 4 for each in queries_with_documents(groups)
+    )
 
 
 def test_the_oracle_gives_the_labels(setting, groups):
-    opened = Choice("oracle").opened(setting)
-    found = [opened(each.query, each.documents) for each in offers(groups)]
+    opened = RerankerChoice("oracle").opened(setting)
+    found = [opened(each.query, each.documents) for each in queries_with_documents(groups)]
     assert (np.concatenate(found) == groups.labels).all()
 
 
 def test_random_follows_the_seed_and_nothing_else(setting, groups):
-    offer = offers(groups)[0]
+    offer = queries_with_documents(groups)[0]
     first, again, other = (
-        Choice("random").opened(replace(setting, seed=seed))(offer.query, offer.documents) for seed in (1, 1, 2)
+        RerankerChoice("random").opened(replace(setting, seed=seed))(offer.query, offer.documents) for seed in (1, 1, 2)
     )
     assert (first == again).all()
     assert (first != other).all()
@@ -234,7 +236,7 @@ def test_documents_are_encoded_once_with_an_index_and_every_time_without(setting
     from ltr.rerankers.encoded import BiEncoder
     from tests.builders import LetterEncoder
 
-    offer, encoded = offers(groups)[0], {}
+    offer, encoded = queries_with_documents(groups)[0], {}
     for index in (True, False):
         encoder = LetterEncoder()
         opened = BiEncoder(encoder, setting.collection, index=index)
@@ -248,8 +250,10 @@ def test_documents_are_encoded_once_with_an_index_and_every_time_without(setting
 
 def test_the_collection_holds_every_candidate_once(groups):
     found = collection(groups.candidates)
-    assert sorted(found.texts) == sorted({text for each in offers(groups) for text in each.documents.texts})
-    assert texts_of(found.candidates) == found.texts
+    assert sorted(found.texts) == sorted(
+        {text for each in queries_with_documents(groups) for text in each.documents.texts}
+    )
+    assert document_texts(found.candidates) == found.texts
 
 
 @pytest.mark.parametrize(
@@ -281,7 +285,7 @@ def test_a_name_that_is_none_says_what_is_right(name, problem):
 )
 def test_an_option_that_is_none_says_what_is_right(name, options, problem):
     with pytest.raises(UsageError) as caught:
-        Choice(name, options)
+        RerankerChoice(name, options)
     assert str(caught.value) == problem
 
 
@@ -297,9 +301,9 @@ def test_an_option_that_is_none_says_what_is_right(name, options, problem):
     ],
 )
 def test_what_is_no_score_for_each_document_is_refused(said, problem, groups):
-    offer = offers(groups)[0]
+    offer = queries_with_documents(groups)[0]
     with pytest.raises(RunError) as caught:
-        scores("mine", lambda query, documents: said, offer.query, offer.documents)
+        checked_scores("mine", lambda query, documents: said, offer.query, offer.documents)
     assert str(caught.value) == f"{__file__}: {problem}"
 
 
@@ -315,7 +319,7 @@ def test_a_plug_in_that_cannot_be_opened_is_named_with_its_file(make, problem, s
     monkeypatch.setattr(RERANKERS, "_own", dict(RERANKERS._own))
     reranker("own")(make)
     with pytest.raises(RunError) as caught:
-        Choice("own").opened(setting)
+        RerankerChoice("own").opened(setting)
     assert problem in str(caught.value)
     assert str(caught.value).startswith(__file__)
 
@@ -328,14 +332,14 @@ def test_a_plug_in_is_a_function(groups, setting, monkeypatch):
         """The shortest text first."""
         return lambda query, documents: [-len(text) for text in documents.texts]
 
-    offer = offers(groups)[0]
-    found = scores("shortest", Choice("shortest").opened(setting), offer.query, offer.documents)
+    offer = queries_with_documents(groups)[0]
+    found = checked_scores("shortest", RerankerChoice("shortest").opened(setting), offer.query, offer.documents)
     assert found.tolist() == [-len(text) for text in offer.documents.texts]
 
 
 @pytest.mark.parametrize("name", ["static", "minilm", "sentence-transformers:x", "cross-encoder:x"])
 def test_what_is_not_on_this_machine_says_so_without_loading_it(name, setting):
-    why = Choice(name).absent(setting)
+    why = RerankerChoice(name).absent(setting)
     assert why == "" or "not installed: pip install" in why or "is not on this machine" in why
 
 
@@ -346,8 +350,8 @@ def test_a_cross_encoder_gives_the_logits_of_its_model(place, groups, setting):
     import torch
 
     folder = cross_encoder(place)
-    offer = offers(groups)[0]
-    found = Choice(f"cross-encoder:{folder}").opened(setting)(offer.query, offer.documents)
+    offer = queries_with_documents(groups)[0]
+    found = RerankerChoice(f"cross-encoder:{folder}").opened(setting)(offer.query, offer.documents)
     model = library.CrossEncoder(str(folder), local_files_only=True)
     pairs = [(offer.query, text) for text in offer.documents.texts]
     assert found == pytest.approx(model.predict(pairs, activation_fn=torch.nn.Identity()), abs=1e-5)
@@ -358,8 +362,8 @@ def test_a_cross_encoder_gives_the_logits_of_its_model(place, groups, setting):
 @pytest.mark.filterwarnings("ignore")
 def test_a_cross_encoder_of_several_numbers_a_pair_is_refused(place, groups, setting):
     pytest.importorskip("sentence_transformers")
-    offer = offers(groups)[0]
-    opened = Choice(f"cross-encoder:{cross_encoder(place, 3)}").opened(setting)
+    offer = queries_with_documents(groups)[0]
+    opened = RerankerChoice(f"cross-encoder:{cross_encoder(place, 3)}").opened(setting)
     with pytest.raises(RunError, match="gives 3 numbers a pair; a model with one is needed"):
         opened(offer.query, offer.documents)
 

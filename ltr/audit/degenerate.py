@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.audit.findings import Finding, Severity, first_lines, lines_of
+from ltr.audit.findings import Finding, Severity, first_lines, row_lines
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Candidates, Groups
 from ltr.data.jsonlines import excerpt
@@ -85,7 +85,7 @@ def tools_without_text(candidates: Candidates) -> Iterator[Finding]:
             f"{len(silent):,} of {len(candidates.name_texts):,} tools have no text, such as "
             f"{excerpt(candidates.name_texts[silent[0]])}: neither tool_description nor a catalogue (--tools) gives one"
         )
-        where = lines_of(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
+        where = row_lines(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
         yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
 
 
@@ -100,7 +100,7 @@ def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:
 def _of_rows(groups: Groups, chosen: BoolArray, severity: Severity, code: str, message: str) -> Iterator[Finding]:
     rows: IntArray = np.flatnonzero(chosen)
     if rows.size:
-        where = lines_of(groups.candidates, rows)
+        where = row_lines(groups.candidates, rows)
         yield Finding(severity=severity, code=code, message=message, where=where, count=len(rows))
 
 

@@ -39,14 +39,14 @@ class AuditReport:
         return cls(tuple(ordered), counts | sizes)
 
 
-def lines_of(candidates: Candidates, rows: IntArray) -> tuple[str, ...]:
+def row_lines(candidates: Candidates, rows: IntArray) -> tuple[str, ...]:
     """The first few of the rows, as file:line."""
     return tuple("{}:{}".format(*candidates.place(row)) for row in rows[:EXAMPLES].tolist())
 
 
 def first_lines(candidates: Candidates, groups: IntArray) -> tuple[str, ...]:
     """The first rows of the first few of the groups, as file:line."""
-    return lines_of(candidates, candidates.offsets[groups[:EXAMPLES]])
+    return row_lines(candidates, candidates.offsets[groups[:EXAMPLES]])
 
 
 def percentage(part: float, total: float) -> str:

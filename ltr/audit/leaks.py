@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import IntArray, ragged
 from ltr.audit.chance_test import ChanceTest
-from ltr.audit.findings import Finding, lines_of, percentage
+from ltr.audit.findings import Finding, percentage, row_lines
 from ltr.data.columns import Codes
 from ltr.data.groups import Groups
 from ltr.data.jsonlines import excerpt
@@ -77,7 +77,7 @@ def _word_leak(what: str, groups: Groups, test: ChanceTest, codes: IntArray, tex
     )
     has_word = np.bincount(rows[marks == best], minlength=len(test.owner)) > 0
     right = np.flatnonzero((has_word if how == "with" else ~has_word) & (test.is_right > 0))
-    where = lines_of(groups.candidates, right)
+    where = row_lines(groups.candidates, right)
     yield Finding(severity="warning", code=f"leak-{what}", message=message, where=where, count=int(hits))
 
 
@@ -101,5 +101,5 @@ def _position_leak(groups: Groups, test: ChanceTest) -> Iterator[Finding]:
         f"the right candidate stands {place} in its group {hits:,.0f} times of {trials:,.0f}, by chance "
         f"{expected:,.0f}: the order reveals the label wherever ties fall by file"
     )
-    where = lines_of(groups.candidates, right)
+    where = row_lines(groups.candidates, right)
     yield Finding(severity="warning", code="leak-position", message=message, where=where, count=int(hits))

@@ -140,7 +140,7 @@ def write_bench(bench: Bench, home: Path) -> None:
     keys = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)
     sampled = ({"trace_id": candidates.trace_ids[code], "node_id": node} for code, node in keys)
     write_lines(home / SAMPLED, encode_lines(sampled))
-    write_lines(home / PER_QUERY, encode_lines(query_lines(bench)))
+    write_lines(home / PER_QUERY, encode_lines(bench_queries(bench)))
     tables = bench_tables(bench.record)
     for name, file in TABLES.items():
         write_lines(home / file, ("\t".join(map(tsv_cell, row)).encode() for row in tables[name]))
@@ -148,7 +148,7 @@ def write_bench(bench: Bench, home: Path) -> None:
     write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.record), indent=2) + b"\n")
 
 
-def query_lines(bench: Bench) -> Iterator[BenchQuery]:
+def bench_queries(bench: Bench) -> Iterator[BenchQuery]:
     """Each query of each reranker, with its mean latency and its metrics."""
     for result, measurement, ranking in zip(bench.record.rerankers, bench.measurements, bench.rankings, strict=True):
         times: dict[int, list[float]] = {}

@@ -91,15 +91,15 @@ def result_of(entry: Entry, measurement: Measurement, ranking: EvaluatedRanking,
     sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
     timed_documents = int(sizes[list(measurement.timed)].sum()) * config.repeats
-    recipe = RERANKERS[spelled(entry.name)]
+    kind = RERANKERS[spelled(entry.name)]
     intervals = {name: ranking.intervals[name] for name in config.metrics}
     quality = {name: Quality(interval.mean, interval.low, interval.high) for name, interval in intervals.items()}
     return RerankerResult(
         name=entry.shown_name,
-        reranker=recipe.spelling,
-        what=recipe.summary,
+        reranker=kind.spelling,
+        what=kind.summary,
         revision=measurement.revision,
-        is_reference=recipe.is_reference,
+        is_reference=kind.is_reference,
         quality=quality,
         latency=times,
         cold_start_ms=measurement.cold_start_ms,
@@ -126,14 +126,14 @@ def with_front(results: Sequence[RerankerResult]) -> list[RerankerResult]:
     return [msgspec.structs.replace(result, is_on_front=mark) for result, mark in zip(results, marks, strict=True)]
 
 
-def best_first(results: Sequence[RerankerResult]) -> list[RerankerResult]:
+def by_quality(results: Sequence[RerankerResult]) -> list[RerankerResult]:
     """The results, best quality first."""
     return sorted(results, key=lambda result: -result.quality[DECIDING].mean)
 
 
 def conclude(results: Sequence[RerankerResult]) -> BenchConclusions:
     """The best by quality, by mean latency and by balance, the first of equals; and the front."""
-    choices = best_first([result for result in results if not result.is_reference])
+    choices = by_quality([result for result in results if not result.is_reference])
     balances = [(result.balance, result.name) for result in choices if result.balance is not None]
     return BenchConclusions(
         best_quality=choices[0].name if choices else None,
@@ -149,7 +149,7 @@ def paired_tests(
     """Every two rerankers but the references by the deciding metric, the better one first; Holm over all pairs."""
     by_name = {result.name: ranking for result, ranking in zip(results, rankings, strict=True)}
     tests = []
-    for a, b in combinations(best_first([result for result in results if not result.is_reference]), 2):
+    for a, b in combinations(by_quality([result for result in results if not result.is_reference]), 2):
         ours, theirs = (by_name[result.name].evaluation.values[DECIDING] for result in (a, b))
         counted = ~np.isnan(ours)
         units = resampled_units(by_name[a.name].groups.candidates.traces)

@@ -17,8 +17,8 @@ from ltr.data.groups import Groups
 from ltr.errors import LtrError, RunError
 from ltr.experiments.workers import work
 from ltr.plugins import load_code
-from ltr.rerankers.documents import Offer, offers
-from ltr.rerankers.registry import Choice, Reranker, Setting, scores
+from ltr.rerankers.documents import QueryWithDocuments, queries_with_documents
+from ltr.rerankers.registry import Reranker, RerankerChoice, Setting, checked_scores
 
 Clock = Callable[[], float]
 Argument = TypeVar("Argument")
@@ -31,7 +31,7 @@ LONGEST_CAUSE = 300
 class Task:
     """The work of one process."""
 
-    choice: Choice
+    choice: RerankerChoice
     setting: Setting
     groups: Groups  # the queries of the bench
     timed: tuple[int, ...]  # the numbers of those that are timed, in this order
@@ -100,7 +100,7 @@ def cause_of(error: Exception) -> str:
 def measured(task: Task) -> Measurement:
     """The measurement of a task, in a process that did nothing before: memory and cold start are the reranker's own."""
     prepare_process(task.code)
-    return measure_reranker(task, offers(task.groups))
+    return measure_reranker(task, queries_with_documents(task.groups))
 
 
 def scored(task: Task) -> list[list[float]]:
@@ -108,7 +108,8 @@ def scored(task: Task) -> list[list[float]]:
     prepare_process(task.code)
     with opened(task) as reranker:
         return [
-            scores(task.choice.name, reranker, offer.query, offer.documents).tolist() for offer in offers(task.groups)
+            checked_scores(task.choice.name, reranker, query.query, query.documents).tolist()
+            for query in queries_with_documents(task.groups)
         ]
 
 
@@ -118,7 +119,9 @@ def revision_of(task: Task) -> str:
     return revision(task.choice.opened(task.setting))
 
 
-def measure_reranker(task: Task, queries: Sequence[Offer], clock: Clock = time.perf_counter) -> Measurement:
+def measure_reranker(
+    task: Task, queries: Sequence[QueryWithDocuments], clock: Clock = time.perf_counter
+) -> Measurement:
     """Cold start, warm-up, then the timed queries one after the other, each as often as repeats says.
 
     The warm-up asks the first queries, which may be timed later: no reranker of ours remembers a query.
@@ -126,18 +129,18 @@ def measure_reranker(task: Task, queries: Sequence[Offer], clock: Clock = time.p
     start = clock()
     with opened(task) as reranker:
 
-        def timed(offer: Offer) -> tuple[float, list[float]]:
+        def timed(query: QueryWithDocuments) -> tuple[float, list[float]]:
             before = clock()
-            values = scores(task.choice.name, reranker, offer.query, offer.documents)
+            values = checked_scores(task.choice.name, reranker, query.query, query.documents)
             return (clock() - before) * 1000, values.tolist()
 
         timed(queries[0])
         cold_start_ms = (clock() - start) * 1000
-        for offer in queries[1 : task.warm_up]:
-            timed(offer)
+        for query in queries[1 : task.warm_up]:
+            timed(query)
         latencies, scores_of = [], {}
-        for query in [*task.timed] * task.repeats:
-            elapsed, scores_of[query] = timed(queries[query])
+        for number in [*task.timed] * task.repeats:
+            elapsed, scores_of[number] = timed(queries[number])
             latencies.append(elapsed)
         return Measurement(
             revision=revision(reranker),

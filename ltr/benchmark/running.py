@@ -30,8 +30,8 @@ from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_bytes
 from ltr.plugins import OURS
-from ltr.rerankers.documents import collection, truth
-from ltr.rerankers.registry import RERANKERS, Choice, Setting
+from ltr.rerankers.documents import collection, labels_by_key
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting
 from ltr.storage.bench_record import Failed, LeftOut
 from ltr.storage.run_directory import inputs, machine
 
@@ -106,7 +106,7 @@ def forecast_bench(
     if resume:
         refuse_other_bench(home, plan.task)
     choices = [usable(plan, entry) for entry in config.entries]
-    return [choice for choice in choices if not isinstance(choice, Choice)]
+    return [choice for choice in choices if not isinstance(choice, RerankerChoice)]
 
 
 def plan_bench(config: BenchConfig, home: Path, allowed: Allowed) -> Plan:
@@ -159,10 +159,10 @@ def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
     return drawn, tuple(rising(of_timed, len(drawn), config.timed).tolist())
 
 
-def usable(plan: Plan, entry: Entry) -> Choice | LeftOut | Failed:
+def usable(plan: Plan, entry: Entry) -> RerankerChoice | LeftOut | Failed:
     """The reranker; or why it cannot be used here."""
     try:
-        choice = Choice(entry.name, entry.options)
+        choice = RerankerChoice(entry.name, entry.options)
         why = choice.absent(plan.setting)
     except Exception as error:  # a library may raise anything, and must not end the others' bench
         return Failed(entry.shown_name, cause_of(error))
@@ -172,7 +172,7 @@ def usable(plan: Plan, entry: Entry) -> Choice | LeftOut | Failed:
 def outcome(plan: Plan, entry: Entry, on_event: OnEvent) -> Outcome:
     """The measurement of one reranker, from the directory or fresh; or why there is none."""
     choice = usable(plan, entry)
-    if isinstance(choice, Choice):
+    if isinstance(choice, RerankerChoice):
         try:
             if choice.name == "command":
                 on_event(Event(entry.shown_name, "runs", " ".join(map(repr, entry.options.get("arguments", ())))))
@@ -185,22 +185,22 @@ def outcome(plan: Plan, entry: Entry, on_event: OnEvent) -> Outcome:
     return choice
 
 
-def measurement_of(plan: Plan, entry: Entry, choice: Choice, on_event: OnEvent) -> Measurement:
+def measurement_of(plan: Plan, entry: Entry, choice: RerankerChoice, on_event: OnEvent) -> Measurement:
     """The measurement in the directory, if there is one; else a fresh one, written there."""
-    recipe = choice.recipe
+    kind = choice.kind
     task = Task(
         choice=choice,
-        setting=replace(plan.setting, truth=truth(plan.groups) if recipe.is_reference else {}),
+        setting=replace(plan.setting, labels=labels_by_key(plan.groups) if kind.is_reference else {}),
         groups=plan.groups,
         timed=plan.timed,
         repeats=plan.config.repeats,
         warm_up=plan.config.warm_up,
         code=plan.code,
     )
-    source = RERANKERS.source(recipe.spelling)
+    source = RERANKERS.source(kind.spelling)
     # a plug-in is opened elsewhere: it may do anything
     own = revision(choice.opened(task.setting)) if source == OURS else in_own_process(revision_of, [task])[0]
-    identity = Identity(name=recipe.spelling, options=dict(choice.options), revision=own, source=str(source))
+    identity = Identity(name=kind.spelling, options=dict(choice.options), revision=own, source=str(source))
     path = measurement_file(plan.home, plan.task, identity)
     measurement = read_measurement(path, task)
     if measurement is not None:

@@ -30,11 +30,11 @@ def bench_lines(bench: "BenchRecord") -> list[str]:
 
 def quality_lines(bench: "BenchRecord") -> list[str]:
     """Every metric, the best first by the deciding one, with the interval of that one."""
-    from ltr.benchmark.judging import best_first
+    from ltr.benchmark.judging import by_quality
 
     names, deciding = bench.rules.metrics, bench.rules.deciding
     rows = []
-    for result in best_first(bench.rerankers):
+    for result in by_quality(bench.rerankers):
         best = result.quality[deciding]
         rows.append(
             [_named(result), *(number(result.quality[name].mean) for name in names), between(best.low, best.high)]

@@ -12,7 +12,7 @@ from ltr.data.groups import Groups, key_order, select
 from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
-from ltr.evaluation.ranking import rank
+from ltr.evaluation.ranking import Ties, rank
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.storage.records import ChoiceRecord, PenaltyRecord
@@ -130,18 +130,14 @@ def choice_by_folds(folds: CrossValidation, metric: str) -> ChoiceRecord:
 
 def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:
     """The groups as a training watches them, by the rules of the config."""
-    asked = config.evaluate
-    return Validation(
-        phi,
-        groups.labels,
-        groups.offsets,
-        key_order(groups.candidates),
-        groups.weights,
-        rel_threshold=asked.rel_threshold,
-        ties=asked.ties,
-        threshold=asked.threshold,
-        max_grade=asked.max_grade,
+    settings, keys = config.evaluate, key_order(groups.candidates)
+    rules = Rules(
+        ties=Ties(settings.ties),
+        rel_threshold=settings.rel_threshold,
+        threshold=settings.threshold,
+        max_grade=settings.max_grade,
     )
+    return Validation(phi, groups.labels, groups.offsets, keys, groups.weights, rules=rules)
 
 
 def judged_by(config: TrainConfig) -> tuple[str, ...]:

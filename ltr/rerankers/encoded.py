@@ -1,12 +1,11 @@
 """Bi-encoders: the cosine of two vectors, one of the query, one of the document."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder, normalized
+from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import located
 from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
@@ -14,37 +13,38 @@ from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE, PREFIX
 from ltr.encoders.vectors import Vectors
 from ltr.rerankers.documents import Documents
-from ltr.rerankers.registry import Reranker, Setting, reranker
+from ltr.rerankers.registry import Absent, Reranker, Setting, reranker
 
 
-class Indexed:
-    """An encoder as a service uses it: a document is encoded once, a query whenever it is asked. Nothing is on disk."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
-        self._encoder = encoder
-        self._documents = CachedEncoder(self.name, self.revision, self.state, lambda: _Unkept(encoder))
-
-    def identity(self, role: Role) -> None:
-        """Not kept between runs: a vector that another run left would hide what it costs."""
-
-    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One row a text."""
-        return self._documents.encode(texts, role) if role == "document" else _Unkept(self._encoder).encode(texts, role)
-
-
-class _Unkept:
-    """The encoder, its texts spelled as a cache would spell them, and no cache."""
+class UncachedEncoder:
+    """An encoder without a cache; its texts are spelled as a cache would do it."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder, self.name, self.revision, self.state = encoder, encoder.name, encoder.revision, encoder.state
 
     def identity(self, role: Role) -> None:
-        """None to keep vectors by."""
+        """None: no vector is stored."""
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        is_spelled = self.encoder.identity(role) is None
-        return self.encoder.encode(texts if is_spelled else [normalized(text) for text in texts], role)
+        """One row a text."""
+        takes_any_spelling = self.encoder.identity(role) is None
+        return self.encoder.encode(texts if takes_any_spelling else [canonical_text(text) for text in texts], role)
+
+
+class IndexedEncoder:
+    """An encoder as a service uses it: a document is encoded once, a query every time. Nothing is on disk."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
+        self._queries = UncachedEncoder(encoder)
+        self._documents = CachedEncoder(self.name, self.revision, self.state, lambda: UncachedEncoder(encoder))
+
+    def identity(self, role: Role) -> None:
+        """None: a vector that another run had stored would hide what it costs."""
+
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One row a text."""
+        return (self._documents if role == "document" else self._queries).encode(texts, role)
 
 
 class BiEncoder:
@@ -52,40 +52,41 @@ class BiEncoder:
 
     def __init__(self, encoder: Encoder, collection: Documents, *, index: bool) -> None:
         self.revision = encoder.revision
-        self._encoder: Any = Indexed(encoder) if index else _Unkept(encoder)
-        self._unread = collection.texts if index else ()
+        self._encoder: Encoder = IndexedEncoder(encoder) if index else UncachedEncoder(encoder)
+        self._to_index = collection.texts if index else ()
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
-        if self._unread:
-            self._encoder.encode(self._unread, "document")
-            self._unread = ()
-        told = self._encoder.encode(documents.texts, "document")
+        if self._to_index:
+            self._encoder.encode(self._to_index, "document")
+            self._to_index = ()
+        vectors = self._encoder.encode(documents.texts, "document")
         rows = np.arange(len(documents))
-        cosines: FloatArray = self._encoder.encode([query], "query").dots(np.zeros_like(rows), told, rows)
-        return cosines
+        return self._encoder.encode([query], "query").dots(np.zeros_like(rows), vectors, rows)
 
 
 @reranker("hash")
-def hashed(setting: Setting, *, index: bool = True) -> Reranker:
+def hash_reranker(setting: Setting, *, index: bool = True) -> Reranker:
     """Cosine of hashed character n-grams, weighted by how few candidates of the collection have them."""
     return BiEncoder(ENCODERS["hash"].fitted(setting.collection.texts), setting.collection, index=index)
 
 
-def _absent(name: str) -> Any:
+def encoder_absent(name: str) -> Absent:
+    """The function that says why the encoder of this name cannot be used on this machine."""
+
     def reason(argument: str, setting: Setting) -> str:
         return "" if ENCODERS[name].is_installed() else f"not installed: {WAYS_OUT[name].partition(' · ')[0]}"
 
     return reason
 
 
-@reranker("static", absent=_absent("static"))
-def static(setting: Setting, *, index: bool = True) -> Reranker:
+@reranker("static", absent=encoder_absent("static"))
+def static_reranker(setting: Setting, *, index: bool = True) -> Reranker:
     """Cosine of mean token vectors of WordLlama's table."""
     return BiEncoder(ENCODERS["static"].fitted(()), setting.collection, index=index)
 
 
-@reranker("minilm", absent=_absent("minilm"))
-def minilm(setting: Setting, *, index: bool = True) -> Reranker:
+@reranker("minilm", absent=encoder_absent("minilm"))
+def minilm_reranker(setting: Setting, *, index: bool = True) -> Reranker:
     """Cosine of all-MiniLM-L6-v2's vectors; index: false encodes the documents again with every query."""
     return BiEncoder(ENCODERS["minilm"].fitted(()), setting.collection, index=index)
 
@@ -100,7 +101,7 @@ def absent_model(argument: str, setting: Setting) -> str:
 
 
 @reranker(f"{PREFIX}NAME_OR_PATH", absent=absent_model)
-def sentence_transformer(setting: Setting, model: str, *, index: bool = True) -> Reranker:
+def sentence_transformer_reranker(setting: Setting, model: str, *, index: bool = True) -> Reranker:
     """Cosine of the vectors of any sentence-transformers model in a folder."""
     if setting.allow_download:
         fetch(f"{PREFIX}{model}")

@@ -13,7 +13,7 @@ from ltr.rerankers.registry import Reranker, Setting, reranker
 
 
 @reranker("bm25")
-def bm25(setting: Setting, *, k1: NotNegative = 1.2, b: Rate = 0.75) -> Reranker:
+def bm25_reranker(setting: Setting, *, k1: NotNegative = 1.2, b: Rate = 0.75) -> Reranker:
     """BM25: sum of ln(1 + (N - df + 1/2) / (df + 1/2)) * tf (k1 + 1) / (tf + k1 (1 - b + b L)) over the query's words.
 
     N, df and the mean length that L is measured by are those of the whole collection: in a list of ten
@@ -23,36 +23,36 @@ def bm25(setting: Setting, *, k1: NotNegative = 1.2, b: Rate = 0.75) -> Reranker
 
 
 class Bm25:
-    """The texts as words are counted at the first query; a text that is not among them counts by their statistics."""
+    """BM25 of texts. Words are counted at the first query; a text outside the collection uses its statistics."""
 
     def __init__(self, texts: tuple[str, ...], *, k1: float, b: float) -> None:
         self.texts, self.k1, self.b = tuple(dict.fromkeys(texts)), k1, b
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
-        asked = stemmed_words(query)
-        return np.array([self.score(asked, text) for text in documents.texts])
+        query_words = stemmed_words(query)
+        return np.array([self.score(query_words, text) for text in documents.texts])
 
-    def score(self, asked: list[str], text: str) -> float:
+    def score(self, query_words: list[str], text: str) -> float:
         """BM25 of one text."""
-        found = self._counted[text] if text in self._counted else Counter(stemmed_words(text))
-        length = found.total() / self._mean_length if self._mean_length else 1.0
+        counts = self._counts[text] if text in self._counts else Counter(stemmed_words(text))
+        length = counts.total() / self._mean_length if self._mean_length else 1.0
         rest = self.k1 * (1 - self.b + self.b * length)
-        return float(
-            sum(self._idf(word) * found[word] * (self.k1 + 1) / (found[word] + rest) for word in asked if found[word])
-        )
-
-    def _idf(self, word: str) -> float:
-        df = self._frequencies[word]
-        return float(np.log1p((len(self.texts) - df + 0.5) / (df + 0.5)))
+        terms = []
+        for word in query_words:
+            if counts[word]:
+                df = self._frequencies[word]
+                idf = float(np.log1p((len(self.texts) - df + 0.5) / (df + 0.5)))
+                terms.append(idf * counts[word] * (self.k1 + 1) / (counts[word] + rest))
+        return float(sum(terms))
 
     @cached_property
-    def _counted(self) -> dict[str, Counter[str]]:
+    def _counts(self) -> dict[str, Counter[str]]:
         return {text: Counter(stemmed_words(text)) for text in self.texts}
 
     @cached_property
     def _frequencies(self) -> Counter[str]:
-        return Counter(word for found in self._counted.values() for word in found)
+        return Counter(word for counts in self._counts.values() for word in counts)
 
     @cached_property
     def _mean_length(self) -> float:
-        return sum(found.total() for found in self._counted.values()) / max(len(self._counted), 1)
+        return sum(counts.total() for counts in self._counts.values()) / max(len(self._counts), 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.modelfolder import commit, digest, fetched, located, refuse_code
+from ltr.encoders.modelfolder import commit, fetched, located, model_digest, refuse_code
 from ltr.errors import DataError, RunError, UsageError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import absent_model
@@ -16,33 +16,33 @@ from ltr.rerankers.registry import Reranker, Setting, reranker
 
 
 @reranker("cross-encoder:NAME_OR_PATH", absent=absent_model)
-def cross_encoder(setting: Setting, model: str) -> Reranker:
+def cross_encoder_reranker(setting: Setting, model: str) -> Reranker:
     """The logit that a sentence-transformers CrossEncoder gives to query and document read together."""
     folder = fetched(model) if setting.allow_download else located(model)
     if folder is None:
         raise UsageError(f"the model {model!r} is not on this machine")
-    return Pairs(folder)
+    return CrossEncoderReranker(folder)
 
 
-class Pairs:
+class CrossEncoderReranker:
     """A CrossEncoder in a folder, loaded at the first query."""
 
     def __init__(self, folder: Path) -> None:
         refuse_code(folder)
-        self.folder, self.revision = folder, commit(folder) or digest(folder)
+        self.folder, self.revision = folder, commit(folder) or model_digest(folder)
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
         texts = documents.texts
         # a pair is padded by what stands beside it, which moves its last bits: the same order whatever the list's
         places = sorted(range(len(texts)), key=texts.__getitem__)
-        logits = self._predicted([(query, texts[place]) for place in places])
+        logits = self._logits([(query, texts[place]) for place in places])
         if logits.shape != (len(texts),):
             raise RunError(f"{self.folder}: gives {logits.shape[-1]} numbers a pair; a model with one is needed")
-        found = np.empty(len(texts))
-        found[places] = logits
-        return found
+        scores = np.empty(len(texts))
+        scores[places] = logits
+        return scores
 
-    def _predicted(self, pairs: list[tuple[str, str]]) -> FloatArray:
+    def _logits(self, pairs: list[tuple[str, str]]) -> FloatArray:
         import torch
 
         # without the sigmoid, which makes large logits equal
@@ -60,5 +60,5 @@ class Pairs:
         try:
             return CrossEncoder(str(self.folder), local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
-            said = " ".join(str(error).split())
-            raise DataError(f"{self.folder}: not a model that CrossEncoder can load: {said}") from error
+            cause = " ".join(str(error).split())
+            raise DataError(f"{self.folder}: not a model that CrossEncoder can load: {cause}") from error

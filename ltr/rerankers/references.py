@@ -1,4 +1,4 @@
-"""Bounds that others are read by: chance, and what nothing can beat."""
+"""References beside the rerankers: chance, and the labels themselves."""
 
 import hashlib
 
@@ -10,25 +10,18 @@ from ltr.rerankers.registry import Reranker, Setting, reranker
 
 
 @reranker("random", is_reference=True)
-def chance(setting: Setting) -> Reranker:
-    """A number drawn for each candidate by the seed, the key of its query and its name."""
+def random_reranker(setting: Setting) -> Reranker:
+    """A number from 0 to 1 for each candidate, which follows from the seed, the key of its query and its name."""
 
-    def scores(query: str, documents: Documents) -> FloatArray:
-        return np.array([_drawn("\0".join((str(setting.seed), *key))) for key in documents.keys])
+    def drawn(query: str, documents: Documents) -> FloatArray:
+        keys = ["\0".join((str(setting.seed), *key)) for key in documents.keys]
+        digests = [hashlib.blake2b(key.encode(), digest_size=6).digest() for key in keys]
+        return np.array([int.from_bytes(digest, "little") / (1 << 48) for digest in digests])
 
-    return scores
-
-
-def _drawn(text: str) -> float:
-    """A number from 0 to 1 that follows from the text.
-
-    >>> 0 <= _drawn("a") < 1 and _drawn("a") != _drawn("b")
-    True
-    """
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little") / (1 << 48)
+    return drawn
 
 
 @reranker("oracle", is_reference=True)
-def oracle(setting: Setting) -> Reranker:
-    """The label itself: what nothing can beat."""
-    return lambda query, documents: np.array([setting.truth[key] for key in documents.keys])
+def oracle_reranker(setting: Setting) -> Reranker:
+    """The label itself: no reranker can be better."""
+    return lambda query, documents: np.array([setting.labels[key] for key in documents.keys])

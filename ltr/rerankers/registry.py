@@ -1,9 +1,8 @@
-"""The rerankers by name: what opens one, what it may know, which options it has."""
+"""The rerankers by name: how one is opened, what it may know, which options it has."""
 
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -16,7 +15,7 @@ from ltr.errors import RangeError, UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
 from ltr.plugins import bad_result, plugin_errors, source_of, summary_of
 from ltr.registry import Registry
-from ltr.rerankers.documents import Documents, Key
+from ltr.rerankers.documents import CandidateKey, Documents
 
 Reranker = Callable[[str, Documents], Any]  # a number for each document, the higher the better
 
@@ -27,7 +26,7 @@ class Setting:
 
     collection: Documents  # every candidate of the data, once
     seed: int = 0
-    truth: Mapping[Key, float] = field(default_factory=dict)  # for the oracle alone
+    labels: Mapping[CandidateKey, float] = field(default_factory=dict)  # for the references alone
     allow_command: bool = False
     allow_download: bool = False
 
@@ -35,19 +34,14 @@ class Setting:
 Absent = Callable[[str, Setting], str]
 
 
-def here(argument: str, setting: Setting) -> str:
-    """Nothing is missing."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a reranker is made: `make(setting, *[argument], **options)`, quick; what is slow waits for a query."""
+class RerankerKind:
+    """A registered reranker. `make(setting, *[argument], **options)` is quick: slow work waits for the first query."""
 
     spelling: str  # NAME, or NAME:WHAT where something must follow the colon
     make: Callable[..., Reranker]
-    absent: Absent  # why it cannot be used on this machine; "": it can
-    is_reference: bool  # a bound that others are read by, and nothing to choose
+    absent: Absent | None  # why it cannot be used on this machine, "" where it can; None: it always can
+    is_reference: bool  # beside the others for comparison, never a choice
 
     @property
     def summary(self) -> str:
@@ -55,13 +49,14 @@ class Recipe:
         return summary_of(self.make)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The options and their types: the keyword-only parameters."""
         parameters = inspect.signature(self.make).parameters.values()
-        return {each.name: each.annotation for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+        options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+        return {option.name: option.annotation for option in options}
 
 
-RERANKERS: Registry[Recipe] = Registry(
+RERANKERS: Registry[RerankerKind] = Registry(
     "reranker",
     "ltr.rerankers.command",
     "ltr.rerankers.encoded",
@@ -73,15 +68,15 @@ RERANKERS: Registry[Recipe] = Registry(
 
 
 def reranker(
-    spelling: str, *, absent: Absent = here, is_reference: bool = False
+    spelling: str, *, absent: Absent | None = None, is_reference: bool = False
 ) -> Callable[[Callable[..., Reranker]], Callable[..., Reranker]]:
     """Register a function that opens a reranker, under NAME, or NAME:WHAT if it takes an argument."""
 
-    def keep(function: Callable[..., Reranker]) -> Callable[..., Reranker]:
-        RERANKERS.add(spelling, Recipe(spelling, function, absent, is_reference), made_of=function)
+    def register(function: Callable[..., Reranker]) -> Callable[..., Reranker]:
+        RERANKERS.add(spelling, RerankerKind(spelling, function, absent, is_reference), made_of=function)
         return function
 
-    return keep
+    return register
 
 
 def spelled(name: str) -> str:
@@ -91,7 +86,7 @@ def spelled(name: str) -> str:
     'random'
     """
     start, colon, argument = name.partition(":")
-    spelling = next((each for each in RERANKERS.names() if each.partition(":")[0] == start), None)
+    spelling = next((name for name in RERANKERS.names() if name.partition(":")[0] == start), None)
     if spelling is None:
         raise UnknownNameError("reranker", name, RERANKERS.names())
     wanted = spelling.partition(":")[2]
@@ -101,50 +96,45 @@ def spelled(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RerankerChoice:
     """A reranker by name, and its options where they are not the defaults."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known, wrong = self.recipe.options, list[str]()
+        options, problems = self.kind.options, list[str]()
         for option, value in self.options.items():
-            if option in known:
-                wrong += misfits(f"reranker {self.name}: {option}", known[option], value)
+            if option in options:
+                problems += misfits(f"reranker {self.name}: {option}", options[option], value)
                 continue
-            hint = suggestion(option, known) or f"; known: {', '.join(known) or 'none'}"
-            wrong.append(f"reranker {self.name} has no option {option!r}{hint}")
-        if wrong:
-            raise RangeError(*wrong)
+            hint = suggestion(option, options) or f"; known: {', '.join(options) or 'none'}"
+            problems.append(f"reranker {self.name} has no option {option!r}{hint}")
+        if problems:
+            raise RangeError(*problems)
 
     @property
-    def recipe(self) -> Recipe:
-        """What is registered."""
+    def kind(self) -> RerankerKind:
+        """The registered reranker."""
         return RERANKERS[spelled(self.name)]
-
-    @property
-    def argument(self) -> str:
-        """What follows the colon."""
-        return self.name.partition(":")[2]
 
     def absent(self, setting: Setting) -> str:
         """Why it cannot be used here; "" when it can."""
-        with self._blamed(self.recipe.absent):
-            return str(self.recipe.absent(self.argument, setting))
+        reason = self.kind.absent
+        if reason is None:
+            return ""
+        with plugin_errors(f"reranker {self.name}", reason, RERANKERS.source(self.kind.spelling)):
+            return str(reason(self.name.partition(":")[2], setting))
 
     def opened(self, setting: Setting) -> Reranker:
         """The reranker, ready for the first query."""
-        arguments = (self.argument,) if self.argument else ()
-        with self._blamed(self.recipe.make):
-            found = self.recipe.make(setting, *arguments, **self.options)
-        if not callable(found):
-            problem = f"opened {type(found).__name__}; a function of (query, documents) is needed"
-            raise bad_result(self.recipe.make, f"{self.name}: {problem}")
-        return found
-
-    def _blamed(self, function: Callable[..., object]) -> AbstractContextManager[None]:
-        return plugin_errors(f"reranker {self.name}", function, RERANKERS.source(spelled(self.name)))
+        make, argument = self.kind.make, self.name.partition(":")[2]
+        with plugin_errors(f"reranker {self.name}", make, RERANKERS.source(self.kind.spelling)):
+            opened = make(setting, *([argument] if argument else []), **self.options)
+        if not callable(opened):
+            problem = f"opened {type(opened).__name__}; a function of (query, documents) is needed"
+            raise bad_result(make, f"{self.name}: {problem}")
+        return opened
 
 
 def misfits(what: str, kind: Any, value: Any) -> Iterator[str]:
@@ -161,20 +151,21 @@ def misfits(what: str, kind: Any, value: Any) -> Iterator[str]:
             yield f"{what} is {value!r}; a number {word} is needed"
 
 
-def scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
-    """What the reranker says of each document, checked: one finite number each."""
+def checked_scores(name: str, reranker: Reranker, query: str, documents: Documents) -> FloatArray:
+    """The scores of the reranker, one finite number for each document."""
     with plugin_errors(f"reranker {name}", reranker, source_of(reranker)):
-        said = reranker(query, documents)
+        result = reranker(query, documents)
     count = len(documents)
     try:
-        found = np.asarray(said, dtype=np.float64)
+        scores = np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError):
-        problem = f"{name}: gave {type(said).__name__} for {count} documents; numbers are needed"
+        problem = f"{name}: gave {type(result).__name__} for {count} documents; numbers are needed"
         raise bad_result(reranker, problem) from None
-    if found.shape != (count,):
-        problem = f"{name}: gave scores of shape {found.shape} for {count} documents; one each is needed"
+    if scores.shape != (count,):
+        problem = f"{name}: gave scores of shape {scores.shape} for {count} documents; one each is needed"
         raise bad_result(reranker, problem)
-    if not (np.abs(found) <= LARGEST).all():  # NaN fails too
-        wrong = float(found[int(np.argmin(np.abs(found) <= LARGEST))])
+    is_finite = np.abs(scores) <= LARGEST  # false for NaN
+    if not is_finite.all():
+        wrong = float(scores[int(np.argmin(is_finite))])
         raise bad_result(reranker, f"{name}: gave the score {wrong}; a finite number is needed")
-    return found.copy()
+    return scores.copy()

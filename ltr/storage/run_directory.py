@@ -20,7 +20,7 @@ from ltr.files.writing import make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
 from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.storage.records import EpochRecord, InputRecord, Json, MetricsRecord, QueryRecord, RunRecord, read_record
-from ltr.training.kernels import is_loaded
+from ltr.training.kernels.passes import is_loaded
 
 RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "run.json",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.training.kernels import for_passes
+from ltr.training.kernels.passes import for_passes
 from ltr.training.objective import Trainable, centred_columns, passes
 
 

@@ -22,7 +22,7 @@ from ltr.arrays import (
     runs,
 )
 from ltr.errors import DataError
-from ltr.training.kernels import for_passes
+from ltr.training.kernels.passes import for_passes
 from ltr.training.targets import shares
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group

@@ -22,10 +22,10 @@ from benchmarks.resources import cpu_seconds
 from ltr.config.run import load_config
 from ltr.data.groups import select
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.training import kernels
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.kernels import for_passes
+from ltr.training.kernels import passes as kernels
+from ltr.training.kernels.passes import for_passes
 from ltr.training.l2_path import exact_path
 from peers import installed, learners, missing
 from subcommands import ROOT, at_least

@@ -1,8 +1,8 @@
-"""How a pass is compiled, and where what was compiled is kept: the user's own cache directory."""
+"""Compile a pass, with its machine code in the user's own cache directory."""
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -14,33 +14,38 @@ import numpy as np
 from ltr.errors import DiskError
 from ltr.files.naming import cache_directory
 from ltr.files.writing import write_bytes
+from ltr.training.kernels.passes import Pass
 
-BLOCK = 1024  # groups added up by themselves: long sums lose fewer bits
+BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits
 LANES = 8  # rows taken together; those beyond a group's end count as 0
-LEAST = -708.0  # below it exp is no normal number; beside the largest candidate it is nothing
+LEAST = -708.0  # below it exp is no normal number, and vanishes beside that of the largest candidate
 LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
-TO_INTEGER = 6755399441055744.0  # 1.5 * 2^52: what is added to it loses its fraction, and its last bits are the integer
+TO_INTEGER = (
+    6755399441055744.0  # 1.5 * 2^52: a number added to it loses its fraction, and the last bits hold the integer
+)
 C = tuple(1.0 / float(np.prod(np.arange(1.0, n + 1.0))) for n in range(14))  # of the series: 1 / n!
 
-FUSED = {"contract"}  # a * b + c in one step, as a C compiler does; nothing is reordered
-SUMS = FUSED | {"reassoc"}  # the terms of a sum in any order, always the same one: several are added at once
-
-Pass = Callable[..., Any]
+FUSED = {"contract"}  # a * b + c in one step, as a C compiler does, without reordering
+SUMS = FUSED | {"reassoc"}  # sums in another order, always the same one: several terms are added at once
 
 
 def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> Pass:
-    """The function compiled for its arguments; where the cache cannot be used, for this process alone."""
+    """The function compiled for its arguments; for this process alone where the cache cannot be used."""
     directory = private(cache_directory() / "numba")
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": allowed}
     if directory is None:
         return numba.njit(signature, **options)(function)
+    directory /= sources()
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(undamaged(directory / sources()))
+    before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
     try:
-        made = numba.njit(signature, cache=True, **options)(function)
-        if made.stats.cache_misses:
-            seal(directory / sources())
-        return made
+        remove_damaged(directory)
+        machine_code = numba.njit(signature, cache=True, **options)(function)
+        if machine_code.stats.cache_misses:
+            for _, digest_path, digest in unsealed(directory):
+                with suppress(OSError, DiskError):  # without its digest the next process makes the file again
+                    write_bytes(digest_path, digest)
+        return machine_code
     except Exception:  # a damaged cache raises whatever its bytes say; a fault of the pass itself is raised again here
         return numba.njit(signature, **options)(function)
     finally:
@@ -48,64 +53,38 @@ def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> P
 
 
 @cache
-def undamaged(directory: Path) -> Path:
-    """The directory, looked at once, without the files that are not those that were sealed.
-
-    numba runs what it finds there: a flipped bit would end the process.
-    """
-    for path in cached(directory):
-        if not is_sealed(path):  # damaged, or its process was killed, or is about to seal it
-            with suppress(OSError):
-                path.unlink()
-    return directory
+def remove_damaged(directory: Path) -> None:
+    """Remove the files that differ from their digest, once a process: numba would run a flipped bit."""
+    for path, _, _ in unsealed(directory):  # damaged, or its process was killed, or is about to write the digest
+        with suppress(OSError):
+            path.unlink()
 
 
-def seal(directory: Path) -> None:
-    """A digest beside each file; where it cannot be written, the file is made again by the next process."""
-    for path in cached(directory):
-        if not is_sealed(path):
-            with suppress(OSError, DiskError):
-                write_bytes(sealed(path), digest(path))
-
-
-def is_sealed(path: Path) -> bool:
-    """Whether the digest beside the file is its own."""
-    try:
-        return sealed(path).read_bytes() == digest(path)
-    except OSError:
-        return False
-
-
-def cached(directory: Path) -> list[Path]:
-    """What numba keeps there: an index a function, and its machine code."""
-    return [*directory.glob("*/*.nbi"), *directory.glob("*/*.nbc")]
-
-
-def sealed(path: Path) -> Path:
-    """Where the digest of the file is."""
-    return path.with_name(f"{path.name}.sha256")
-
-
-def digest(path: Path) -> bytes:
-    """The digest of the file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest().encode()
+def unsealed(directory: Path) -> Iterator[tuple[Path, Path, bytes]]:
+    """The files of numba without their own digest beside them, with its path and bytes: indices and machine code."""
+    for path in [*directory.glob("*/*.nbi"), *directory.glob("*/*.nbc")]:
+        digest_path = path.with_name(f"{path.name}.sha256")
+        with suppress(OSError):  # removed by another process
+            digest = hashlib.sha256(path.read_bytes()).hexdigest().encode()
+            if not digest_path.exists() or digest_path.read_bytes() != digest:
+                yield path, digest_path, digest
 
 
 @cache
 def sources() -> str:
-    """A digest of the files here: numba looks at that of the outermost function alone, and would keep old parts."""
+    """A digest of the files here: numba checks only the file of the outermost function, and would run old parts."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def private(directory: Path) -> Path | None:
-    """The directory, made if it is not there; None unless only its owner can write to it, and that is the user."""
+    """The directory, made if it is missing; None unless the user owns it and nobody else can write to it."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.stat()
+        status = directory.stat()
     except OSError:
         return None
-    is_own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+    is_own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
     return directory if is_own and os.access(directory, os.W_OK | os.X_OK) else None
 
 

@@ -1,8 +1,12 @@
 """The passes for few features: the rows of a group in lanes, its sums in registers.
 
-Rows beyond the end of a group fill its last lanes and count as 0, so that no row is taken by itself. Columns are
-read from one flat array: only then does the compiler see that they stand a fixed distance apart. Indices are
-unsigned, which spares the look at whether they count from the end.
+Rows beyond the end of a group fill its last lanes and count as 0, so that no row is processed alone. Columns are
+read from one flat array: only then does the compiler see that they lie a fixed distance apart. Indices are
+unsigned, which spares the check whether they count from the end.
+
+Against the passes of `wide`, 100,000 groups of 10 with 4 features, CPU seconds of one core, medians: newton 0.08
+against 0.12, 20 epochs of descent 0.19 against 0.26; with groups of 2 to 20, 0.09 against 0.13 and 0.20 against 0.27.
+With 8 features the loops are not unrolled: newton 4.7 against 0.22, descent 3.5 against 0.38.
 """
 
 from collections.abc import Iterator
@@ -12,14 +16,15 @@ import numba
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.training.kernels.compiling import BLOCK, LANES, SUMS, Pass, compiled, exponential
+from ltr.training.kernels.compiling import BLOCK, LANES, SUMS, compiled, exponential
+from ltr.training.kernels.passes import Pass
 from ltr.training.kernels.registers import centred, dot, inlined, jitted, plus, plus_pairs, read, zeros
 
 SAFE = 300.0  # scores up to here need no shift by the largest of their group
 FILL = np.uint64(LANES - 1)
 
 
-def epoch(features: int) -> Pass:
+def narrow_epoch(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
     stepped = compiled(_epoch(features), SUMS, (*_types(), *[numba.float64] * 3))
 
@@ -33,7 +38,7 @@ def epoch(features: int) -> Pass:
     return over_all
 
 
-def derivatives(features: int) -> Pass:
+def narrow_derivatives(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
     summed = compiled(_derivatives(features), SUMS, (*_types(), _types()[0]))
 
@@ -45,23 +50,23 @@ def derivatives(features: int) -> Pass:
 
 
 def _types() -> tuple[Any, ...]:
-    """Of w, and of the columns of groups."""
+    """Types of w, phi, offsets, weights and shares."""
     column = numba.types.Array(numba.float64, 1, "C", readonly=True)
     return column, column, numba.types.Array(numba.int64, 1, "C", readonly=True), column, column
 
 
 def _spans(phi: FloatArray, offsets: IntArray, weights: FloatArray, shares: FloatArray) -> Iterator[tuple[Any, ...]]:
-    """The groups whose lanes end inside the arrays, then the last few, copied, with room behind them."""
+    """The groups whose lanes end inside the arrays; then a copy of the last few, with zeros after them."""
     inside = int(np.searchsorted(offsets[1:], len(phi) - LANES, side="right"))
     yield phi.reshape(-1), offsets[: inside + 1], weights[:inside], shares
-    first, room = offsets[inside], np.zeros((LANES, phi.shape[1]))
-    last = np.concatenate((phi[first:], room)).reshape(-1)
-    yield last, offsets[inside:] - first, weights[inside:], np.concatenate((shares[first:], room[:, 0]))
+    first, zeros_after = offsets[inside], np.zeros((LANES, phi.shape[1]))
+    last = np.concatenate((phi[first:], zeros_after)).reshape(-1)
+    yield last, offsets[inside:] - first, weights[inside:], np.concatenate((shares[first:], zeros_after[:, 0]))
 
 
 @inlined
 def _sums(w, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
-    """Sums over a group's rows, e = exp(score - shift), t the shares: e, t * score, e x, t x; rows beyond SAFE."""
+    """Sums over the rows of a group: e = exp(score - shift), t * score, e x, t x; rows beyond SAFE. t: shares."""
     z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
     for row in range((size + FILL) & ~FILL):
         x = read(w, phi, (first + row) * np.uint64(len(w)))
@@ -75,10 +80,10 @@ def _sums(w, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
 
 @jitted
 def _highest(w, phi, first, size):  # type: ignore[no-untyped-def]
-    found = -np.inf
+    highest = -np.inf
     for row in range(size):
-        found = max(found, dot(w, read(w, phi, (first + row) * np.uint64(len(w)))))
-    return found
+        highest = max(highest, dot(w, read(w, phi, (first + row) * np.uint64(len(w)))))
+    return highest
 
 
 @jitted
@@ -108,8 +113,8 @@ def _epoch(features: int) -> Pass:
 
 
 @inlined
-def _bent_sums(scaled, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
-    """As `_sums`, x less the group's first row and over the scale; and e x x'. scaled: w, 1 / scale, no pairs."""
+def _sums_with_hessian(scaled, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
+    """As `_sums`, x minus the group's first row, over the scale; and e x x'. scaled: w, 1 / scale, zero pairs."""
     w, over, outer = scaled
     z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
     origin = read(w, phi, first * np.uint64(len(w)))
@@ -125,12 +130,12 @@ def _bent_sums(scaled, phi, shares, first, size, shift):  # type: ignore[no-unty
 
 
 @jitted
-def _shifted_bent_sums(scaled, phi, shares, first, size):  # type: ignore[no-untyped-def]
+def _shifted_sums_with_hessian(scaled, phi, shares, first, size):  # type: ignore[no-untyped-def]
     w, over, _ = scaled
     shift, origin = 0.0, read(w, phi, first * np.uint64(len(w)))
     for row in range(size):
         shift = max(shift, dot(w, centred(read(w, phi, (first + row) * np.uint64(len(w))), origin, over)))
-    return _bent_sums(scaled, phi, shares, first, size, shift)[:5]
+    return _sums_with_hessian(scaled, phi, shares, first, size, shift)[:5]
 
 
 @jitted
@@ -139,9 +144,9 @@ def _block(scaled, phi, offsets, weights, shares):  # type: ignore[no-untyped-de
     for group in range(len(weights)):
         first, weight = np.uint64(offsets[group]), weights[group]
         size = np.uint64(offsets[group + 1]) - first
-        z, fit, push, pull, outer, beyond = _bent_sums(scaled, phi, shares, first, size, 0.0)
+        z, fit, push, pull, outer, beyond = _sums_with_hessian(scaled, phi, shares, first, size, 0.0)
         if beyond:
-            z, fit, push, pull, outer = _shifted_bent_sums(scaled, phi, shares, first, size)
+            z, fit, push, pull, outer = _shifted_sums_with_hessian(scaled, phi, shares, first, size)
         loss += weight * np.log(z) - fit
         gradient = plus(plus(gradient, weight / z, push), -1.0, pull)
         hessian = plus_pairs(plus(hessian, weight / z, outer), -weight / (z * z), push)
@@ -155,8 +160,8 @@ def _derivatives(features: int) -> Pass:
         scaled = read(zero, start * scale, np.uint64(0)), read(zero, 1.0 / scale, np.uint64(0)), no_pairs
         loss, gradient, pairs = 0.0, np.zeros(features), np.zeros(len(no_pairs))
         for first in range(0, len(weights), BLOCK):
-            part, slope, bend = _block(scaled, phi, offsets[first:], weights[first : first + BLOCK], shares)
-            loss, gradient, pairs = loss + part, gradient + np.array(slope), pairs + np.array(bend)
+            part, slope, outer = _block(scaled, phi, offsets[first:], weights[first : first + BLOCK], shares)
+            loss, gradient, pairs = loss + part, gradient + np.array(slope), pairs + np.array(outer)
         hessian = np.empty((features, features))
         for row in range(features):
             for other in range(row + 1):

@@ -1,22 +1,56 @@
-"""The passes as numba compiles them, for a number of features that is known when they are compiled."""
+"""The compiled passes for a training, or None where numpy is as good.
 
+The choice follows from the size of the work alone, so that the same input gives the same bytes.
+"""
+
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from ltr.training.kernels import narrow, wide
-from ltr.training.kernels.compiling import Pass
-from ltr.training.kernels.registers import WIDEST
+MOST_FEATURES = 16  # beyond, the matrix products of a library are as fast
+STEPS = 100_000  # of descent, one for each group and epoch: numpy takes about the second that loading takes
+NUMBERS = 3_000_000  # of phi: numpy takes as much longer, for a fit and its diagnosis, as loading takes
+NARROW = 4  # features up to which sums stay in registers: beyond, the compiler does not unroll the loops
+
+Pass = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """Compiled passes; arrays as in `Trainable`."""
+    """Passes compiled for a number of features; arrays as in `Trainable`."""
 
     epoch: Pass  # (w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)
     derivatives: Pass  # (w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)
     steps: Pass  # (phi, offsets) -> the largest step inside a group, by column
 
 
-def made(features: int) -> Kernels:
-    """The passes for that many features, from the user's cache if they were compiled before."""
-    form = narrow if features <= WIDEST else wide
-    return Kernels(form.epoch(features), form.derivatives(features), wide.steps(features))
+def for_steps(features: int, steps: int) -> Kernels | None:
+    """The compiled passes for so many steps of descent; None where numpy is as good."""
+    return kernels(features) if steps >= STEPS else None
+
+
+def for_passes(features: int, rows: int) -> Kernels | None:
+    """The compiled passes for derivatives over so many rows; None where numpy is as good."""
+    return kernels(features) if rows * features >= NUMBERS else None
+
+
+def is_loaded() -> bool:
+    """Whether any work so far was large enough."""
+    return "ltr.training.kernels.wide" in sys.modules
+
+
+@cache
+def kernels(features: int) -> Kernels | None:
+    """The passes for that many features, from the user's cache if they were compiled before; None without numba."""
+    if features > MOST_FEATURES:
+        return None
+    try:
+        from ltr.training.kernels.narrow import narrow_derivatives, narrow_epoch
+        from ltr.training.kernels.wide import wide_derivatives, wide_epoch, wide_steps
+    except ImportError:  # the extra is not installed
+        return None
+    if features <= NARROW:
+        return Kernels(narrow_epoch(features), narrow_derivatives(features), wide_steps(features))
+    return Kernels(wide_epoch(features), wide_derivatives(features), wide_steps(features))

@@ -1,11 +1,9 @@
-"""A few numbers that the compiler keeps in registers: tuples, whose length it knows, changed one by one."""
+"""A few numbers in registers: tuples, whose length the compiler knows, changed number by number."""
 
 import numba
 from numba.cpython.unsafe.tuple import tuple_setitem as put
 
 from ltr.training.kernels.compiling import SUMS
-
-WIDEST = 4  # numbers: of more the compiler does not unroll the loops
 
 jitted = numba.njit(error_model="numpy", fastmath=SUMS)
 inlined = numba.njit(error_model="numpy", fastmath=SUMS, inline="always")

@@ -1,6 +1,6 @@
 """The passes for any number of features: buffers for one group, filled and read column by column.
 
-A number of features fixed when the pass is compiled lets the compiler unroll the loops over them.
+A number of features that is fixed when the pass is compiled lets the compiler unroll the loops over them.
 """
 
 from typing import Any
@@ -8,31 +8,32 @@ from typing import Any
 import numba
 import numpy as np
 
-from ltr.training.kernels.compiling import BLOCK, FUSED, LANES, SUMS, Pass, compiled, exponential
+from ltr.training.kernels.compiling import BLOCK, FUSED, LANES, SUMS, compiled, exponential
+from ltr.training.kernels.passes import Pass
 
 fused = numba.njit(error_model="numpy", fastmath=FUSED)
 summing = numba.njit(error_model="numpy", fastmath=SUMS)
 
 
-def epoch(features: int) -> Pass:
+def wide_epoch(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
     column, groups = _types()
     return compiled(_epoch(features), FUSED, (column, *groups, numba.float64, numba.float64))
 
 
-def derivatives(features: int) -> Pass:
+def wide_derivatives(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
     column, groups = _types()
     return compiled(_derivatives(features), SUMS, (column, *groups, column))
 
 
-def steps(features: int) -> Pass:
+def wide_steps(features: int) -> Pass:
     """(phi, offsets) -> the largest step inside a group, by column."""
     return compiled(_steps(features), FUSED, _types()[1][:2])
 
 
 def _types() -> tuple[Any, tuple[Any, ...]]:
-    """Of a column, and of the columns of groups."""
+    """Types of a column, and of phi, offsets, weights and shares."""
     column = numba.types.Array(numba.float64, 1, "C", readonly=True)
     phi = numba.types.Array(numba.float64, 2, "C", readonly=True)
     return column, (phi, numba.types.Array(numba.int64, 1, "C", readonly=True), column, column)
@@ -40,7 +41,7 @@ def _types() -> tuple[Any, tuple[Any, ...]]:
 
 @fused
 def _room(offsets):  # type: ignore[no-untyped-def]
-    """Numbers for the largest group and the rest of its last lanes."""
+    """The length of a buffer for the largest group and the rest of its last lanes."""
     largest = 0
     for group in range(len(offsets) - 1):
         largest = max(largest, offsets[group + 1] - offsets[group])
@@ -56,7 +57,7 @@ def _probable(scores, shares, first, size):  # type: ignore[no-untyped-def]
     for row in range(size):
         scores[row] -= highest
         fit += shares[first + row] * scores[row]
-    for row in range((size + LANES - 1) // LANES * LANES):  # beyond the size: what a larger group left there
+    for row in range((size + LANES - 1) // LANES * LANES):  # beyond the size: left by a larger group
         scores[row] = exponential(scores[row])
     for row in range(size):
         z += scores[row]
@@ -99,7 +100,7 @@ def _square(w):  # type: ignore[no-untyped-def]
 
 
 @summing
-def _bend(values, x, size, weight_over_z, mean, hessian):  # type: ignore[no-untyped-def]
+def _add_hessian(values, x, size, weight_over_z, mean, hessian):  # type: ignore[no-untyped-def]
     """hessian += weight * (sum_i p_i x_i x_i' - mean mean'), below the diagonal; values / z are the p."""
     for f in range(len(mean)):
         for other in range(f + 1):
@@ -124,7 +125,7 @@ def _derivatives(features: int) -> Pass:
         values, mean = np.zeros(_room(offsets)), np.zeros(features)
         x, scaled, over = np.zeros((features, len(values))), w * scale, 1.0 / scale
         loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
-        part, slope, bend = 0.0, np.zeros(features), np.zeros((features, features))
+        part, slope, outer = 0.0, np.zeros(features), np.zeros((features, features))
         groups = len(offsets) - 1
         for group in range(groups):
             first, size, weight = offsets[group], offsets[group + 1] - offsets[group], weights[group]
@@ -139,10 +140,10 @@ def _derivatives(features: int) -> Pass:
                 pushed, pulled = _pulls(values, shares, x[f], first, size)
                 mean[f] = np.sqrt(weight) * pushed / z
                 slope[f] += weight * pushed / z - pulled
-            _bend(values, x, size, weight / z, mean, bend)
+            _add_hessian(values, x, size, weight / z, mean, outer)
             if (group + 1) % BLOCK == 0 or group + 1 == groups:
-                loss, gradient, hessian = loss + part, gradient + slope, hessian + bend
-                part, slope[:], bend[:, :] = 0.0, 0.0, 0.0
+                loss, gradient, hessian = loss + part, gradient + slope, hessian + outer
+                part, slope[:], outer[:, :] = 0.0, 0.0, 0.0
         return loss, gradient, hessian + np.tril(hessian, -1).T
 
     return derivatives
