@@ -261,11 +261,10 @@ def test_the_terminal_tells_each_curve_by_its_ends(kept):
         "adds",
         "least",
         "at",
+        "adds",
         "most",
         "at",
-        "so",
-        "much",
-        "more",
+        "range",
         "loss",
         "without",
     ]

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import SHORT, between, measured_lines, signed
-from ltr.cli.terminal import count, number, table, visible, wrapped
+from ltr.cli.result import measured_lines
+from ltr.cli.terminal import table_lines, wrapped
+from ltr.reporting.escaping import visible
+from ltr.reporting.metric_tables import title_of
+from ltr.reporting.numbers import DIFFERENCE, between, count, fixed, objective
+from ltr.reporting.weights import FORMS, curves_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.storage.records import TrainingRecord
-
-FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}
 
 
 def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
@@ -32,45 +34,15 @@ def gain_lines(result: "RunResult") -> list[str]:
     gain = result.measured.gain
     if gain is None:
         return []
-    return [f"top-1 over best feature: {signed(gain.mean)} {between(gain.low, gain.high, signed)} (95 %, by trace)"]
+    ends = between(gain.low, gain.high, DIFFERENCE.on_terminal)
+    return [f"top-1 over best feature: {gain.mean:+.3f} {ends} (95 %, by trace)"]
 
 
 def weight_lines(result: "RunResult") -> list[str]:
-    """Each feature with its weight; where they can be told, the weight without a penalty with its interval, and z.
-
-    Worth is how far the optimum rises without the feature.
-    """
-    if result.model.knots:
-        return curve_lines(result)
-    said, errors = result.router.training.weights, result.router.training.errors
-    heads = {"weight": "weight"}
-    if errors.form:
-        heads |= {"unpenalised": "at l2 0", "low": "95 % from", "high": "to", "z": "z"}
-    if any(weight.loss_without is not None for weight in said.values()):
-        heads["loss_without"] = "loss without"
-    rows = [[name, *(_cell(key, getattr(each, key)) for key in heads)] for name, each in said.items()]
-    return table(["feature", *heads.values()], rows, flexible=0, indent="")
-
-
-def curve_lines(result: "RunResult") -> list[str]:
-    """Of each feature with a curve: at which value it adds least, at which most, and how much more."""
-    said, curves = result.router.training.weights, result.router.training.curves
-    heads = {"lowest_at": "adds least at", "highest_at": "most at", "range": "so much more"}
-    if any(weight.loss_without is not None for weight in said.values()):
-        heads["loss_without"] = "loss without"
-    rows = [
-        [name, str(len(curves[name]) - 2), *(_cell(key, getattr(each, key)) for key in heads)]
-        for name, each in said.items()
-    ]
-    return table(["feature", "knots", *heads.values()], rows, flexible=0, indent="")
-
-
-def _cell(key: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    weight = f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < 1e6 else f"{value:+.3g}"
-    told = {"z": ".1f", "loss_without": ".4f", "lowest_at": ".4g", "highest_at": ".4g", "range": ".3f"}
-    return f"{value:{told[key]}}" if key in told else weight
+    """Each feature with its weight and how sure that is, or with its curve; and the loss without the feature."""
+    training = result.router.training
+    names = list(training.weights)
+    return table_lines(curves_table(training, names) if result.model.knots else weights_table(training))
 
 
 def trust_lines(result: "RunResult") -> list[str]:
@@ -79,7 +51,7 @@ def trust_lines(result: "RunResult") -> list[str]:
     steps = count(known.epochs, "epoch" if settings.trainer == "descent" else "step")
     knots = f"{count(len(result.model.knots), 'knot')}, " if result.model.knots else ""
     how = f"{settings.trainer}, l2 {settings.penalty:g}, {knots}{steps}"
-    where = f"objective {objective_text(known.objective)}{_gap(known)}"
+    where = f"objective {objective(known.objective)}{_gap(known)}"
     lines = [f"learned from {count(known.groups, 'group')} by {how}: {where}", basis_text(known)]
     lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
     skipped = [f"{getattr(known, key):,} {words}" for key, words in _SKIPPED.items() if getattr(known, key)]
@@ -92,17 +64,6 @@ def trust_lines(result: "RunResult") -> list[str]:
     if known.not_identified:
         lines.append(f"not identified, changes no probability: {visible(', '.join(known.not_identified))}")
     return [*lines, *(f"note: {visible(warning)}" for warning in known.warnings)]
-
-
-def objective_text(value: float | None) -> str:
-    """An objective to read, however large or small.
-
-    >>> objective_text(0.763021), objective_text(5.458e21), objective_text(1.2e-7)
-    ('0.76302', '5.458e+21', '1.2e-07')
-    """
-    if value is None:
-        return "-"
-    return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.6g}"
 
 
 def basis_text(known: "TrainingRecord") -> str:
@@ -135,7 +96,7 @@ def watched_lines(known: "TrainingRecord") -> list[str]:
 
 
 def _best(metric: str, value: float) -> str:
-    return f"the best on validation data: {SHORT.get(metric, metric)} {value:.4f}"
+    return f"the best on validation data: {title_of(metric)} {value:.4f}"
 
 
 def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
@@ -146,7 +107,7 @@ def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
     for name, mean in measured.folds.pooled.means.items():
         values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
         spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
-        said.append(f"{SHORT.get(name, name)} {number(mean)}{spread}")
+        said.append(f"{title_of(name)} {fixed(mean)}{spread}")
     chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
     return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(said)}"]
 

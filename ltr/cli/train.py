@@ -32,8 +32,10 @@ from ltr.cli.options import (
     under,
 )
 from ltr.cli.progress import planned_epochs, watched
-from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
@@ -127,7 +129,7 @@ def show(finished: "Finished", shown: Format) -> None:
     """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard.rows import Entry, leaderboard
+    from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
     from ltr.storage.records import MetricsRecord, read_record
     from ltr.storage.run_directory import METRICS

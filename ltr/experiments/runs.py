@@ -15,7 +15,7 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import encode_lines, write_lines, write_text
-from ltr.reporting.report import run_page
+from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
