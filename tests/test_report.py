@@ -21,6 +21,7 @@ from ltr.reporting.report import report_of, write_report
 from ltr.reporting.table import Column, Table
 from ltr.training.config import TrainConfig
 from tests.made import Commands, tool_rows, written
+from tests.stored import change_metrics
 
 HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"
 ALLOWED = {
@@ -270,30 +271,36 @@ def test_a_page_of_runs_over_other_data_says_that_they_cannot_be_compared(made, 
     assert "cannot be compared" in report_of([made / "runs" / "exact", tmp_path / "other"])
 
 
-def told(made, home, **metrics):
+def told(made, home, **fields):
     """The page of a run whose metrics.json says this as well."""
     shutil.copytree(made / "runs" / "exact", home)
-    kept = json.loads((home / "metrics.json").read_text())
-    (home / "metrics.json").write_text(json.dumps(kept | metrics))
+
+    def change(document):
+        for name, value in fields.items():
+            document[name] = document[name] | value if isinstance(value, dict) and document[name] else value
+
+    change_metrics(home, change)
     return report_of([home])
 
 
 def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
-    values = {"top1_accuracy": 0.75, "top1_accuracy.low": 0.5, "top1_accuracy.high": 0.875, "num_queries": 40}
+    interval = {"top1_accuracy": {"mean": 0.75, "low": 0.5, "high": 0.875}}
+    values = {"metrics": {"top1_accuracy": 0.75}, "intervals": interval, "counts": {"num_queries": 40}}
     page = told(made, tmp_path / "run", **values)
     assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page.replace("\xa0", " ")
 
 
 @pytest.mark.parametrize("units, is_sure", [(1, False), (19, False), (20, True)])
 def test_a_handful_of_queries_proves_nothing(made, tmp_path, units, is_sure):
-    lead = {"over_best_feature": 0.5, "over_best_feature.low": 0.5, "over_best_feature.high": 0.5}
-    page = told(made, tmp_path / "run", **lead, interval_num_units=units)
+    lead = {"mean": 0.5, "low": 0.5, "high": 0.5}
+    page = told(made, tmp_path / "run", over_best_feature=lead, counts={"interval_num_units": units})
     assert ("It is better than the best single feature" in page) == is_sure
     assert ("Too little was measured to be sure" in page) != is_sure
 
 
 def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
-    page = told(made, tmp_path / "run", num_queries=0, top1_accuracy=None, interval_num_units=0)
+    counts = {"num_queries": 0, "interval_num_units": 0}
+    page = told(made, tmp_path / "run", metrics={"top1_accuracy": None}, counts=counts)
     assert "Too little was measured" not in page
     assert "No query has a right candidate: there is nothing to measure." in page
 

@@ -17,9 +17,10 @@ from ltr.files.writing import encode_lines, make_directory, remove, write_bytes,
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
 from ltr.reporting.page import page_html
 from ltr.reporting.table import Table, tsv_line, tsv_rows
-from ltr.results.query_records import Query, queries
+from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import TEMPORARY, refuse_other_task
+from ltr.storage.records import QueryRecord
 from ltr.storage.run_directory import REPORT, refuse_unwritable
 
 CONFIG, SAMPLED, PER_QUERY = "config.yaml", "sampled.jsonl", "per_query.jsonl"
@@ -57,12 +58,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-class BenchQuery(Query, kw_only=True):
+class BenchQuery(QueryRecord, kw_only=True):
     """A line of per_query.jsonl: a query of a reranker."""
 
     reranker: str
     latency_ms: float | None  # mean; None: it was not timed
-    metrics: dict[str, float | None]  # None: the query is left out of the mean
 
 
 def refuse_taken_bench(home: Path, *, may_go_on: bool) -> None:
@@ -154,15 +154,13 @@ def bench_queries(bench: Bench) -> Iterator[BenchQuery]:
         for index, elapsed in enumerate(measurement.latencies_ms):
             times.setdefault(measurement.timed[index % len(measurement.timed)], []).append(elapsed)
         values = {name: ranking.evaluation.values[name].tolist() for name in bench.config.metrics}
-        for number, query in enumerate(queries(ranking)):
+        for number, query in enumerate(query_records(ranking)):
             latencies = times.get(number)
+            metrics = {name: None if math.isnan(column[number]) else column[number] for name, column in values.items()}
             yield BenchQuery(
-                **msgspec.structs.asdict(query),
+                **msgspec.structs.asdict(query) | {"metrics": metrics},
                 reranker=result.name,
                 latency_ms=sum(latencies) / len(latencies) if latencies else None,
-                metrics={
-                    name: None if math.isnan(column[number]) else column[number] for name, column in values.items()
-                },
             )
 
 

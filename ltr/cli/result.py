@@ -1,18 +1,19 @@
 """A measured ranking, as lines to read."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.reporting.metric_tables import MetricRow, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import Bounds, count, fixed
 
 if TYPE_CHECKING:
+    from ltr.evaluation.baselines import BestFeature
     from ltr.results.evaluated_ranking import EvaluatedRanking
 
 MOST_PARTS = 20
 
 
-def measured_lines(measured: "EvaluatedRanking", best: dict[str, Any], trained: str = "trained") -> list[str]:
+def measured_lines(measured: "EvaluatedRanking", best: "BestFeature", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them."""
     rows = []
     for name, value in measured.evaluation.means.items():
@@ -20,13 +21,13 @@ def measured_lines(measured: "EvaluatedRanking", best: dict[str, Any], trained: 
         bounds = Bounds(None, None) if interval is None else Bounds(interval.low, interval.high)
         beside = {baseline: result.means.get(name) for baseline, result in measured.baselines.items()}
         rows.append(MetricRow(name, value, bounds, beside))
-    sign = "-" if best.get("sign") == -1 else ""
+    sign = "-" if best.sign == -1 else ""
     queries = count(measured.evaluation.num_queries, "query", "queries")
     candidates = count(int(measured.evaluation.num_candidates.sum()), "candidate")
     split = "training" if measured.split == "train" else measured.split
     return [
         emphasis(f"{queries}, {candidates} ({split} data)"),
-        *table_lines(metrics_table(rows, trained, f"{sign}{best.get('name')}"), turned=True),
+        *table_lines(metrics_table(rows, trained, f"{sign}{best.name}"), turned=True),
         *(line for text in rule_lines(measured) for line in wrapped(text)),
         *reading_lines(measured),
         *part_lines(measured),
@@ -35,11 +36,11 @@ def measured_lines(measured: "EvaluatedRanking", best: dict[str, Any], trained: 
 
 def part_lines(measured: "EvaluatedRanking") -> list[str]:
     """The metrics of each value of the field that was asked for, those with the most queries first."""
-    from ltr.results.query_records import parts
+    from ltr.results.breakdown import part_means
 
     if not measured.breakdown:
         return []
-    all_parts = parts(measured)
+    all_parts = part_means(measured.evaluation, measured.breakdown)
     more = len(all_parts) - MOST_PARTS
     hidden = [f"and {more:,} more: --format json shows all"] if more > 0 else []
     return ["", *table_lines(parts_table(measured.breakdown.field, all_parts, MOST_PARTS)), *hidden]
@@ -66,8 +67,8 @@ def rule_lines(measured: "EvaluatedRanking") -> list[str]:
 def reading_lines(measured: "EvaluatedRanking") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.interpretation import notes
-    from ltr.results.query_records import ranges
+    from ltr.results.metrics_record import ranges
 
-    spans = [f"{title_of(name)} {fixed(low)}-{fixed(high)}" for name, (low, high) in ranges(measured).items()]
+    spans = [f"{title_of(name)} {fixed(both.worst)}-{fixed(both.best)}" for name, both in ranges(measured).items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
     return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]

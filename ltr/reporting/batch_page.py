@@ -26,8 +26,8 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, shortened, tsv_line, tsv_rows
-from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row, document
-from ltr.results.query_records import OVER_BEST
+from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row, leaderboard_record
+from ltr.results.metrics_record import OVER_BEST
 from ltr.storage.run_directory import REPORT
 
 LONGEST_NAME = 40
@@ -131,7 +131,7 @@ def verdict(board: Leaderboard) -> str:
 def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
     """leaderboard.json, .tsv and .md, and the page of the runs in root."""
     home = make_directory(root)
-    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(document(board)), indent=2) + b"\n")
+    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(leaderboard_record(board)), indent=2) + b"\n")
     lines = map(tsv_line, tsv_rows(leaderboard_table(board, board.rows)))
     write_text(home / TSV, "".join(f"{line}\n" for line in lines))
     write_text(home / MARKDOWN, "\n".join(leaderboard_markdown(board)) + "\n")

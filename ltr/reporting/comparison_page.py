@@ -25,11 +25,12 @@ from ltr.reporting.numbers import (
     span,
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.reading import RunFiles, Training
+from ltr.reporting.reading import RunFiles
 from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare_runs
+from ltr.storage.records import TrainingRecord
 
 LONGEST_VALUE = 200
 SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller
@@ -204,7 +205,7 @@ def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
 
 def _weights(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """The weight of each feature in each run."""
-    trainings = [run.model.training if run.model else Training() for run in runs]
+    trainings = [run.model.training if run.model else TrainingRecord() for run in runs]
     names = list(dict.fromkeys(name for training in trainings for name in training.weights))
     if names:
         columns = (Column("feature", "feature"), *(Column(run.path, run.name, WEIGHT) for run in runs))

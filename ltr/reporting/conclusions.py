@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
 from ltr.reporting.numbers import count, listed, percent, share, short, signed, span
-from ltr.reporting.reading import RunFiles, Training
-from ltr.results.query_records import OVER_BEST
+from ltr.reporting.reading import RunFiles
+from ltr.results.metrics_record import OVER_BEST
+from ltr.storage.records import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
@@ -64,7 +65,7 @@ def _lead(run: RunFiles) -> Iterator[str]:
     yield f"It is {is_it} than {best}: {signed(lead)} top-1, 95 % {span(low, high)}."
 
 
-def _training(training: Training) -> Iterator[str]:
+def _training(training: TrainingRecord) -> Iterator[str]:
     """How far the weights are from the best there are, what they rest on, and which may as well be 0."""
     if training.escape:
         yield "The loss has no optimum: it falls for ever in one direction; set an l2 above 0."

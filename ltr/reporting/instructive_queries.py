@@ -4,9 +4,10 @@ import math
 
 from ltr.reporting.numbers import DIFFERENCE, SHARE, WRITTEN, count
 from ltr.reporting.page import Block, Folded, Section, Text
-from ltr.reporting.reading import Example, RunFiles
+from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.examples import RESCUED, WRONG
+from ltr.storage.records import ExampleRecord
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
 LONGEST_LINE = 160  # letters of a query in the line that opens it
@@ -35,7 +36,7 @@ def instructive_section(run: RunFiles) -> Section:
     return Section("Instructive queries", blocks)
 
 
-def _folded(example: Example, *, is_open: bool) -> Folded:
+def _folded(example: ExampleRecord, *, is_open: bool) -> Folded:
     """One query, a long one cut in the line that opens it."""
     place = f"Right candidate at rank {example.rank} of {example.num_candidates}"
     blocks: list[Block] = [Text(f"{place}; trace {example.trace_id}, node {example.node_id}.")]
@@ -46,7 +47,7 @@ def _folded(example: Example, *, is_open: bool) -> Folded:
     return Folded(summary, (*blocks, parts_of_scores(example)), is_open)
 
 
-def parts_of_scores(example: Example) -> Table:
+def parts_of_scores(example: ExampleRecord) -> Table:
     """The candidates with what each feature adds, less its mean; features with little range together as others."""
     candidates = [each for each in example.candidates if len(each.contributions) == len(example.features)]
     parts = list(zip(*(each.contributions for each in candidates), strict=True)) or [()] * len(example.features)

@@ -3,15 +3,16 @@
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.numbers import AMOUNT, COUNT, WRITTEN, count, percent, short
 from ltr.reporting.page import Section, Text
-from ltr.reporting.reading import Epoch, ModelFile
+from ltr.reporting.reading import ModelFile
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import MOST_ROWS, errors_text
+from ltr.storage.records import EpochRecord
 
 
-def learning_section(model: ModelFile, history: list[Epoch]) -> Section:
+def learning_section(model: ModelFile, history: list[EpochRecord]) -> Section:
     """The loss of each epoch over the optimum, and the metric on validation data."""
     training = model.training
-    is_descent = model.trainer.get("trainer") == "descent"
+    is_descent = model.trainer.trainer == "descent"
     turn = "epoch" if is_descent else "step"
     has_validation = any(each.valid is not None for each in history)
     validation = (Column("validation", "validation", AMOUNT),) if has_validation else ()
@@ -28,7 +29,7 @@ def learning_section(model: ModelFile, history: list[Epoch]) -> Section:
         (turn, "loss"),
         level=None if training.objective is None or training.gap is None else training.objective - training.gap,
     )
-    metric = str((training.watched or {}).get("metric", "validation"))
+    metric = training.watched.metric if training.watched else "validation"
     watched = curve(
         Words("On validation data", f"{metric} after each pass; the best epoch is the model's.", epochs),
         [(float(each.epoch), each.valid) for each in history if each.valid is not None],
@@ -41,7 +42,7 @@ def learning_section(model: ModelFile, history: list[Epoch]) -> Section:
 def _training_text(model: ModelFile, turn: str) -> str:
     """How the training went, in one paragraph."""
     training, trainer = model.training, model.trainer
-    how = f"{trainer.get('trainer')}, l2 {trainer.get('l2')}, {count(training.epochs, turn)}"
+    how = f"{trainer.trainer}, l2 {trainer.penalty:g}, {count(training.epochs, turn)}"
     sentences = [f"Learned from {count(training.groups, 'group')} by {how}."]
     if training.gap is not None:
         sentences.append(f"Distance to the optimum: {short(training.gap)}.")
@@ -50,7 +51,7 @@ def _training_text(model: ModelFile, turn: str) -> str:
         if training.gap_bound is not None:
             sentences.append(f"At most {short(training.gap_bound)} above the optimum.")
     if training.watched:
-        sentences.append(f"Validation data chose epoch {training.watched.get('best_epoch')}.")
+        sentences.append(f"Validation data chose epoch {training.watched.best_epoch}.")
     if skipped := training.groups_one_candidate + training.groups_no_positive:
         sentences.append(f"{count(skipped, 'group')} could not train: one candidate, or none right.")
     if training.not_identified:

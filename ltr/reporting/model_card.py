@@ -47,7 +47,7 @@ def _model(model: ModelFile, seed: int) -> tuple[Block, ...]:
     )
     rows = tuple((name, weight_or_curve(training, name), each.loss_without) for name, each in training.weights.items())
     encoder = f", encoder {model.encoder.get('name')}" if model.encoder else ""
-    trainer = f"trainer {model.trainer.get('trainer')}, l2 {model.trainer.get('l2')}"
+    trainer = f"trainer {model.trainer.trainer}, l2 {model.trainer.penalty:g}"
     features = f"{count(len(model.features), 'feature')}{encoder}"
     return (
         Table(columns, rows),

@@ -139,12 +139,14 @@ def milliseconds(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def objective(value: float) -> str:
+def objective(value: float | None) -> str:
     """An objective on a terminal, however large or small.
 
     >>> objective(0.763021), objective(5.458e21), objective(1.2e-7)
     ('0.76302', '5.458e+21', '1.2e-07')
     """
+    if value is None:
+        return NONE
     return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < LARGE else f"{value:.6g}"
 
 

@@ -1,9 +1,6 @@
 """The page of one run: how good it is, why, how far to trust it, and what it was made of."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import msgspec
+from collections.abc import Iterator
 
 from ltr.files.reading import AnyPath
 from ltr.reporting.calibration import calibration_section
@@ -14,20 +11,21 @@ from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import BASELINES, TITLES, MetricRow, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import COUNT, Bounds, count, share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
-from ltr.reporting.reading import Record, RunFiles, read_run
+from ltr.reporting.reading import RunFiles, read_run
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section
 from ltr.results.breakdown import Part
-from ltr.results.query_records import OVER_BEST
+from ltr.results.metrics_record import OVER_BEST
+from ltr.storage.records import RunRecord
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
 SPLITS = {"test": "test data", "train": "training data", "given": "samples given"}
 
 
-def run_page(directory: AnyPath, record: Mapping[str, Any]) -> str:
+def run_page(directory: AnyPath, record: RunRecord) -> str:
     """The page of a run that lies there all but its record, which will say this; same input, same bytes."""
-    return page_html(run_view(read_run(directory, msgspec.convert(record, Record))))
+    return page_html(run_view(read_run(directory, record)))
 
 
 def run_view(run: RunFiles, made: str = "") -> Page:
@@ -164,7 +162,10 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
         encoder = run.model.encoder
         facts["encoder"] = f"{encoder.get('name')}, revision {encoder.get('revision')}" if encoder else ""
         facts["model"] = run.model.checksum
-    facts |= {"truth": run.metrics.get("truth"), "version of the metrics": run.metrics.get("metrics_version")}
+    facts |= {
+        "fingerprint": run.metrics.get("fingerprint"),
+        "version of the metrics": run.metrics.get("metrics_version"),
+    }
     versions = run.record.task.get("versions")
     facts |= {f"version of {name}": value for name, value in versions.items()} if isinstance(versions, dict) else {}
     facts |= {f"machine: {name}": value for name, value in run.record.machine.items()}

@@ -16,8 +16,8 @@ from ltr.reporting.numbers import (
     short,
 )
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.reading import Training, Weight
 from ltr.reporting.table import Column, Medium, Table, Value
+from ltr.storage.records import TrainingRecord, WeightRecord
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
@@ -25,7 +25,7 @@ MOST_CURVES = 12
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}  # of standard errors
 
 # A number for each feature is shown once it has a column here: on the terminal and on the page of a run.
-Shown = tuple[Column, Callable[[Weight], Value]]
+Shown = tuple[Column, Callable[[WeightRecord], Value]]
 ON_PAGES = frozenset({Medium.PAGE})
 LOSS_WITHOUT: Shown = (Column("loss_without", "loss without", LOSS), lambda each: each.loss_without)
 WEIGHTS: tuple[Shown, ...] = ((Column("weight", "weight", WEIGHT), lambda each: each.weight),)
@@ -42,13 +42,13 @@ CURVES: tuple[Shown, ...] = (
 )
 
 
-def weights_table(training: Training) -> Table:
+def weights_table(training: TrainingRecord) -> Table:
     """Each feature with its weight and the loss without it; where there are standard errors, how sure that is."""
-    shown = (*WEIGHTS, *(ERRORS if training.errors.get("form") else ()))
+    shown = (*WEIGHTS, *(ERRORS if training.errors.form else ()))
     return _of_features(training, tuple(training.weights), shown, "Weights as they multiply the features")
 
 
-def curves_table(training: Training, names: Sequence[str]) -> Table:
+def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
     """Each feature with what it adds to the score as its value grows, and the loss without it."""
     table = _of_features(training, names, CURVES, "What each feature adds to the score")
     feature, *others = table.columns
@@ -56,7 +56,7 @@ def curves_table(training: Training, names: Sequence[str]) -> Table:
     return Table((feature, Column("knots", "knots", COUNT), *others), rows, table.caption)
 
 
-def _of_features(training: Training, names: Sequence[str], shown: Sequence[Shown], caption: str) -> Table:
+def _of_features(training: TrainingRecord, names: Sequence[str], shown: Sequence[Shown], caption: str) -> Table:
     records = [training.weights[name] for name in names]
     if any(record.loss_without is not None for record in records):
         shown = (*shown, LOSS_WITHOUT)
@@ -65,24 +65,24 @@ def _of_features(training: Training, names: Sequence[str], shown: Sequence[Shown
     return Table(columns, rows, caption)
 
 
-def weight_or_curve(training: Training, name: str) -> Value:
+def weight_or_curve(training: TrainingRecord, name: str) -> Value:
     """The feature's weight in a cell: no number describes one that changes along the way."""
     if name not in training.weights:
         return None
     return "a curve" if len(training.curves.get(name, ())) > 2 else training.weights[name].weight
 
 
-def errors_text(training: Training) -> str:
+def errors_text(training: TrainingRecord) -> str:
     """The form of the standard errors: plain, or by what they are clustered, and how many clusters count."""
-    form, clusters = training.errors.get("form"), training.errors.get("clusters")
-    counted = training.errors.get("effective_clusters")
+    form, clusters = training.errors.form, training.errors.clusters
+    counted = training.errors.effective_clusters
     if form != "by_trace":
         return FORMS.get(str(form), NONE)
     effective = effective_text(clusters, counted) if isinstance(clusters, int) and isinstance(counted, float) else ""
     return f"by trace, {clusters} clusters{f', that count as {effective}' if effective else ''}"
 
 
-def weights_section(training: Training) -> Section:
+def weights_section(training: TrainingRecord) -> Section:
     """Each weight or curve, drawn and in a table; then how the standard errors were made."""
     if not training.weights:
         return Section("Weights", ())
@@ -95,14 +95,14 @@ def weights_section(training: Training) -> Section:
         [(name, each.loss_without, f"{name}: {short(each.loss_without)}") for name, each in training.weights.items()],
     )
     blocks = [losses, *_curves(training)] if training.curves else [_drawn(training), losses, weights_table(training)]
-    if training.errors.get("form") is not None:
+    if training.errors.form is not None:
         blocks.append(Text(f"Standard errors of the weights without a penalty, {errors_text(training)}."))
-    elif training.errors.get("reason"):
-        blocks.append(Text(f"No standard errors: {training.errors['reason']}."))
+    elif training.errors.reason:
+        blocks.append(Text(f"No standard errors: {training.errors.reason}."))
     return Section("Weights", [block for block in blocks if block])
 
 
-def _drawn(training: Training) -> Block | None:
+def _drawn(training: TrainingRecord) -> Block | None:
     """The weights with their intervals, in one unit where the deviations of the features are recorded."""
     scales = training.deviations if len(training.deviations or ()) == len(training.weights) else None
     unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
@@ -122,7 +122,7 @@ def _drawn(training: Training) -> Block | None:
     return estimates(words, rows, names, zero=True)
 
 
-def _curves(training: Training) -> list[Block | None]:
+def _curves(training: TrainingRecord) -> list[Block | None]:
     """What each feature adds to the score by its value: the strongest drawn, and a table of all."""
     strength = {
         name: (each.loss_without or 0.0, each.range or 0.0, name)

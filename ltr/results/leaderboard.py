@@ -1,10 +1,9 @@
 """The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,15 +13,13 @@ from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
+from ltr.results.metrics_record import OVER_BEST, flat
 from ltr.results.pairing import WinnersTest, paired_test
-from ltr.results.query_records import OVER_BEST
-from ltr.results.stored_evaluation import LARGEST_METRICS
+from ltr.storage.records import LARGEST_RECORD, Json, MetricsRecord, read_record
 from ltr.storage.run_directory import METRICS, REPORT
 
-FORMAT = "ltr-leaderboard/1"
+FORMAT: Final = "ltr-leaderboard/2"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
-SPLIT = "split"  # the first key of metrics.json after the metrics and the number of queries
-COUNTED = "num_queries"
 BESIDE = (*BASELINES, OVER_BEST)
 
 
@@ -35,13 +32,13 @@ class Row:
     directory: str  # from the leaderboard's
     status: str  # complete or failed
     error: str | None
-    sweep: dict[str, Any]
-    split: str | None
-    num_queries: int | None
-    metrics: dict[str, float | None]
-    low: float | None  # 95 % interval of the metric
-    high: float | None
-    beside: dict[str, Any]  # the baselines, as metrics.json has them
+    sweep: dict[str, Json]
+    split: str | None = None
+    num_queries: int | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    low: float | None = None  # 95 % interval of the metric
+    high: float | None = None
+    beside: dict[str, Json] = field(default_factory=dict)  # the baselines, flat; not on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +57,18 @@ class Entry:
 
     run: str
     directory: Path
-    sweep: dict[str, Any]
+    sweep: dict[str, Json]
     error: str | None = None
 
 
-class _Stored(msgspec.Struct):
-    """leaderboard.json, the metrics of its rows beside their other keys."""
+class LeaderboardRecord(msgspec.Struct, kw_only=True):
+    """leaderboard.json; the baselines stay in the directories of the runs."""
 
+    format: Literal["ltr-leaderboard/2"]
     metric: str
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     test: WinnersTest | None = None
     untested: str | None = None
-
-
-class _StoredRow(msgspec.Struct):
-    """The keys of a row that are no metrics."""
-
-    run: str
-    place: int | None = None
-    directory: str = ""
-    status: str = "complete"
-    error: str | None = None
-    sweep: dict[str, Any] = {}
-    split: str | None = None
-    num_queries: int | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, seed: int = 0) -> Leaderboard:
@@ -108,31 +91,31 @@ def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, s
 
 
 def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
-    stored = {} if entry.error is not None else stored_metrics(entry.directory)
-    names = [name for name in takewhile(lambda key: key != SPLIT, stored) if name != COUNTED]
+    record = None if entry.error is not None else read_record(Path(entry.directory, METRICS), MetricsRecord)
+    if record is None:
+        return Row(
+            place=None,
+            run=entry.run,
+            directory=path_from(root, entry.directory),
+            status="failed",
+            error=entry.error,
+            sweep=entry.sweep,
+        )
+    interval = record.intervals.get(metric)
     return Row(
         place=None,
         run=entry.run,
         directory=path_from(root, entry.directory),
-        status="complete" if entry.error is None else "failed",
-        error=entry.error,
+        status="complete",
+        error=None,
         sweep=entry.sweep,
-        split=stored.get(SPLIT),
-        num_queries=stored.get(COUNTED),
-        metrics={name: stored[name] for name in names},
-        low=stored.get(f"{metric}.low"),
-        high=stored.get(f"{metric}.high"),
-        beside={key: value for key, value in stored.items() if key.partition(".")[0] in BESIDE},
+        split=record.rules.split,
+        num_queries=record.counts.num_queries,
+        metrics=record.metrics,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        beside={key: value for key, value in flat(record).items() if key.partition(".")[0] in BESIDE},
     )
-
-
-def stored_metrics(directory: AnyPath) -> dict[str, Any]:
-    """metrics.json of a run."""
-    path = Path(directory, METRICS)
-    try:
-        return msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS), type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
 
 
 def _tested(
@@ -162,35 +145,16 @@ def _tested(
     return test, None
 
 
-def document(board: Leaderboard) -> dict[str, Any]:
-    """leaderboard.json: the metrics beside the other keys of their row."""
-    rows = []
-    for row in board.rows:
-        flat = asdict(row)
-        metrics, low, high, _ = (flat.pop(name) for name in ("metrics", "low", "high", "beside"))
-        rows.append(flat | metrics | {"low": low, "high": high})
-    test = None if board.test is None else asdict(board.test)
-    return {"format": FORMAT, "metric": board.metric, "rows": rows, "test": test, "untested": board.untested}
+def leaderboard_record(board: Leaderboard) -> LeaderboardRecord:
+    """What leaderboard.json says."""
+    rows = [replace(row, beside={}) for row in board.rows]
+    return LeaderboardRecord(format=FORMAT, metric=board.metric, rows=rows, test=board.test, untested=board.untested)
 
 
 def read_leaderboard(root: AnyPath) -> Leaderboard:
-    """The leaderboard that lies there; the baselines stay in the directories of the runs."""
-    path = Path(root, JSON)
-    try:
-        stored = msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS), type=_Stored)
-        rows = [msgspec.structs.asdict(msgspec.convert(row, _StoredRow)) for row in stored.rows]
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
-    metrics = [
-        {
-            key: value
-            for key, value in row.items()
-            if key not in _StoredRow.__struct_fields__ and (value is None or type(value) in (int, float))
-        }
-        for row in stored.rows
-    ]
-    complete = [Row(**row, metrics=values, beside={}) for row, values in zip(rows, metrics, strict=True)]
-    return Leaderboard(stored.metric, tuple(complete), stored.test, stored.untested)
+    """The leaderboard that lies there."""
+    record = read_record(Path(root, JSON), LeaderboardRecord)
+    return Leaderboard(record.metric, tuple(record.rows), record.test, record.untested)
 
 
 def refuse_foreign(root: AnyPath) -> None:
@@ -198,7 +162,7 @@ def refuse_foreign(root: AnyPath) -> None:
     path = Path(root, JSON)
     if path.exists():
         try:
-            content = msgspec.json.decode(read_bytes(path, limit=LARGEST_METRICS))
+            content = msgspec.json.decode(read_bytes(path, limit=LARGEST_RECORD))
         except (msgspec.MsgspecError, RecursionError, ValueError, FileError):
             content = None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
