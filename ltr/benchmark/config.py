@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from ltr.config.run import read_document
 from ltr.configtext import rendering, strict
-from ltr.configtext.document import Document, Value, path_text
-from ltr.configtext.document import Path as Address
+from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from
@@ -19,7 +18,7 @@ DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
 DEAREST = 1e15  # a price from which sums lose their cents
 FOR_A_RUN = "a key of runs, not of a bench; ltr run takes this config"
-Move = Callable[[str, Address], str]  # of a path, and where in the config it stands
+Move = Callable[[str, KeyPath], str]  # of a path, and where in the config it stands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +130,13 @@ def checked_bench(document: Document, path: AnyPath) -> BenchConfig:
         raise ConfigError((Problem(document.place((foreign[0],)), foreign[0], FOR_A_RUN),))
     problems = [Problem(document.place(at), path_text(at), problem) for at, problem in _unknown_names(document.value)]
     try:
-        config = strict.read(document, BenchConfig)
+        config = strict.as_dataclass(document, BenchConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
         raise ConfigError(strict.in_order(document, problems))
 
-    def from_here(name: str, at: Address) -> str:
+    def from_here(name: str, at: KeyPath) -> str:
         """The path as seen from here: a flag's path is, a file's path is relative to the directory of the file."""
         is_flag = document.place(at).source != document.source
         base = Path() if is_flag or str(path) == STDIN else Path(path).parent
@@ -154,7 +153,7 @@ def relocated_bench(config: BenchConfig, directory: Path) -> BenchConfig:
 
 def bench_schema() -> dict[str, Any]:
     """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
-    described = rendering.schema(BenchConfig)
+    described = rendering.json_schema(BenchConfig)
     properties = described["properties"]
     properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
     names = {"examples": [*RERANKERS.names()]}
@@ -182,7 +181,7 @@ def _with_paths(config: BenchConfig, move: Move) -> BenchConfig:
     return replace(config, data=moved_data, rerankers=tuple(rerankers))
 
 
-def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     """Rerankers, options and metrics that are not registered, and labels that stand twice."""
     lists = (value.get("metrics"), value.get("rerankers"))
     metrics, entries = (part if isinstance(part, list) else [] for part in lists)
