@@ -24,7 +24,9 @@ from ltr.cli.options import (
     fetch_encoder,
     under,
 )
-from ltr.cli.terminal import count, note, visible, warn
+from ltr.cli.terminal import note, warn
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 
 def featurize(
