@@ -10,7 +10,7 @@ from ltr.encoders import cached as cached_module
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import ENCODERS
-from ltr.encoders.vector_cache import FILE, VectorCache, key_of
+from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from tests.builders import tool_lines, write_lines
@@ -104,7 +104,7 @@ def test_damaged_rows_are_encoded_anew_and_mended(tmp_path):
 def test_vectors_of_another_width_are_encoded_anew(tmp_path, asked):
     encoder = Counting()
     expected = cached(encoder, tmp_path).encode(["a", "bb"], "query").numbers
-    key = key_of(encoder.identity("query"), "a")
+    key = cache_key(encoder.identity("query"), "a")
     VectorCache(tmp_path).put({key: np.ones(2, dtype=np.float32)})
     np.testing.assert_array_equal(cached(encoder, tmp_path).encode(asked, "query").numbers[:2], expected)
     assert VectorCache(tmp_path).get([key])[key].shape == (4,)
@@ -151,7 +151,7 @@ def test_training_and_test_samples_share_what_was_encoded(tmp_path):
         fitted(groups.candidates)
         encoded = fitted.encoder.encoder().encoded
     finally:
-        ENCODERS._plugins.pop("counting")
+        ENCODERS._own.pop("counting")
     assert len(encoded) == len(set(encoded)) > 0
 
 

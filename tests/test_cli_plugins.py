@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import IMPORTERS
 from typer.core import TyperCommand
 
+from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.importers.importing import IMPORTERS
 from ltr.encoders.naming import ENCODERS
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
@@ -27,8 +27,8 @@ import numpy as np
 from ltr import feature, measure, reranker
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import ENCODERS
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import Imported, importer
+from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.importers.importing import Imported, importer
 from ltr.training.fit import TRAINERS
 
 

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from ltr.configtext.document import Document, path_text, shown
+from ltr.configtext.document import Document, path_text, value_text
 from ltr.configtext.yamltext import parse
 from ltr.errors import ConfigError, Place, Problem
 
@@ -61,8 +61,8 @@ def test_a_path_that_leads_nowhere_is_refused(path, message):
 
 def test_keys_and_values_in_messages_are_short_and_printable():
     assert path_text(("a" * 99, "x\x1b[0m", "")) == f"{'a' * 60}....'x\\x1b[0m'.''"
-    assert shown("\x1b") == "'\\x1b'"
-    assert len(shown(10**299)) == 63
+    assert value_text("\x1b") == "'\\x1b'"
+    assert len(value_text(10**299)) == 63
 
 
 def test_a_config_error_keeps_all_problems_and_can_travel_between_processes():

@@ -10,7 +10,7 @@ from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, UnknownNameError, UsageError
 from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
+from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -21,7 +21,7 @@ def letters():
     """The encoder of these tests, under its name."""
     ENCODERS.add("letters", LetterEncoder)
     yield
-    ENCODERS._plugins.pop("letters")
+    ENCODERS._own.pop("letters")
 
 
 def groups_of(tmp_path, lines):
@@ -32,7 +32,7 @@ def values(name, groups, fitted_on=None):
     """The column of one feature, its state fitted on some groups."""
     context = Context(LetterEncoder())
     state = fit_state(FeatureConfig(name), groups if fitted_on is None else fitted_on, context)
-    return column(FeatureConfig(name), groups.candidates, state, context)
+    return feature_column(FeatureConfig(name), groups.candidates, state, context)
 
 
 def cosine(left, right):
@@ -87,7 +87,7 @@ def test_the_options_of_history_move_prior_and_strength(tmp_path):
     groups, context = groups_of(tmp_path, tool_lines(traces=2)), Context(LetterEncoder())
     nothing = select(groups, np.empty(0, dtype=np.int64))
     config = FeatureConfig("tool.hist", {"prior": 0.1, "strength": 7})
-    assert set(column(config, groups.candidates, fit_state(config, nothing, context), context)) == {0.1}
+    assert set(feature_column(config, groups.candidates, fit_state(config, nothing, context), context)) == {0.1}
 
 
 @pytest.mark.parametrize("options", [{"strength": 0}, {"strength": -1}, {"prior": 1.5}, {"prior": -0.1}])
@@ -225,7 +225,7 @@ def test_without_labels_a_column_is_the_same(tmp_path, name, lines):
     )
     context = Context(LetterEncoder())
     state = fit_state(FeatureConfig(name), groups, context)
-    served = column(FeatureConfig(name), bare.candidates, state, context)
+    served = feature_column(FeatureConfig(name), bare.candidates, state, context)
     np.testing.assert_array_equal(served, values(name, groups))
 
 

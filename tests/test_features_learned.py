@@ -11,7 +11,7 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_wording as wording
-from ltr.features.registry import Context, FeatureConfig, column, fit_state
+from ltr.features.registry import Context, FeatureConfig, feature_column, fit_state
 from ltr.features.words import clauses, plain_tool_text, stemmed_words
 from tests.builders import LetterEncoder, tool_lines, write_lines
 
@@ -41,7 +41,7 @@ def values(name, groups, **options):
     context, config = Context(LetterEncoder()), FeatureConfig(name, options)
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
     state = fit_state(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))), context)
-    return column(config, groups.candidates, state, Context(LetterEncoder()))
+    return feature_column(config, groups.candidates, state, Context(LetterEncoder()))
 
 
 def vector(text):
@@ -111,7 +111,7 @@ def test_prototypes_of_another_encoder_are_refused(groups):
     state = fit_state(config, groups, context)
     other = Context(HashEncoder.fitted(["a text"]))
     with pytest.raises(DataError, match="belongs to another encoder, revision 1, not to hash at revision"):
-        column(config, groups.candidates, state, other)
+        feature_column(config, groups.candidates, state, other)
 
 
 def test_with_too_many_numbers_the_prototypes_of_the_most_right_tools_stay(groups, monkeypatch):
@@ -267,8 +267,8 @@ def test_tool_talk_adds_up_how_words_of_queries_meet_words_of_right_tools(groups
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     context, config = Context(LetterEncoder()), FeatureConfig(name)
     state = fit_state(config, groups, context)
-    whole = column(config, groups.candidates, state, context)
+    whole = feature_column(config, groups.candidates, state, context)
     alone = select(groups, np.array([7]))
     np.testing.assert_allclose(
-        column(config, alone.candidates, state, Context(LetterEncoder())), whole[28:32], atol=1e-12
+        feature_column(config, alone.candidates, state, Context(LetterEncoder())), whole[28:32], atol=1e-12
     )

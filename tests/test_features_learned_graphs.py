@@ -10,7 +10,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
-from ltr.features.registry import FEATURES, Context, FeatureConfig, column, fit_state
+from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
 from ltr.features.words import clauses, plain_tool_text
 from ltr.storage.model_file import load_router, save_router
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
@@ -33,7 +33,7 @@ def values(name, groups, **options):
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
     fit_on = select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen)))
     state = fit_state(config, fit_on, Context(LetterEncoder()))
-    return column(config, groups.candidates, state, Context(LetterEncoder()))
+    return feature_column(config, groups.candidates, state, Context(LetterEncoder()))
 
 
 def nodes(line):
@@ -170,8 +170,11 @@ def test_graph_order_asks_whether_edges_go_the_way_the_query_goes(groups):
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     config = FeatureConfig(name)
     state = fit_state(config, groups, Context(LetterEncoder()))
-    whole, alone = column(config, groups.candidates, state, Context(LetterEncoder())), select(groups, np.array([7]))
-    found = column(config, alone.candidates, state, Context(LetterEncoder()))
+    whole, alone = (
+        feature_column(config, groups.candidates, state, Context(LetterEncoder())),
+        select(groups, np.array([7])),
+    )
+    found = feature_column(config, alone.candidates, state, Context(LetterEncoder()))
     np.testing.assert_allclose(found, whole[28:32], atol=1e-12)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError
-from ltr.evaluation.ranking import scores
+from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.objective import derivatives, log_softmax, softmax, trainable
 from ltr.training.targets import targets
@@ -86,8 +86,8 @@ def test_targets_of_huge_labels_still_sum_to_one():
 def test_equal_rows_get_equal_scores_wherever_they_stand(features):
     rng = np.random.default_rng(features)
     phi, w = rng.normal(size=(257, features)), rng.normal(size=features)
-    alone = [scores(np.ascontiguousarray(row[np.newaxis]), w)[0] for row in phi]
-    np.testing.assert_array_equal(scores(phi, w), alone)
+    alone = [linear_scores(np.ascontiguousarray(row[np.newaxis]), w)[0] for row in phi]
+    np.testing.assert_array_equal(linear_scores(phi, w), alone)
 
 
 def test_groups_that_cannot_train_are_counted_by_their_reason():

@@ -168,8 +168,8 @@ from functools import partial
 
 from ltr import feature, reranker
 from ltr.encoders.naming import ENCODERS
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import IMPORTERS
+from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.importers.importing import IMPORTERS
 from ltr.training.fit import TRAINERS
 
 class Base:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from ltr.configtext.rendering import render, schema
-from ltr.configtext.strict import read
+from ltr.configtext.rendering import json_schema, yaml_text
+from ltr.configtext.strict import as_dataclass
 from ltr.configtext.yamltext import parse
 from tests.tables import FeatureConfig
 
@@ -34,7 +34,7 @@ class Config:
 
 def test_a_rendered_config_has_every_key_in_the_order_of_the_fields():
     config = Config(name="a", data=Path("d/x.jsonl"), features=("tool.rel", FeatureConfig(name="tool.hist")))
-    assert render(config) == (
+    assert yaml_text(config) == (
         "name: a\n"
         "data: d/x.jsonl\n"
         "features:\n"
@@ -50,7 +50,7 @@ def test_a_rendered_config_has_every_key_in_the_order_of_the_fields():
 
 
 def test_lists_of_scalars_stay_on_one_line():
-    assert "\nfeatures: [a, b]\n" in render(Config(name="x", features=("a", "b")))
+    assert "\nfeatures: [a, b]\n" in yaml_text(Config(name="x", features=("a", "b")))
 
 
 TEXTS = [
@@ -114,7 +114,7 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_text_survives_as_value_as_entry_and_as_key(text):
     config = Config(name=text, features=(text,), options={text: [text, {"k": text}]})
-    assert read(parse(render(config), "c.yaml"), Config) == config
+    assert as_dataclass(parse(yaml_text(config), "c.yaml"), Config) == config
 
 
 def test_random_configs_read_back_equal():
@@ -124,19 +124,19 @@ def test_random_configs_read_back_equal():
         feature = FeatureConfig(name=generator.choice(TEXTS), k=generator.randint(-(2**70), 2**70))
         train = TrainConfig(learning_rate=number, l2=generator.choice([None, 0.0, -0.0, 1e22, 5e-324]))
         config = Config(name="x", features=(feature,), train=train, options={"a": [number, [True, None]]})
-        text = render(config)
-        assert read(parse(text, "c.yaml"), Config) == config
-        assert render(read(parse(text, "c.yaml"), Config)) == text
+        text = yaml_text(config)
+        assert as_dataclass(parse(text, "c.yaml"), Config) == config
+        assert yaml_text(as_dataclass(parse(text, "c.yaml"), Config)) == text
 
 
 def test_text_that_older_yaml_takes_for_something_else_is_quoted():
-    assert "options:\n  a: ['no', '1e-3', '12:30', '0o17']\n" in render(
+    assert "options:\n  a: ['no', '1e-3', '12:30', '0o17']\n" in yaml_text(
         Config(name="x", options={"a": ["no", "1e-3", "12:30", "0o17"]})
     )
 
 
 def test_the_schema_has_keys_types_defaults_and_descriptions():
-    assert schema(Config) == {
+    assert json_schema(Config) == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Config",
         "type": "object",
@@ -180,7 +180,7 @@ def test_the_schema_has_keys_types_defaults_and_descriptions():
 
 
 def test_a_flat_type_has_a_schema_without_definitions():
-    assert "$defs" not in schema(FeatureConfig)
+    assert "$defs" not in json_schema(FeatureConfig)
 
 
 def test_importing_the_readers_loads_neither_yaml_nor_pydantic():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.configtext.strict import adapter, read
+from ltr.configtext.strict import adapter, as_dataclass
 from ltr.configtext.yamltext import apply_override, parse
 from ltr.errors import ConfigError
 from tests.tables import Config, FeatureConfig, TrainConfig
@@ -20,12 +20,12 @@ class NeedsName:
 
 
 def config(text: str) -> Config:
-    return read(parse(text, "c.yaml"), Config)
+    return as_dataclass(parse(text, "c.yaml"), Config)
 
 
 def refusal(text: str, kind: type = Config) -> str:
     with pytest.raises(ConfigError) as error:
-        read(parse(text, "c.yaml"), kind)
+        as_dataclass(parse(text, "c.yaml"), kind)
     return str(error.value)
 
 
@@ -156,13 +156,13 @@ def test_between_two_tables_the_nearer_one_complains():
 )
 def test_an_override_is_checked_like_the_file_and_names_itself(override, message):
     with pytest.raises(ConfigError) as error:
-        read(apply_override(parse("train: {epochs: 3}", "c.yaml"), override), Config)
+        as_dataclass(apply_override(parse("train: {epochs: 3}", "c.yaml"), override), Config)
     assert str(error.value) == message
 
 
 def test_mistakes_of_overrides_come_after_those_of_the_file():
     with pytest.raises(ConfigError) as error:
-        read(apply_override(parse("seed: x", "c.yaml"), "name=1"), Config)
+        as_dataclass(apply_override(parse("seed: x", "c.yaml"), "name=1"), Config)
     assert [problem.path for problem in error.value.problems] == ["seed", "name"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltr.cli import app
-from ltr.encoders.vector_cache import FILE, VectorCache, key_of
+from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
 from ltr.errors import LtrWarning
 from ltr.files.naming import cache_directory
 from tests.builders import run_app
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 def vectors(count=3, seed=0):
     rng = np.random.default_rng(seed)
-    return {key_of(["fake"], f"text {n}"): rng.normal(size=8).astype(np.float32) for n in range(count)}
+    return {cache_key(["fake"], f"text {n}"): rng.normal(size=8).astype(np.float32) for n in range(count)}
 
 
 def same(left, right):
@@ -54,11 +54,14 @@ def test_thousands_of_keys_are_read_in_groups(tmp_path):
 def test_every_part_of_an_identity_and_the_text_make_another_key(place):
     parts = ["minilm", "revision", "sentence-transformers 6", "query", "prompt: "]
     others = [*parts[:place], "other", *parts[place + 1 :]]
-    assert len({key_of(parts, "text"), key_of(others, "text"), key_of(parts, "other")}) == 3
+    assert len({cache_key(parts, "text"), cache_key(others, "text"), cache_key(parts, "other")}) == 3
 
 
 def test_parts_do_not_flow_into_each_other():
-    assert len({key_of(["ab", ""], "c"), key_of(["a", "b"], "c"), key_of(["ab"], "c"), key_of(["a"], "bc")}) == 4
+    assert (
+        len({cache_key(["ab", ""], "c"), cache_key(["a", "b"], "c"), cache_key(["ab"], "c"), cache_key(["a"], "bc")})
+        == 4
+    )
 
 
 def test_a_damaged_row_is_as_good_as_absent(tmp_path):
@@ -174,7 +177,7 @@ def test_threads_share_a_cache(tmp_path):
     cache, failed = VectorCache(tmp_path), []
 
     def work(seed):
-        mine = {key_of(["t"], f"{seed} {n}"): np.full(4, seed, dtype=np.float32) for n in range(50)}
+        mine = {cache_key(["t"], f"{seed} {n}"): np.full(4, seed, dtype=np.float32) for n in range(50)}
         cache.put(mine)
         failed.extend([seed] if not same(cache.get(list(mine)), mine) else [])
 
@@ -191,9 +194,9 @@ import sys
 import warnings
 from pathlib import Path
 import numpy as np
-from ltr.encoders.vector_cache import VectorCache, key_of
+from ltr.encoders.vector_cache import VectorCache, cache_key
 warnings.simplefilter("error")
-wanted = {key_of(["race"], str(n)): np.full(64, n, dtype=np.float32) for n in range(300)}
+wanted = {cache_key(["race"], str(n)): np.full(64, n, dtype=np.float32) for n in range(300)}
 for round in range(int(sys.argv[2])):
     cache = VectorCache(Path(sys.argv[1], str(round)))
     found = cache.get(list(wanted))

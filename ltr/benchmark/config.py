@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from ltr.config.run import read_document
 from ltr.configtext import rendering, strict
-from ltr.configtext.document import Document, Value, path_text
-from ltr.configtext.document import Path as Address
+from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from
@@ -19,7 +18,7 @@ DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
 DEAREST = 1e15  # a price from which sums lose their cents
 FOR_A_RUN = "a key of runs, not of a bench; ltr run takes this config"
-Move = Callable[[str, Address], str]  # of a path, and where in the config it stands
+Move = Callable[[str, KeyPath], str]  # of a path, and where in the config it stands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +130,7 @@ def checked(document: Document, path: AnyPath) -> BenchConfig:
         raise ConfigError((Problem(document.place((foreign[0],)), foreign[0], FOR_A_RUN),))
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _misnamed(document.value)]
     try:
-        config = strict.read(document, BenchConfig)
+        config = strict.as_dataclass(document, BenchConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
@@ -147,12 +146,12 @@ def relocated(config: BenchConfig, directory: Path) -> BenchConfig:
 
 def render(config: BenchConfig) -> str:
     """The config as YAML, every default written out."""
-    return rendering.render(config)
+    return rendering.yaml_text(config)
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
-    described = rendering.schema(BenchConfig)
+    described = rendering.json_schema(BenchConfig)
     properties = described["properties"]
     properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
     names = {"examples": [*RERANKERS.names()]}
@@ -161,7 +160,7 @@ def schema() -> dict[str, Any]:
     return described
 
 
-def _base(document: Document, at: Address, path: AnyPath) -> Path:
+def _base(document: Document, at: KeyPath, path: AnyPath) -> Path:
     """What a path that stands there is relative to: the directory of the file; of a flag, the current one."""
     is_flag = document.place(at).source != document.source
     return Path() if is_flag or str(path) == STDIN else Path(path).parent
@@ -191,9 +190,9 @@ def _moved_entry(entry: Entry, place: int, move: Move) -> Entry:
     return replace(entry, name=f"{start}{colon}{moved}", label=entry.shown_name) if is_path else entry
 
 
-def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     """Rerankers, options and metrics that nobody registered, and labels that stand twice."""
-    lookups: list[tuple[Address, Any, Any]] = [
+    lookups: list[tuple[KeyPath, Any, Any]] = [
         (("metrics", place), name, _by_query) for place, name in enumerate(_listed(value.get("metrics")))
     ]
     entries = _listed(value.get("rerankers"))

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.configtext import rendering, strict, yamltext
-from ltr.configtext.document import Document, Value, path_text
-from ltr.configtext.document import Path as Address
+from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.data.schema import Kind
 from ltr.data.sources import DataConfig, paths_from, resolve_paths
 from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind
@@ -125,7 +124,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
         raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
     try:
-        config = strict.read(document, RunConfig)
+        config = strict.as_dataclass(document, RunConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
@@ -134,10 +133,10 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     return replace(config, data=resolve_paths(config.data, document, base))
 
 
-def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
-    lookups: list[tuple[Address, Any, Callable[[Any], object]]] = [
+    lookups: list[tuple[KeyPath, Any, Callable[[Any], object]]] = [
         (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
@@ -160,7 +159,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[Address, str]]:
     yield from _of_other_kind(value.get("kind"), features)
 
 
-def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
+def _repeated(features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
     """Features that are named again: a column, its weight and its state are known by the name."""
     seen: set[str] = set()
     for place, entry in enumerate(features):
@@ -171,7 +170,7 @@ def _repeated(features: list[Value]) -> Iterator[tuple[Address, str]]:
             seen.add(name)
 
 
-def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[Address, str]]:
+def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
     """Features of another kind than the config names, or than the first of them is of."""
     names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
     kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
@@ -218,12 +217,12 @@ def relocated(config: RunConfig, directory: Path) -> RunConfig:
 
 def render(config: RunConfig) -> str:
     """The config as YAML, every default written out."""
-    return rendering.render(config)
+    return rendering.yaml_text(config)
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
-    described = rendering.schema(RunConfig)
+    described = rendering.json_schema(RunConfig)
     train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
     feature, mapping = described["properties"]["features"]["items"]["anyOf"]
     feature["enum"] = [RECOMMENDED, *FEATURES.names()]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltr.config.run import RunConfig, checked, read_document
 from ltr.configtext import strict
-from ltr.configtext.document import Document, Path, Value, path_text, shown
+from ltr.configtext.document import Document, KeyPath, Value, path_text, value_text
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
 from ltr.files.naming import safe_name
 from ltr.files.reading import AnyPath
@@ -67,7 +67,7 @@ def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ..
     return (Point(config, {}),)
 
 
-def _axes(document: Document, sweep: Mapping[str, Value], above: Path) -> Iterator[Axis]:
+def _axes(document: Document, sweep: Mapping[str, Value], above: KeyPath) -> Iterator[Axis]:
     """The lists of values, whether their path stands as one key or as mappings in mappings."""
     for key, entry in sweep.items():
         here = (*above, key)
@@ -115,7 +115,7 @@ def _axis_mistakes(axis: Axis, before: Sequence[Axis]) -> Iterator[Problem]:
         return
     for index, value in enumerate(axis.values):
         if any(_same(value, other) for other in axis.values[:index]):
-            yield Problem(axis.places[index], name, f"{shown(value)} stands twice")
+            yield Problem(axis.places[index], name, f"{value_text(value)} stands twice")
     for other in before:
         shorter = min(len(axis.keys), len(other.keys))
         if axis.keys[:shorter] == other.keys[:shorter]:
@@ -182,7 +182,7 @@ def _text(value: Any) -> str:
     """A value in a name; a list or mapping by a hash of it."""
     if isinstance(value, list | dict):
         return safe_name(f"/{value!r}").rpartition("-")[2]
-    return safe_name(value if isinstance(value, str) else shown(value))
+    return safe_name(value if isinstance(value, str) else value_text(value))
 
 
 def _refuse(document: Document, problems: Iterable[Problem]) -> None:
@@ -193,4 +193,4 @@ def _refuse(document: Document, problems: Iterable[Problem]) -> None:
 
 def swept(values: Mapping[str, Any]) -> str:
     """The values that a run tries, to read."""
-    return ", ".join(f"{path_text((path,))} {shown(value)}" for path, value in values.items())
+    return ", ".join(f"{path_text((path,))} {value_text(value)}" for path, value in values.items())

@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 from ltr.errors import ConfigError, Place, Problem
 
 Value: TypeAlias = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
-Path: TypeAlias = tuple[str | int, ...]
+KeyPath: TypeAlias = tuple[str | int, ...]
 
 LONGEST_SHOWN = 60
 
@@ -19,9 +19,9 @@ class Document:
 
     source: str
     value: dict[str, Value]
-    places: Mapping[Path, Place]
+    places: Mapping[KeyPath, Place]
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: KeyPath) -> Place:
         """Where the value stands; for one that is not there, the nearest thing around it that is."""
         while path not in self.places and path:
             path = path[:-1]
@@ -37,26 +37,31 @@ class Document:
         """
         origin = source if isinstance(source, Place) else Place(source)
         keys = _keys(self.value, path, origin)
-        kept = {old: place for old, place in self.places.items() if old[: len(keys)] != keys}
+        unchanged = {old: place for old, place in self.places.items() if old[: len(keys)] != keys}
         made = {keys[:length]: origin for length in range(1, len(keys) + 1)}
         changed = _replaced(self.value, keys, value)
-        return Document(self.source, cast(dict[str, Value], changed), made | kept)
+        return Document(self.source, cast(dict[str, Value], changed), made | unchanged)
 
 
-def path_text(path: Path) -> str:
+def path_text(path: KeyPath) -> str:
     """The path as a user writes it.
 
     >>> path_text(("features", 0, "name"))
     'features[0].name'
     """
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{_key_text(key)}" for key in path)
-    return text.removeprefix(".")
+    parts = []
+    for key in path:
+        if isinstance(key, int):
+            parts.append(f"[{key}]")
+        else:
+            parts.append(f".{_shortened(key) if key.isprintable() and key else repr(_shortened(key))}")
+    return "".join(parts).removeprefix(".")
 
 
-def shown(value: Value) -> str:
+def value_text(value: Value) -> str:
     """A value as YAML would show it, short enough for a message.
 
-    >>> shown(True), shown(None), shown("a" * 99), shown([1, 2]), shown(0.5)
+    >>> value_text(True), value_text(None), value_text("a" * 99), value_text([1, 2]), value_text(0.5)
     ('true', 'null', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'", 'a list', '0.5')
     """
     match value:
@@ -73,36 +78,28 @@ def shown(value: Value) -> str:
     return _shortened(repr(value))
 
 
-def _key_text(key: str) -> str:
-    return _shortened(key) if key.isprintable() and key else repr(_shortened(key))
-
-
 def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
-def _keys(value: Value, path: str, place: Place) -> Path:
-    """The keys of a path such as a.b or features[0].name, each one possible in the value."""
-    keys: Path = ()
+def _keys(value: Value, path: str, place: Place) -> KeyPath:
+    """The keys of a path such as a.b or features[0].name; an error where the value cannot have such a key."""
+    keys: KeyPath = ()
     for part in re.sub(r"\[(\d+)\]", r".\1", path).split("."):
         if not part:
             raise ConfigError((Problem(place, path, "a path is keys joined by dots, such as train.l2"),))
-        key = _key_in(value, keys, part, place)
+        if value is not None and not isinstance(value, dict | list):
+            problem = f"{path_text(keys)} is {value_text(value)}, not a mapping"
+            raise ConfigError((Problem(place, "", problem),))
+        key: str | int = part
+        if isinstance(value, list):
+            if not re.fullmatch(r"[0-9]{1,9}", part) or int(part) >= len(value):
+                problem = f"{path_text(keys)} has {len(value)} entries, numbered from 0"
+                raise ConfigError((Problem(place, "", problem),))
+            key = int(part)
         value = _child(value, key)
         keys = (*keys, key)
     return keys
-
-
-def _key_in(parent: Value, above: Path, part: str, place: Place) -> str | int:
-    if parent is None or isinstance(parent, dict):
-        return part
-    if not isinstance(parent, list):
-        problem = f"{path_text(above)} is {shown(parent)}, not a mapping"
-        raise ConfigError((Problem(place, "", problem),))
-    if not re.fullmatch(r"[0-9]{1,9}", part) or int(part) >= len(parent):
-        problem = f"{path_text(above)} has {len(parent)} entries, numbered from 0"
-        raise ConfigError((Problem(place, "", problem),))
-    return int(part)
 
 
 def _child(parent: Value, key: str | int) -> Value:
@@ -111,7 +108,7 @@ def _child(parent: Value, key: str | int) -> Value:
     return parent.get(str(key)) if isinstance(parent, dict) else None
 
 
-def _replaced(parent: Value, keys: Path, value: Value) -> Value:
+def _replaced(parent: Value, keys: KeyPath, value: Value) -> Value:
     if not keys:
         return value
     child = _replaced(_child(parent, keys[0]), keys[1:], value)

@@ -1,4 +1,4 @@
-"""Config text becomes PyYAML's events: the characters checked before, the complaints put in our words."""
+"""Config text becomes PyYAML's events; characters are checked first, errors are in plain words."""
 
 import re
 from collections.abc import Iterator
@@ -23,17 +23,29 @@ COMPLAINTS = {
 
 
 def events(text: str | bytes, source: str) -> Iterator[Any]:
-    """The events of the text one by one; a ConfigError where it stops being YAML."""
-    return _parsed(_readable(text, source), source)
+    """The events of the text, one by one; a ConfigError where the text is not YAML."""
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = _place_after(error.object[: error.start].decode("utf-8").removeprefix("\ufeff"), source)
+            fail_at(place, f"byte 0x{error.object[error.start]:02x} is not UTF-8")
+    text = text.removeprefix("\ufeff")
+    if len(text) > MOST_CHARACTERS:
+        fail_at(Place(source, 1, 1), f"{len(text)} characters; a config has at most {MOST_CHARACTERS}")
+    if bad := NOT_YAML.search(text):
+        place = _place_after(text[: bad.start()], source)
+        fail_at(place, f"{character_name(bad.group())} is not allowed in YAML")
+    return _parsed(text, source)
 
 
-def refuse(place: Place, message: str) -> NoReturn:
-    """Raise for one mistake that leaves nothing to go on with."""
+def fail_at(place: Place, message: str) -> NoReturn:
+    """Raise for a mistake after which nothing more can be read."""
     raise ConfigError((Problem(place, "", message),))
 
 
 def character_name(character: str) -> str:
-    """A character that cannot be shown.
+    """The name of a character that cannot be printed.
 
     >>> character_name("\\0")
     'character U+0000'
@@ -41,28 +53,7 @@ def character_name(character: str) -> str:
     return f"character U+{ord(character):04X}"
 
 
-def _readable(text: str | bytes, source: str) -> str:
-    """The text without its byte order mark, decoded, every character allowed in YAML."""
-    if isinstance(text, bytes):
-        text = _decoded(text, source)
-    text = text.removeprefix("\ufeff")
-    if len(text) > MOST_CHARACTERS:
-        refuse(Place(source, 1, 1), f"{len(text)} characters; a config has at most {MOST_CHARACTERS}")
-    if bad := NOT_YAML.search(text):
-        place = _place_of(text[: bad.start()], source)
-        refuse(place, f"{character_name(bad.group())} is not allowed in YAML")
-    return text
-
-
-def _decoded(text: bytes, source: str) -> str:
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        place = _place_of(text[: error.start].decode("utf-8").removeprefix("\ufeff"), source)
-        refuse(place, f"byte 0x{text[error.start]:02x} is not UTF-8")
-
-
-def _place_of(before: str, source: str) -> Place:
+def _place_after(before: str, source: str) -> Place:
     lines = f"{before}.".splitlines()
     return Place(source, len(lines), len(lines[-1]))
 
@@ -80,13 +71,13 @@ def _parsed(text: str, source: str) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = Place(source, mark.line + 1, mark.column + 1) if mark else place
-        refuse(place, _complaint(text, place, error.problem or error.context or "not YAML"))
+        fail_at(place, _complaint(text, place, error.problem or error.context or "not YAML"))
     except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML converts escapes and versions unchecked
-        refuse(place, "what follows is not YAML")
+        fail_at(place, "what follows is not YAML")
 
 
 def _complaint(text: str, place: Place, problem: str) -> str:
-    """PyYAML's complaint in plain words where we have them; its two parsers word them differently."""
+    """The error of PyYAML in plain words, where we have them; its two parsers use different words."""
     line = "".join(text.splitlines()[place.line - 1 : place.line])
     character = line[place.column - 1 : place.column]
     if "cannot start any token" in problem:

@@ -16,7 +16,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 WIDEST = 1 << 20  # long text stays on its line
 
 
-def schema(kind: type) -> dict[str, Any]:
+def json_schema(kind: type) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a config type: its keys, types, defaults, and field docstrings."""
     wrapped = adapter(kind, documented=True).json_schema(schema_generator=_generator())
     definitions = wrapped["$defs"]
@@ -24,27 +24,27 @@ def schema(kind: type) -> dict[str, Any]:
     return {"$schema": DRAFT, **root, **({"$defs": definitions} if definitions else {})}
 
 
-def render(config: Any) -> str:
+def yaml_text(config: Any) -> str:
     """The config as YAML text: every key, in the order of the fields; reading it gives an equal config."""
     import yaml
 
     options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": WIDEST}
-    text: str = yaml.dump(plain(config), Dumper=_dumper(), default_flow_style=False, **options)
+    text: str = yaml.dump(plain_values(config), Dumper=_dumper(), default_flow_style=False, **options)
     return text
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """The config as mappings, lists and scalars.
 
-    >>> plain({"path": PurePath("a/b"), "values": (1, None)})
+    >>> plain_values({"path": PurePath("a/b"), "values": (1, None)})
     {'path': 'a/b', 'values': [1, None]}
     """
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain_values(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
+        return {key: plain_values(entry) for key, entry in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
+        return [plain_values(entry) for entry in value]
     return value.as_posix() if isinstance(value, PurePath) else value
 
 
@@ -53,23 +53,16 @@ def _generator() -> "type[GenerateJsonSchema]":
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        """Pydantic's schema, with the defaults a factory makes, without titles that repeat the key."""
+        """Pydantic's schema, with the defaults of factories, without titles that repeat the key."""
 
-        def get_default_value(self, schema: Any) -> Any:
-            factory = schema.get("default_factory")
-            return factory() if factory else super().get_default_value(schema)
+        def get_default_value(self, json_schema: Any) -> Any:
+            factory = json_schema.get("default_factory")
+            return factory() if factory else super().get_default_value(json_schema)
 
-        def field_title_should_be_set(self, schema: Any) -> bool:
+        def field_title_should_be_set(self, json_schema: Any) -> bool:
             return False
 
     return Generator
-
-
-def _quotes(text: str) -> str | None:
-    """The quotes the text needs; in single ones PyYAML folds line breaks it cannot read back."""
-    if not text.isprintable():
-        return '"'
-    return None if is_text(text) else "'"
 
 
 @cache
@@ -83,7 +76,10 @@ def _dumper() -> "type[yaml.SafeDumper]":
             return True
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=_quotes(value))
+        quotes = None if is_text(value) else "'"
+        if not value.isprintable():
+            quotes = '"'  # in single quotes PyYAML folds line breaks that it cannot read back
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=quotes)
 
     def listing(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.SequenceNode:
         is_short = not any(isinstance(entry, list | dict) for entry in value)

@@ -1,6 +1,6 @@
 """A Document becomes a frozen dataclass, or an error that names everything that is wrong with it.
 
-The types are checked by one pydantic TypeAdapter; the places and the words are ours. A range belongs to the
+One pydantic TypeAdapter checks the types; the places and the words of the errors are ours. A range belongs to the
 dataclass: its __post_init__ raises ValueError("l2 must be at least 0"), one argument for each thing that is
 wrong, each starting with the field it is about.
 """
@@ -13,7 +13,7 @@ from functools import cache
 from types import GenericAlias, NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from ltr.configtext.document import Document, Path, Value, path_text, shown
+from ltr.configtext.document import Document, KeyPath, Value, path_text, value_text
 from ltr.configtext.wording import complaint, expected, is_container, members
 from ltr.errors import ConfigError, Problem, suggestion
 
@@ -30,46 +30,48 @@ LONGEST_GUESSED = 60  # a guess at what a longer key meant costs time and helps 
 class Mistake(NamedTuple):
     """What is wrong with the value at a path."""
 
-    path: Path
+    path: KeyPath
     message: str
 
 
-def read(document: Document, kind: type[Config]) -> Config:
+def as_dataclass(document: Document, kind: type[Config]) -> Config:
     """The document as the dataclass; a ConfigError with all its mistakes, in the order of their lines.
 
-    A __post_init__ runs once all fields are of their types. So that nothing hides what it would say, the document is
-    read again without the keys that are wrong.
+    A __post_init__ runs only once all fields have their types. So that a wrong type hides no wrong range, the document
+    is checked again without the keys that are wrong, until nothing more is found.
     """
     from pydantic import ValidationError
 
-    mistakes, left_out = list(_not_finite((), document.value)), set[Path]()
+    mistakes, left_out = list(_not_finite((), document.value)), set[KeyPath]()
     while True:
+        value = _without(document.value, left_out)
         try:
-            config: Config = _validated(kind, _without(document.value, left_out))
+            config: Config = _validated(kind, value)
             break
         except ValidationError as error:
-            known = left_out | {mistake.path for mistake in mistakes}
-            for mistake in _mistakes(kind, _without(document.value, left_out), error):
+            wrong_paths = left_out | {mistake.path for mistake in mistakes}
+            for mistake in _mistakes(kind, value, error):
                 above = (mistake.path[:length] for length in range(1, len(mistake.path) + 1))
-                if mistake not in mistakes and known.isdisjoint(above):
+                if mistake not in mistakes and wrong_paths.isdisjoint(above):
                     mistakes.append(mistake)
-        wrong = {_key_of(mistake.path) for mistake in mistakes} - {()}
-        if wrong <= left_out or len(mistakes) >= MOST_COMPLAINTS:
+        wrong_keys = {_key_of(mistake.path) for mistake in mistakes} - {()}
+        if wrong_keys <= left_out or len(mistakes) >= MOST_COMPLAINTS:
             break
-        left_out |= wrong
+        left_out |= wrong_keys
     if mistakes:
-        raise ConfigError(_placed(document, mistakes))
+        problems = [Problem(document.place(path), path_text(path), message) for path, message in mistakes]
+        raise ConfigError(in_order(document, problems))
     return config
 
 
-def _key_of(path: Path) -> Path:
-    """The path up to its last key: an entry is left out with its list, where the others would move up without it."""
+def _key_of(path: KeyPath) -> KeyPath:
+    """The path up to its last key: a list is left out as a whole, because its other entries would move up."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     return path
 
 
-def _without(value: Value, left_out: Set[Path], here: Path = ()) -> Any:
+def _without(value: Value, left_out: Set[KeyPath], here: KeyPath = ()) -> Any:
     """The value without the keys at those paths."""
     if not left_out:
         return value
@@ -101,113 +103,96 @@ def _validated(kind: Any, value: Value) -> Any:
 
 
 def _mistakes(kind: Any, value: Value, error: "ValidationError") -> Iterator[Mistake]:
-    """What pydantic found; in a choice between types, only what the likeliest of them has to say."""
-    choices: set[Path] = set()
+    """The mistakes that pydantic reports; at a union of types, only those of the type that fits best."""
+    unions: set[KeyPath] = set()
     for detail in error.errors(include_url=False)[:MOST_COMPLAINTS]:
         location = detail["loc"][1:]
         path, inner = _walk(kind, location)
         if path == location:
             yield from _explained(kind, value, detail)
-        elif path not in choices:
-            choices.add(path)
-            yield from (Mistake((*path, *rest), why) for rest, why in _wrong_choice(inner, _at(value, path)))
+        elif path not in unions:
+            unions.add(path)
+            yield from (Mistake((*path, *rest), why) for rest, why in _mistakes_of_best(inner, _at(value, path)))
 
 
-def _walk(kind: Any, location: Path) -> tuple[Path, Any]:
-    """The path up to the first choice between types, and the type there: behind it pydantic names types."""
+def _walk(kind: Any, location: KeyPath) -> tuple[KeyPath, Any]:
+    """The path up to the first union of types, and the type there; behind it pydantic's locations name types."""
     for length, key in enumerate(location):
-        choice = [member for member in members(kind) if member is not NoneType]
-        if len(choice) > 1:
+        union = [member for member in members(kind) if member is not NoneType]
+        if len(union) > 1:
             return location[:length], kind
-        kind = _inside(choice[0], key)
+        outer, inner = union[0], get_args(union[0])
+        is_fixed = get_origin(outer) is tuple and Ellipsis not in inner
+        if is_dataclass(outer):
+            kind = get_type_hints(outer, include_extras=True).get(str(key), Any)  # Any: an unknown key
+        elif not inner:
+            kind = Any
+        elif isinstance(key, str):
+            kind = inner[-1]  # the values of a mapping
+        else:
+            kind = inner[key if is_fixed else 0]
     return location, kind
 
 
-def _inside(kind: Any, key: str | int) -> Any:
-    """The type of a field or entry; Any for one that is not declared."""
-    if is_dataclass(kind):
-        return get_type_hints(kind, include_extras=True).get(str(key), Any)
-    inner = get_args(kind)
-    if isinstance(key, str):
-        return inner[-1] if inner else Any
-    is_fixed = get_origin(kind) is tuple and Ellipsis not in inner
-    return inner[key if is_fixed else 0] if inner else Any
-
-
 def _explained(kind: Any, value: Value, detail: "ErrorDetails") -> Iterator[Mistake]:
+    """One error of pydantic in plain words; a __post_init__ can report several mistakes at once."""
     path = detail["loc"][1:]
     inner = _walk(kind, path)[1]
     match detail["type"]:
         case "missing":
             yield Mistake(path, f"missing; {expected(inner)} is needed")
         case "unexpected_keyword_argument":
-            yield Mistake(path, _unknown(str(path[-1]), _walk(kind, path[:-1])[1]))
+            names, key = _field_names(_walk(kind, path[:-1])[1]), str(path[-1])
+            near = suggestion(key, names) if len(key) <= LONGEST_GUESSED else ""
+            yield Mistake(path, f"unknown key{near or '; known: ' + ', '.join(names)}")
         case "value_error":
-            yield from _out_of_range(path, inner, detail["ctx"]["error"])
+            for message in map(str, detail["ctx"]["error"].args):
+                name, _, rest = message.partition(" ")
+                keys = name.rstrip(":").split(".")
+                is_field = keys[0] in _field_names(inner)
+                yield Mistake((*path, *keys), rest) if is_field else Mistake(path, message)
         case "too_long":
             limit = f"{detail['ctx']['actual_length']} entries; at most {detail['ctx']['max_length']}"
             yield Mistake(path, limit)
         case "finite_number":
-            yield Mistake(path, f"{shown(_at(value, path))} is not a finite number")
+            yield Mistake(path, f"{value_text(_at(value, path))} is not a finite number")
         case _:
             yield Mistake(path, complaint(inner, _at(value, path)))
-
-
-def _unknown(key: str, kind: Any) -> str:
-    known = _field_names(kind)
-    near = suggestion(key, known) if len(key) <= LONGEST_GUESSED else ""
-    return f"unknown key{near or '; known: ' + ', '.join(known)}"
-
-
-def _out_of_range(path: Path, kind: Any, error: ValueError) -> Iterator[Mistake]:
-    """What a __post_init__ said, at the field it begins with; at the whole dataclass if it names none."""
-    for message in map(str, error.args):
-        name, _, rest = message.partition(" ")
-        keys = name.rstrip(":").split(".")
-        is_field = keys[0] in _field_names(kind)
-        yield Mistake((*path, *keys), rest) if is_field else Mistake(path, message)
 
 
 def _field_names(kind: Any) -> list[str]:
     return [field.name for member in members(kind) if is_dataclass(member) for field in fields(member)]
 
 
-def _wrong_choice(kind: Any, value: Value) -> list[Mistake]:
-    """What is wrong with a value no type takes; inside a mapping or list, by the type that fits it best."""
-    alike = [member for member in members(kind) if is_container(member, value)]
-    if not alike:
-        return [Mistake((), complaint(kind, value))]
-    return min((_tried(member, value) for member in alike), key=len)
-
-
-def _tried(kind: Any, value: Value) -> list[Mistake]:
+def _mistakes_of_best(kind: Any, value: Value) -> list[Mistake]:
+    """What is wrong with a value that no type of a union takes; of a mapping or list, by the type nearest to it."""
     from pydantic import ValidationError
 
-    try:
-        _validated(kind, value)
-    except ValidationError as error:
-        return list(_mistakes(kind, value, error))
-    return []
+    by_type: list[list[Mistake]] = []
+    for member in members(kind):
+        if is_container(member, value):
+            try:
+                _validated(member, value)
+                by_type.append([])
+            except ValidationError as error:
+                by_type.append(list(_mistakes(member, value, error)))
+    return min(by_type, key=len) if by_type else [Mistake((), complaint(kind, value))]
 
 
-def _not_finite(path: Path, value: Value) -> Iterator[Mistake]:
+def _not_finite(path: KeyPath, value: Value) -> Iterator[Mistake]:
     """Every infinite or undefined number, also where any value is allowed."""
     if isinstance(value, float) and not math.isfinite(value):
-        yield Mistake(path, f"{shown(value)} is not a finite number")
+        yield Mistake(path, f"{value_text(value)} is not a finite number")
     if isinstance(value, dict | list):
         entries = value.items() if isinstance(value, dict) else enumerate(value)
         for key, entry in entries:
             yield from _not_finite((*path, key), entry)
 
 
-def _at(value: Value, path: Path) -> Value:
+def _at(value: Value, path: KeyPath) -> Value:
     for key in path:
         value = value[key]  # type: ignore[index]
     return value
-
-
-def _placed(document: Document, mistakes: list[Mistake]) -> tuple[Problem, ...]:
-    return in_order(document, [Problem(document.place(path), path_text(path), why) for path, why in mistakes])
 
 
 def in_order(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:

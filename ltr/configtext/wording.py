@@ -6,7 +6,7 @@ from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ltr.configtext.document import Value, shown
+from ltr.configtext.document import Value, value_text
 from ltr.configtext.yamltext import scalar
 from ltr.errors import suggestion
 
@@ -22,7 +22,7 @@ def complaint(kind: Any, value: Value) -> str:
     >>> complaint(Literal["label", "gain"], "labels")
     "'labels' is not label or gain; did you mean label?"
     """
-    return f"{shown(value)} is not {expected(kind)}{_hint(kind, value)}"
+    return f"{value_text(value)} is not {expected(kind)}{_hint(kind, value)}"
 
 
 def expected(kind: Any) -> str:
@@ -57,7 +57,7 @@ def is_container(kind: Any, value: Value) -> bool:
 
 def _words(kind: Any) -> list[str]:
     if get_origin(kind) is Literal:
-        return [str(shown(choice)).strip("'") for choice in get_args(kind)]
+        return [str(value_text(choice)).strip("'") for choice in get_args(kind)]
     if is_dataclass(kind) or _is_a(kind, Mapping):
         return ["a mapping"]
     if _is_a(kind, PurePath):
@@ -74,20 +74,16 @@ def _hint(kind: Any, value: Value) -> str:
     """How to mend a value of the wrong type, where one way is likely."""
     kinds = members(kind)
     if isinstance(value, str):
-        return _hint_for_text(kinds, value)
+        if bool in kinds and value.lower() in SWITCHES:
+            return f"; write {value_text(SWITCHES[value.lower()])}"
+        if any(isinstance(scalar(value), member) for member in kinds if member in (bool, int, float)):
+            return "; write it without quotes"
+        choices = [choice for member in kinds if get_origin(member) is Literal for choice in get_args(member)]
+        return suggestion(value, [choice for choice in choices if isinstance(choice, str)])
     if value is None and not any(member in NAMES for member in kinds):
         return "; leave the key out to have its default"
     if str in kinds and isinstance(value, int | float):
         return "; put it in quotes"
     if int in kinds and isinstance(value, float) and value.is_integer():
-        return f"; write {shown(int(value))}"
+        return f"; write {value_text(int(value))}"
     return ""
-
-
-def _hint_for_text(kinds: tuple[Any, ...], text: str) -> str:
-    if bool in kinds and text.lower() in SWITCHES:
-        return f"; write {shown(SWITCHES[text.lower()])}"
-    if any(isinstance(scalar(text), member) for member in kinds if member in (bool, int, float)):
-        return "; write it without quotes"
-    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
-    return suggestion(text, [choice for choice in choices if isinstance(choice, str)])

@@ -1,4 +1,4 @@
-"""YAML text becomes a Document. PyYAML only cuts the text into events; what they mean is decided here.
+"""YAML text becomes a Document. PyYAML only splits the text into events; their meaning is decided here.
 
 Scalars follow the YAML 1.2 core schema. Refused: tags, merge keys, keys that are not text, keys written
 twice, a second document, and text that is small to write but large to read.
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ltr.configtext.document import Document, Path, Value, path_text, shown
-from ltr.configtext.events import MOST_CHARACTERS, NOT_YAML, character_name, events, refuse
+from ltr.configtext.document import Document, KeyPath, Value, path_text, value_text
+from ltr.configtext.events import MOST_CHARACTERS, NOT_YAML, character_name, events, fail_at
 from ltr.errors import ConfigError, Place, Problem
 
 MOST_NODES = 100_000
@@ -30,10 +30,10 @@ BASES = {"0o": 8, "0x": 16}
 def parse(text: str | bytes, source: str) -> Document:
     """The mapping the text describes, with the place of every value; an empty text is an empty mapping."""
     composer = _Composer(source, events(text, source))
-    value = composer.document()
+    value, places = composer.document(), dict(composer.entries)
     if not isinstance(value, dict) and value is not None:
-        refuse(composer.places[()], f"a config is a mapping of keys to values, found {shown(value)}")
-    return Document(source, value or {}, composer.places)
+        fail_at(places[()], f"a config is a mapping of keys to values, found {value_text(value)}")
+    return Document(source, value or {}, places)
 
 
 def parse_value(text: str, source: str = "value") -> Value:
@@ -50,12 +50,12 @@ def apply_override(document: Document, override: str) -> Document:
     path, equals, text = override.partition("=")
     source = f"--set {path.strip()}"
     if not equals:
-        refuse(Place(source), "write --set PATH=VALUE, such as --set train.l2=0.01")
+        fail_at(Place(source), "write --set PATH=VALUE, such as --set train.l2=0.01")
     return document.replace(path.strip(), parse_value(text, source), source)
 
 
 def is_text(text: str) -> bool:
-    """Whether a plain word means itself, so that it needs no quotes."""
+    """Whether a plain word means the text itself, so that it needs no quotes."""
     return not (text in WORDS or INTEGER.fullmatch(text) or FLOAT.fullmatch(text))
 
 
@@ -79,48 +79,40 @@ class _Anchor:
     """A value that has a name: where its entries lie, and how many characters each use of it adds."""
 
     value: Value
-    path: Path
+    path: KeyPath
     entries: slice
     characters: int
 
 
 @dataclass(slots=True)
 class _Composer:
-    """Events become values, each leaving path and place. What is only forbidden is noted, and raised last."""
+    """Events become values, with the path and place of each. Problems are noted, and raised together at the end."""
 
     source: str
     events: Iterator[Any]
-    entries: list[tuple[Path, Place]] = field(default_factory=list)
+    entries: list[tuple[KeyPath, Place]] = field(default_factory=list)
     anchors: dict[str, _Anchor | None] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     characters: int = 0
 
-    @property
-    def places(self) -> dict[Path, Place]:
-        return dict(self.entries)
-
     def document(self) -> Value:
-        """The value of the only document; None for a text without one. Raises everything that was noted."""
+        """The value of the only document; None for a text without one. Raises all problems that were noted."""
         fatal: tuple[Problem, ...] = ()
         value: Value = None
         try:
-            value = self.only_value()
+            starts = self.until("StreamEnd", only="DocumentStart")
+            if next(starts, None) is not None:
+                value = self.value(next(self.events), ())
+                if second := next(starts, None):
+                    fail_at(self.place(second), "a second document starts here; a config is one")
         except ConfigError as error:
             fatal = error.problems
         if self.problems or fatal:
-            raise ConfigError(tuple(sorted([*self.problems, *fatal], key=_position)))
+            problems = [*self.problems, *fatal]
+            raise ConfigError(tuple(sorted(problems, key=lambda problem: (problem.place.line, problem.place.column))))
         return value
 
-    def only_value(self) -> Value:
-        starts = self.until("StreamEnd", only="DocumentStart")
-        if next(starts, None) is None:
-            return None
-        value = self.value(next(self.events), ())
-        if second := next(starts, None):
-            refuse(self.place(second), "a second document starts here; a config is one")
-        return value
-
-    def value(self, event: Any, path: Path, place: Place | None = None) -> Value:
+    def value(self, event: Any, path: KeyPath, place: Place | None = None) -> Value:
         """The value that starts with the event; its place is its key's, or its own in a list."""
         place = place or self.place(event)
         start, characters = len(self.entries), self.characters
@@ -129,23 +121,21 @@ class _Composer:
         if _name(event) == "Alias":
             return self.alias(event, path, place)
         if event.tag is not None:
-            self.note(place, path, f"tag {shown(event.tag)} is not read; write the plain value")
+            self.note(place, path, f"tag {value_text(event.tag)} is not read; write the plain value")
         if event.anchor:
             self.anchors[event.anchor] = None
-        value = self.content(event, path, place)
+        if _name(event) == "MappingStart":
+            value = self.mapping(path)
+        elif _name(event) == "SequenceStart":
+            value = [self.value(entry, (*path, index)) for index, entry in enumerate(self.until("SequenceEnd"))]
+        else:
+            value = self.scalar(event, path, place)
         if event.anchor:
             span = slice(start, len(self.entries))
             self.anchors[event.anchor] = _Anchor(value, path, span, self.characters - characters)
         return value
 
-    def content(self, event: Any, path: Path, place: Place) -> Value:
-        if _name(event) == "MappingStart":
-            return self.mapping(path)
-        if _name(event) == "SequenceStart":
-            return [self.value(entry, (*path, index)) for index, entry in enumerate(self.until("SequenceEnd"))]
-        return self.scalar(event, path, place)
-
-    def mapping(self, path: Path) -> Value:
+    def mapping(self, path: KeyPath) -> Value:
         value: dict[str, Value] = {}
         first: dict[str, Place] = {}
         for event in self.until("MappingEnd"):
@@ -157,8 +147,8 @@ class _Composer:
             value[key] = self.value(next(self.events), (*path, key), place)
         return value
 
-    def key(self, event: Any, path: Path, place: Place) -> str:
-        """The text of a key. One that is not plain text is noted, and gets a name nothing else has."""
+    def key(self, event: Any, path: KeyPath, place: Place) -> str:
+        """The text of a key. One that is not plain text is noted, and gets a name that no other key has."""
         if _name(event) != "Scalar":
             self.value(event, (*path, "?"))
             self.note(place, path, "a key is text, not a list, mapping or alias")
@@ -170,16 +160,16 @@ class _Composer:
             self.note(place, path, "merge keys (<<) are not read; write the keys out")
             return f"<<{len(self.entries)}"
         if not isinstance(key, str):
-            self.note(place, path, f"key {shown(key)} is not text; put it in quotes")
+            self.note(place, path, f"key {value_text(key)} is not text; put it in quotes")
         return str(key)
 
-    def alias(self, event: Any, path: Path, place: Place) -> Value:
+    def alias(self, event: Any, path: KeyPath, place: Place) -> Value:
         """The anchored value again, every path in it placed where it was written."""
-        name = shown(f"*{event.anchor}")
+        name = value_text(f"*{event.anchor}")
         anchor = self.anchors.get(event.anchor)
         if anchor is None:
             is_inside = event.anchor in self.anchors
-            refuse(
+            fail_at(
                 place,
                 f"alias {name} {'stands inside its own anchor' if is_inside else 'names no anchor above it'}",
             )
@@ -190,7 +180,7 @@ class _Composer:
         self.entries += [((*path, *inner[len(anchor.path) :]), where) for inner, where in repeated]
         return anchor.value
 
-    def scalar(self, event: Any, path: Path, place: Place) -> Value:
+    def scalar(self, event: Any, path: KeyPath, place: Place) -> Value:
         text: str = event.value
         self.characters += len(text)
         if bad := NOT_YAML.search(text):  # an escape can write what the text itself cannot hold
@@ -204,11 +194,11 @@ class _Composer:
 
     def check_size(self, place: Place, depth: int, more: int = 0) -> None:
         if depth > DEEPEST:
-            refuse(place, f"nested deeper than {DEEPEST} levels")
+            fail_at(place, f"nested deeper than {DEEPEST} levels")
         if len(self.entries) + more > MOST_NODES:
-            refuse(place, f"more than {MOST_NODES} values, aliases counted each time")
+            fail_at(place, f"more than {MOST_NODES} values, aliases counted each time")
         if self.characters > MOST_CHARACTERS:
-            refuse(place, f"more than {MOST_CHARACTERS} characters, aliases counted each time")
+            fail_at(place, f"more than {MOST_CHARACTERS} characters, aliases counted each time")
 
     def until(self, end: str, *, only: str = "") -> Iterator[Any]:
         for event in self.events:
@@ -220,13 +210,9 @@ class _Composer:
     def place(self, event: Any) -> Place:
         return Place(self.source, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def note(self, place: Place, path: Path, message: str) -> None:
+    def note(self, place: Place, path: KeyPath, message: str) -> None:
         self.problems.append(Problem(place, path_text(path), message))
 
 
 def _name(event: Any) -> str:
     return type(event).__name__.removesuffix("Event")
-
-
-def _position(problem: Problem) -> tuple[int, int]:
-    return problem.place.line, problem.place.column

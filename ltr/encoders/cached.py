@@ -11,7 +11,7 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vector_cache import Vector, VectorCache, key_of
+from ltr.encoders.vector_cache import Vector, VectorCache, cache_key
 from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
@@ -84,7 +84,7 @@ class CachedEncoder:
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text; only texts that are new to this object in the role reach the disk or the encoder."""
         identity = self.encoder().identity(role)
-        spelled = texts if identity is None else [text if text.isascii() else normalized(text) for text in texts]
+        spelled = texts if identity is None else [text if text.isascii() else canonical_text(text) for text in texts]
         self._calls += 1
         self._drop_unused()
         new = [text for text in dict.fromkeys(spelled) if text not in self._places[role]]
@@ -109,7 +109,7 @@ class CachedEncoder:
 
     def _through_cache(self, texts: list[str], role: Role, identity: tuple[str, ...]) -> Vectors:
         """The vectors of the texts from the disk; those that are missing are encoded and stored."""
-        text_of = {key_of(identity, text): text for text in texts}
+        text_of = {cache_key(identity, text): text for text in texts}
         vectors = self._cache.get(list(text_of))
         LOG.info(f"encoder {self.name}: {len(vectors):,} of {len(texts):,} new texts were in the cache")
         vectors |= self._stored([(key, text) for key, text in text_of.items() if key not in vectors], role)
@@ -167,14 +167,14 @@ def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:
     identity, cache = encoder_kind(name).fitted([]).identity(role), VectorCache(cache_directory())
     if identity is None:
         return None
-    keys = [key_of(identity, normalized(text)) for text in dict.fromkeys(texts)]
+    keys = [cache_key(identity, canonical_text(text)) for text in dict.fromkeys(texts)]
     return len(cache.get(keys)) if cache.path.exists() else 0  # looking creates no file
 
 
-def normalized(text: str) -> str:
+def canonical_text(text: str) -> str:
     r"""The text in the one spelling that is encoded and stored: NFC, and half a character pair as a question mark.
 
-    >>> normalized("e\u0301\ud800")
+    >>> canonical_text("e\u0301\ud800")
     'é?'
     """
     return unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode())

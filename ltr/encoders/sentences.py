@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
-from ltr.encoders.modelfolder import commit, digest, fetched, located, prompts, refuse_code
+from ltr.encoders.modelfolder import commit, fetched, located, model_digest, prompts, refuse_code
 from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
@@ -167,7 +167,7 @@ class Named:
                 f"Fix one: {PREFIX}PATH of a model folder · --allow-download · {WAYS_OUT['minilm']}"
             )
         refuse_code(folder)
-        return SentenceEncoder(self.name, folder, commit(folder) or digest(folder))
+        return SentenceEncoder(self.name, folder, commit(folder) or model_digest(folder))
 
     def restored(self, state: State) -> SentenceEncoder:
         """The same encoder; its revision says whether the model is the same."""

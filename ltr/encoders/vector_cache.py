@@ -42,11 +42,13 @@ class CacheInfo:
     size: int  # bytes on disk
 
 
-def key_of(identity: Iterable[str], text: str) -> bytes:
+def cache_key(identity: Iterable[str], text: str) -> bytes:
     """Digest of what decides a vector: who encodes, at which revision, in which way, and the text.
 
-    >>> key_of(["minilm", "r1"], "a") == key_of(["minilm", "r1"], "a"), key_of(["minilm"], "r1a") == key_of(["r1"], "a")
-    (True, False)
+    >>> cache_key(["minilm", "r1"], "a") == cache_key(["minilm", "r1"], "a")
+    True
+    >>> cache_key(["minilm"], "r1a") == cache_key(["minilm", "r1"], "a")
+    False
     """
     parts = [part.encode("utf-8", "surrogatepass") for part in (*identity, text)]
     framed = b"".join(len(part).to_bytes(8, "little") + part for part in parts)

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate, evaluate_by
 from ltr.evaluation.metrics.ranked import MRR, TOP1
-from ltr.evaluation.ranking import Ranking, Ties, rank, scores
+from ltr.evaluation.ranking import Ranking, Ties, linear_scores, rank
 
 BASELINES = ("random", "best_feature", "untrained", "oracle")
 
@@ -46,7 +46,7 @@ def baselines(
     by_scores = {
         "random": (np.zeros(len(labels)), replace(rules, ties=Ties.EXPECTED)),
         "best_feature": (best.sign * phi[:, list(names).index(best.name)], rules),
-        "untrained": (scores(phi, np.ones(len(names))), rules),
+        "untrained": (linear_scores(phi, np.ones(len(names))), rules),
         "oracle": (labels, rules),
     }
     return {

@@ -140,7 +140,7 @@ def _numbers(
         if candidates is not None and isinstance(measure, Drawn):
             numbers.curves[name] = measure.of(candidates)
             continue
-        formula = (measure.function, measure.k, measure.beta)
+        formula = (measure.function, measure.k, measure.options)
         if formula in computed:
             values = computed[formula].copy()
         elif candidates is not None and isinstance(measure, ByQuery):

@@ -115,14 +115,14 @@ def order(ranking: Ranking, ties: str) -> IntArray:
     rule = tie_rule(ranking, ties)
     groups = np.repeat(np.arange(len(ranking.offsets) - 1), np.diff(ranking.offsets))
     if rule is Ties.FILE or ranking.keys is None:
-        return best_first(ranking.scores, groups)
-    return best_first(ranking.scores, groups, ~ranking.keys if rule is Ties.TREC else ranking.keys)
+        return rows_in_order(ranking.scores, groups)
+    return rows_in_order(ranking.scores, groups, ~ranking.keys if rule is Ties.TREC else ranking.keys)
 
 
-def best_first(scores: FloatArray, groups: IntArray, second: FloatArray | IntArray | None = None) -> IntArray:
+def rows_in_order(scores: FloatArray, groups: IntArray, second: FloatArray | IntArray | None = None) -> IntArray:
     """Rows in order of group, then of score from the greatest, then of `second` from the least.
 
-    >>> best_first(np.array([0.2, 0.9, 0.9]), np.array([0, 0, 0]), np.array([0, 2, 1]))
+    >>> rows_in_order(np.array([0.2, 0.9, 0.9]), np.array([0, 0, 0]), np.array([0, 2, 1]))
     array([2, 1, 0])
     """
     return np.lexsort((-scores, groups) if second is None else (second, -scores, groups))
@@ -143,12 +143,12 @@ def as_choice(choices: type[Choice], argument: str, name: str) -> Choice:
     return choices(name)
 
 
-def scores(phi: FloatArray, w: FloatArray) -> FloatArray:
+def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
     """Score of each candidate: s_i = sum_j w_j * phi_ij.
 
     Not phi @ w: a BLAS kernel may round a row by its place in the matrix, and equal rows must tie.
 
-    >>> scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    >>> linear_scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
     array([21., 43.])
     """
     summed: FloatArray = np.einsum("ij,j->i", phi, w)

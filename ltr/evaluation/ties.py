@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, groups_of, ragged
-from ltr.evaluation.ranking import Ranking, Ties, best_first, tie_rule
+from ltr.evaluation.ranking import Ranking, Ties, rows_in_order, tie_rule
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
 AT_ONCE = 1500  # rows compared at once: short columns are reused while they are at hand
@@ -105,7 +105,7 @@ def _by_sorting(ranking: Ranking, rows: IntArray, groups: IntArray, tie_order: T
     owner, step = ragged(np.diff(ranking.offsets)[wanted])
     members = ranking.offsets[wanted][owner] + step
     second = None if tie_order.second is None else tie_order.second[members]
-    listed = members[best_first(ranking.scores[members], owner, second)]
+    listed = members[rows_in_order(ranking.scores[members], owner, second)]
     scores = ranking.scores[listed]
     starts_tie = (step == 0) | np.append(True, scores[1:] != scores[:-1])[: len(scores)]
     tie = np.cumsum(starts_tie) - 1

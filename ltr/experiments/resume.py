@@ -8,7 +8,7 @@ from typing import Any
 
 from ltr import __version__
 from ltr.config.run import RunConfig, relocated
-from ltr.configtext.rendering import plain
+from ltr.configtext.rendering import plain_values
 from ltr.data.columns import SourceFile
 from ltr.data.sources import source_names
 from ltr.experiments.loading import Loaded
@@ -89,8 +89,8 @@ def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
 def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[str, Any]:
     found = inputs(files, home)
     return {
-        "config": {key: value for key, value in plain(relocated(config, home)).items() if key != "name"},
-        "inputs": {each["path"]: each["sha256"] for each in found},
+        "config": {key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
+        "inputs": {file.path: file.sha256 for file in found},
         "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     }
 

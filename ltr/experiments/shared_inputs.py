@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
-from ltr.configtext.rendering import plain
+from ltr.configtext.rendering import plain_values
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
@@ -118,9 +118,9 @@ class SharedInputs:
 
 def data_key(config: RunConfig) -> Any:
     """All that decides what is read."""
-    return plain((config.data, config.kind, config.seed))
+    return plain_values((config.data, config.kind, config.seed))
 
 
 def basis_key(config: RunConfig) -> Any:
     """All that decides groups and columns."""
-    return data_key(config), plain((config.features, config.encoder))
+    return data_key(config), plain_values((config.features, config.encoder))

@@ -166,7 +166,7 @@ def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State 
     return state
 
 
-def column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+def feature_column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
     """The feature's value of each row."""
     function = FEATURES[config.name].column
     values = _result(config, function, context, candidates, state)

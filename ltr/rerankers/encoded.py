@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder, normalized
+from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import located
 from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
 from ltr.encoders.packages import WAYS_OUT, are_installed
@@ -17,7 +17,7 @@ from ltr.rerankers.registry import Absent, Reranker, Setting, reranker
 
 
 class UncachedEncoder:
-    """An encoder without a cache; its texts are normalized as a cache would do it."""
+    """An encoder without a cache; its texts are spelled as a cache would do it."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder, self.name, self.revision, self.state = encoder, encoder.name, encoder.revision, encoder.state
@@ -27,8 +27,8 @@ class UncachedEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text."""
-        does_normalize = self.encoder.identity(role) is None
-        return self.encoder.encode(texts if does_normalize else [normalized(text) for text in texts], role)
+        takes_any_spelling = self.encoder.identity(role) is None
+        return self.encoder.encode(texts if takes_any_spelling else [canonical_text(text) for text in texts], role)
 
 
 class IndexedEncoder:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, as_floats
-from ltr.evaluation.ranking import scores
+from ltr.evaluation.ranking import linear_scores
 
 MOST = 64  # knots of a column
 COST = 10.0  # a change of slope is penalised this many times as much as a slope: curves stay straight without evidence
@@ -72,7 +72,7 @@ class Knots:
         array([1., 3., 3.])
         """
         phi = self._clipped(phi)
-        total = scores(phi, w[: phi.shape[1]])
+        total = linear_scores(phi, w[: phi.shape[1]])
         for (column, position), change in zip(self._pairs(), w[phi.shape[1] :], strict=True):
             total += change * np.maximum(phi[:, column] - position, 0.0)
         return total

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
 from ltr.errors import ArrayError, DataError, RunError, UsageError
-from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.evaluate import Rules, evaluate_by
 from ltr.evaluation.metrics.registry import Measure, named
-from ltr.evaluation.ranking import rank, scores
+from ltr.evaluation.ranking import linear_scores, rank
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.model import Watched
@@ -25,10 +25,7 @@ class Validation:
     offsets: npt.ArrayLike
     keys: npt.ArrayLike | None = None  # rank of each id, for ties
     weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics weigh all queries alike
-    rel_threshold: float = 1.0
-    ties: str = "expected"
-    threshold: float = 0.5
-    max_grade: float | None = None
+    rules: Rules = field(default_factory=Rules)  # but for its metrics: the training names its own
     name: str = "validation data"  # in error messages
 
     def with_curves(self, knots: Knots) -> "Validation":
@@ -55,15 +52,9 @@ class Validation:
                 data = self.phi, self.labels, self.offsets
                 groups = trainable(*data, weights=self.weights, targets_are=config.targets)
                 return -slope(groups, w, np.ones(len(w))).loss
-            evaluation = evaluate(
-                rank(scores(np.asarray(self.phi, dtype=float), w), self.offsets, keys=self.keys),
-                self.labels,
-                [config.metric],
-                ties=self.ties,
-                rel_threshold=self.rel_threshold,
-                threshold=self.threshold,
-                max_grade=self.max_grade,
-            )
+            scores = linear_scores(np.asarray(self.phi, dtype=float), w)
+            ranking = rank(scores, self.offsets, keys=self.keys)
+            evaluation = evaluate_by(ranking, self.labels, replace(self.rules, metrics=(config.metric,)))
             mean = evaluation.means[watchable(config.metric).name]
             if mean is None:
                 raise DataError(f"{config.metric} has no value: no query has a right candidate, or none has another")

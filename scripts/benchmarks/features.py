@@ -18,7 +18,7 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.features.crossfit import FittedFeatures, fit_features
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import Context, FeatureConfig, column, fit_state
+from ltr.features.registry import Context, FeatureConfig, feature_column, fit_state
 from ltr.storage.feature_file import save_columns, write_featurized
 from subcommands import at_least
 
@@ -85,7 +85,7 @@ def measure(folder, groups):
         seconds, phi = cpu_seconds(partial(features, samples.candidates))
         print(f"{label}: fit {fitting:.2f} s; columns {rows / seconds:,.0f} samples/s")
         for name, state in zip(names, states, strict=True):
-            make = partial(column, FeatureConfig(name), samples.candidates, state, Context(encoder))
+            make = partial(feature_column, FeatureConfig(name), samples.candidates, state, Context(encoder))
             alone, _ = cpu_seconds(make)
             print(f"    {name:18} {rows / max(alone, 1e-9):14,.0f} samples/s")
         if label == "the plain four":

@@ -14,7 +14,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank, scores
+from ltr.evaluation.ranking import linear_scores, rank
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION, recommended_features
 from ltr.features.registry import FeatureConfig
@@ -80,7 +80,7 @@ def trainers(train, test, encoder):
 
     def by(label, phi, columns, config):
         w = fit(phi[:, columns], train.labels, train.offsets, config).w
-        line(label, ranked(scores(np.ascontiguousarray(test_phi[:, columns]), w), test), test)
+        line(label, ranked(linear_scores(np.ascontiguousarray(test_phi[:, columns]), w), test), test)
 
     every = list(range(len(names)))
     line("plain 4: w = 1", ranked(test_phi.sum(axis=1), test), test)
@@ -107,7 +107,7 @@ def learned(columns, names, phi, test_phi, train, test):
     """The test groups ranked by w of some of the columns."""
     chosen = [names.index(name) for name in columns]
     w = fit(phi[:, chosen], train.labels, train.offsets, NEWTON).w
-    return ranked(scores(np.ascontiguousarray(test_phi[:, chosen]), w), test)
+    return ranked(linear_scores(np.ascontiguousarray(test_phi[:, chosen]), w), test)
 
 
 def line(label, result, test, others=()):

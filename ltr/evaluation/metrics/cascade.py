@@ -83,7 +83,10 @@ def _of_one_label(blocks: TieBlocks, stops: FloatArray, k: int) -> tuple[FloatAr
 def _of_several_labels(
     blocks: TieBlocks, members: IntArray, several: IntArray, k: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The same of blocks with several labels, which stand in the order of their grades whatever the file's."""
+    """The same of blocks with several labels: sum_j P(stop at the j-th of its places) / (a + j) within k.
+
+    Labels of a block stand in the order of their grades, whatever the order of the file.
+    """
     ranked, inside, passed = blocks.ranked, np.empty(len(several)), np.empty(len(several))
     grades, code = np.unique(blocks.labels, return_inverse=True)
     entries, counts = np.unique(ranked.of_label * len(grades) + code, return_counts=True)
@@ -95,16 +98,11 @@ def _of_several_labels(
         for part in np.array_split(alike, len(alike) * (min(span, k) + labels) // AT_ONCE + 1):
             block = several[part]
             x = passing[starts[block][:, np.newaxis] + np.arange(labels)]
-            inside[part] = _inside(x, ranked.above[block], span, k)
+            reach = means_of_products(x, span, min(span, k))  # P(reach the j-th place of the block)
+            place = ranked.above[block][:, np.newaxis] + np.arange(1, reach.shape[1])
+            inside[part] = np.where(place <= k, (reach[:, :-1] - reach[:, 1:]) / place, 0.0).sum(axis=1)
             passed[part] = np.prod(x, axis=1)
     return inside, passed
-
-
-def _inside(x: FloatArray, above: IntArray, span: int, k: int) -> FloatArray:
-    """sum_j P(stop at the j-th of span places) / (a + j) within k, for the x below 1 of each block (blocks, labels)."""
-    reach = means_of_products(x, span, min(span, k))
-    place = above[:, np.newaxis] + np.arange(1, reach.shape[1])
-    return np.where(place <= k, (reach[:, :-1] - reach[:, 1:]) / place, 0.0).sum(axis=1)
 
 
 def means_of_products(x: FloatArray, count: int, longest: int) -> FloatArray:

@@ -130,7 +130,7 @@ def log_loss(candidates: CandidateProbabilities) -> float | None:
     0.01005
     """
     losses = -np.where(candidates.right, candidates.log_right, candidates.log_wrong)
-    return _mean(np.minimum(losses, LARGEST_LOSS))
+    return _ratio(math.fsum(np.minimum(losses, LARGEST_LOSS).tolist()), len(losses))
 
 
 @measure(FLOOR, "the least logloss that any scores reach", range=LOSS, less_is_better=True, kind=Pooled)
@@ -145,7 +145,7 @@ def log_loss_floor(candidates: CandidateProbabilities) -> float | None:
     right = code_sums(groups_of(np.flatnonzero(candidates.right), offsets), np.ones(candidates.right.sum()), len(sizes))
     none = -sizes * np.log1p(-1 / np.maximum(sizes, 2))
     least = np.where(right > 0, right * np.log(np.maximum(right, 1)), np.where(sizes > 1, none, sizes * LARGEST_LOSS))
-    return math.fsum(least.tolist()) / len(candidates.right) if len(candidates.right) else None
+    return _ratio(math.fsum(least.tolist()), len(candidates.right))
 
 
 @measure(
@@ -164,7 +164,7 @@ def expected_calibration_error(candidates: CandidateProbabilities) -> float | No
     curve = reliability_curve(candidates)
     bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
     gaps = [count * abs(p - share) for count, p, share in bins]
-    return math.fsum(gaps) / len(candidates.right) if len(candidates.right) else None
+    return _ratio(math.fsum(gaps), len(candidates.right))
 
 
 @measure(
@@ -232,10 +232,6 @@ def _confusion(candidates: CandidateProbabilities) -> tuple[int, int, int, int]:
     return tp, fp, fn, tn
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
-def _mean(values: FloatArray) -> float | None:
-    """The mean, the same in any order of the values."""
-    return math.fsum(values.tolist()) / len(values) if len(values) else None
+def _ratio(part: float, total: float) -> float | None:
+    """part / total, or None without a total; math.fsum gives parts that are the same in any order of the rows."""
+    return part / total if total else None

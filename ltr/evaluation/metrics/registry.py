@@ -47,18 +47,15 @@ class Measure:
     range: str = SHARE
     is_number: bool = True  # one number, not a curve or several counts
     less_is_better: bool = False
-    beta: float | None = None  # the B of fB
+    options: tuple[tuple[str, float], ...] = ()  # of the function: the beta of fB
 
     def __call__(self, blocks: TieBlocks) -> FloatArray:
         """One finite value a query, whatever the function of a plug-in returned."""
         with self._blamed():
-            values = np.asarray(self.function(blocks, self.k or blocks.longest, **self._options()))
+            values = np.asarray(self.function(blocks, self.k or blocks.longest, **dict(self.options)))
         if values.shape != blocks.sizes.shape or values.dtype.kind not in NUMBERS or not np.isfinite(values).all():
             raise self._unfit(f"one finite number a query is needed {blocks.sizes.shape}", values)
         return values.astype(np.float64, copy=False)
-
-    def _options(self) -> dict[str, float]:
-        return {} if self.beta is None else {"beta": self.beta}
 
     def _blamed(self) -> AbstractContextManager[None]:
         return plugin_errors(f"metric {self.name!r}", self.function, source_of(self.function))
@@ -79,7 +76,7 @@ class ByQuery(Measure):
     def of(self, candidates: CandidateProbabilities) -> FloatArray:
         """One value a query."""
         with self._blamed():
-            values = np.asarray(self.function(candidates, **self._options()))
+            values = np.asarray(self.function(candidates, **dict(self.options)))
         if values.shape != (candidates.queries,) or values.dtype.kind not in NUMBERS or np.isinf(values).any():
             raise self._unfit(f"a number, or NaN, of each query that counts is needed {(candidates.queries,)}", values)
         return values.astype(np.float64, copy=False)
@@ -91,7 +88,7 @@ class Pooled(Measure):
     def of(self, candidates: CandidateProbabilities) -> dict[str, float | None]:
         """NAME and its number, or NAME.PART and each of its numbers."""
         with self._blamed():
-            result = self.function(candidates, **self._options())
+            result = self.function(candidates, **dict(self.options))
             numbers = result.items() if isinstance(result, dict) else [("", result)]
             return {f"{self.name}.{part}" if part else self.name: self._number(value) for part, value in numbers}
 
@@ -108,7 +105,7 @@ class Drawn(Measure):
     def of(self, candidates: CandidateProbabilities) -> Curve:
         """The columns."""
         with self._blamed():
-            result = self.function(candidates, **self._options())
+            result = self.function(candidates, **dict(self.options))
             columns = [np.asarray(column) for column in result.values()] if isinstance(result, dict) else []
         lengths = {len(column) if column.ndim == 1 and column.dtype.kind in NUMBERS else -1 for column in columns}
         if len(lengths) != 1 or -1 in lengths or not all(np.isfinite(column).all() for column in columns):
@@ -161,7 +158,7 @@ def named(name: str) -> Measure:
     is_open = plain.endswith("@k")  # a pattern, not a metric
     if f_beta and float(f_beta[1]) > 0 and not is_open:
         beta, suffix = float(f_beta[1]), f_beta[2]
-        measure = replace(MEASURES[f"fB{suffix}"], name=f"f{beta:g}{suffix}", beta=beta)
+        measure = replace(MEASURES[f"fB{suffix}"], name=f"f{beta:g}{suffix}", options=(("beta", beta),))
     elif registered in MEASURES and not is_open:
         measure = MEASURES[registered]
     else:
