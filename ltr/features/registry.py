@@ -85,6 +85,7 @@ class Feature:
 
 FEATURES: Registry[Feature] = Registry(
     "feature",
+    "ltr.features.history",
     "ltr.features.tool_specification",
     "ltr.features.graph_specification",
     "ltr.features.tool_grams",
