@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ltr.rerankers.registry import reranker
     from ltr.results.comparison import Comparison, compare_runs
     from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_run
-    from ltr.results.leaderboard.rows import Leaderboard, Row
+    from ltr.results.leaderboard import Leaderboard, Row
     from ltr.serving.router import Answer, Choice, Ranker, answers, load, read_for
     from ltr.storage.model_file import Router, load_router
     from ltr.training.config import TrainConfig
@@ -166,7 +166,7 @@ _HOMES = {
         "EvaluatedRanking",
         "evaluate_run",
     ),
-    "ltr.results.leaderboard.rows": (
+    "ltr.results.leaderboard": (
         "Leaderboard",
         "Row",
     ),

@@ -5,10 +5,10 @@ import pytest
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
-from ltr.results.breakdown import break_down
+from ltr.results.breakdown import break_down, part_means
 from ltr.results.evaluated_ranking import evaluate_groups
-from ltr.results.query_records import metrics, parts
 from tests.made import graph_rows, grouped, tool_rows, written
+from tests.stored import flat_metrics as metrics
 
 
 def sample(query, tool, label, **more):
@@ -102,7 +102,7 @@ def test_the_metrics_of_a_part_are_those_of_its_queries_alone(tmp_path):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     phi = groups.candidates.lines[:, None].astype(float)
     whole = evaluate_groups(groups, phi, phi[:, 0] * 7 % 11, config)
-    for part in parts(whole):
+    for part in part_means(whole.evaluation, whole.breakdown):
         chosen = [(row, score) for row, score in zip(rows, scores, strict=True) if row["node_id"] == part.name]
         alone = read_groups(written(tmp_path / "p.jsonl", [row for row, _ in chosen]))
         lines = [index + 1 for index, row in enumerate(rows) if row["node_id"] == part.name]
@@ -117,7 +117,9 @@ def test_queries_without_a_right_candidate_do_not_count_in_their_part(tmp_path):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     config = RunConfig(evaluate=EvaluateConfig(group_by="node_id"))
     found = evaluate_groups(groups, groups.labels[:, None], groups.labels, config)
-    assert [(part.name, part.num_queries, part.means["mrr"]) for part in parts(found)] == [
+    assert [
+        (part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.breakdown)
+    ] == [
         ("n0", 2, 1.0),
         ("n1", 0, None),
     ]

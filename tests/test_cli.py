@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 
+import msgspec
 import pytest
 
 import ltr
@@ -20,6 +21,7 @@ from ltr.cli.learned import trust_lines
 from ltr.features.registry import FEATURES
 from ltr.files.writing import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
+from tests.stored import stored_metrics
 
 COMMANDS = ["train", "evaluate", "rank", "run", "featurize", "list", "env", "config", "config check", "config render"]
 HEAVY = {"numpy", "scipy", "torch", "numba", "pydantic", "jinja2"}
@@ -255,7 +257,7 @@ def test_the_result_goes_to_stdout_in_three_formats(tools, cli):
 
 
 def test_the_metrics_of_a_run_are_those_its_evaluation_prints(tools, cli):
-    kept_metrics = json.loads(Path("run/metrics.json").read_bytes())
+    kept_metrics = stored_metrics("run")
     printed = json.loads(cli.good("evaluate", "run", "test.jsonl", "--baselines", "--format", "json"))
     assert kept_metrics == printed | {"split": "test"}
 
@@ -387,7 +389,7 @@ def test_a_record_of_a_query_has_the_documented_keys_in_order(tools):
 
 def test_the_means_are_those_of_the_records(tools):
     records = [json.loads(line) for line in Path("run/per_query.jsonl").read_text().splitlines()]
-    metrics = json.loads(Path("run/metrics.json").read_bytes())
+    metrics = stored_metrics("run")
     for mean, value in (("top1_accuracy", "top1"), ("top3_accuracy", "top3"), ("mrr", "reciprocal_rank")):
         assert metrics[mean] == pytest.approx(sum(record[value] for record in records) / len(records), abs=1e-12)
 
@@ -707,7 +709,7 @@ def test_a_gzip_member_after_another_is_read(cli):
     lines = [json.dumps(row).encode() + b"\n" for row in tool_rows(range(25))]
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))
     cli.good("train", "two.jsonl.gz", "-o", "run")
-    assert json.loads(Path("run/metrics.json").read_bytes())["num_candidates"] == 250
+    assert stored_metrics("run")["num_candidates"] == 250
 
 
 # ---- what a person sees
@@ -767,7 +769,7 @@ def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_boun
     samples = written(tmp_path / "s.jsonl", scaled_rows(1))
     result = ltr.run(ltr.RunConfig(data=ltr.DataConfig(train=str(samples))))
     unproved = {"objective": 3.6468712e21, "optimum": "not_reached", "gap": None, "gap_bound": 4.6123e21}
-    training = result.router.training | unproved
+    training = msgspec.structs.replace(result.router.training, **unproved)
     told = trust_lines(replace(result, router=replace(result.router, training=training)))[0]
     assert told.endswith(": objective 3.64687e+21, not proved to be the optimum; at most 4.6e+21 above it")
 

@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from ltr.cli.terminal import shortened, visible, width_of
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.files.writing import write_lines
+from ltr.reporting.escaping import visible
+from ltr.reporting.table import shortened, width_of
 from ltr.training.config import TrainConfig
 from tests.made import graph_rows, process, tool_rows, written
+from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 
 CASES = int(os.environ.get("LTR_FUZZ_CASES", "500"))
@@ -346,7 +348,7 @@ def test_groups_that_cannot_train_are_counted(cli):
     written("s.jsonl", groups_of([1], [0, 0], [1, 0], [1, 1], [2, 0, 1]))
     human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human")
     assert "groups that cannot train: 1 with one candidate, 1 without a right candidate" in human
-    flat = json.loads(Path("run/metrics.json").read_bytes())
+    flat = stored_metrics("run")
     assert (flat["num_queries"], flat["num_no_relevant"], flat["num_one_candidate"]) == (4, 1, 1)
 
 
@@ -368,7 +370,7 @@ def test_a_constant_feature_is_told_apart(cli):
 def test_equal_features_are_ties_that_are_counted(cli):
     written("s.jsonl", [row | {"features": [1]} for row in TOOL])
     cli.good("train", "s.jsonl", "-o", "run")
-    flat = json.loads(Path("run/metrics.json").read_bytes())
+    flat = stored_metrics("run")
     assert (flat["num_tied"], flat["top1_accuracy"]) == (8, pytest.approx(1 / 5))
 
 

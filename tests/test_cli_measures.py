@@ -80,8 +80,8 @@ def test_curves_are_kept_beside_the_numbers_and_metrics_stay_flat(run):
     curves = json.loads(Path("out/curves.json").read_bytes())
     assert list(curves) == ["roc", "reliability"]
     kept = json.loads(Path("out/metrics.json").read_bytes())
-    assert "auc" in kept
-    assert "roc" not in kept
+    assert "auc" in kept["metrics"]
+    assert "roc" not in kept["metrics"]
     run.good("evaluate", "run", "test.jsonl", "-o", "out", "--overwrite")
     assert not Path("out/curves.json").exists()
 
@@ -136,7 +136,7 @@ def test_a_run_keeps_its_preset_and_its_metrics_by_our_names(cli):
     cli.good("run", "-q")
     config = Path("runs/run/config.yaml").read_text()
     assert "metrics: [ndcg@5, roc]" in config
-    assert json.loads(Path("runs/run/metrics.json").read_bytes())["threshold"] == 0.25
+    assert json.loads(Path("runs/run/metrics.json").read_bytes())["rules"]["threshold"] == 0.25
     assert list(json.loads(Path("runs/run/curves.json").read_bytes())) == ["roc", "reliability"]
 
 

@@ -56,7 +56,8 @@ def two(tmp_path):
 
 def values(directory, key):
     lines = Path(directory, "per_query.jsonl").read_text(encoding="utf-8").splitlines()
-    return np.array([json.loads(line)[key] for line in lines])
+    rows = [json.loads(line) for line in lines]
+    return np.array([row[key] if key in row else row["metrics"][key] for row in rows])
 
 
 def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
@@ -183,7 +184,13 @@ def test_another_version_of_the_metrics_is_refused(two):
     with pytest.raises(DataError, match="differ in the metric version: 2 and 1"):
         compare_runs(two)
     path.write_text(path.read_text().replace('"metrics_version": 2,', ""))
-    with pytest.raises(DataError, match=r"b: metrics.json has no metrics_version; evaluate the model again"):
+    with pytest.raises(DataError, match=r"metrics.json: not what ltr writes: .*`metrics_version`"):
+        compare_runs(two)
+
+
+def test_metrics_of_an_earlier_version_are_refused_with_what_to_do(two):
+    Path(two[1], "metrics.json").write_text('{"top1_accuracy": 1.0, "num_queries": 3}')
+    with pytest.raises(DataError, match=r"metrics.json: made by an earlier version; train .* again"):
         compare_runs(two)
 
 
@@ -207,7 +214,7 @@ def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(tw
     for directory in two:
         path = Path(directory, "per_query.jsonl")
         lines = [json.loads(line) for line in path.read_text().splitlines()]
-        lines = [line | {"ndcg@3": None} if line["trace_id"] in ("t1", "t2") else line for line in lines]
+        lines = [line | {"metrics": {"ndcg@3": None}} if line["trace_id"] in ("t1", "t2") else line for line in lines]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     row = compare_runs(two).runs[0].differences[-1]
     assert (row.metric, row.wins + row.ties + row.losses) == ("ndcg@3", QUERIES - 2)

@@ -17,12 +17,13 @@ from ltr import ListwiseRanker
 from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
+from ltr.evaluation.baselines import BestFeature
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
 from ltr.storage.model_file import contributions, load_router
-from ltr.storage.training_record import training_document
+from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose
@@ -260,20 +261,19 @@ def test_the_terminal_tells_each_curve_by_its_ends(kept):
         "adds",
         "least",
         "at",
+        "adds",
         "most",
         "at",
-        "so",
-        "much",
-        "more",
+        "range",
         "loss",
         "without",
     ]
-    for line, (name, points) in zip(lines[1:], said["curves"].items(), strict=True):
+    for line, (name, points) in zip(lines[1:], said.curves.items(), strict=True):
         least, most = (at(points, key=lambda point: point[1]) for at in (min, max))
         assert line.split()[:2] == [name, str(len(points) - 2)]
         assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
         assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
-        assert said["weights"][name]["range"] == pytest.approx(most[1] - least[1])
+        assert said.weights[name].range == pytest.approx(most[1] - least[1])
     assert f", {len(kept[1].model.knots)} knots, " in " ".join(trust_lines(kept[1]))
 
 
@@ -281,7 +281,7 @@ def test_pages_draw_the_curves_and_tell_all_of_them(kept, tmp_path):
     write_report([kept[0]], tmp_path / "page.html")
     write_report([kept[0]], tmp_path / "card.md")
     page, card = ((tmp_path / name).read_text(encoding="utf-8") for name in ("page.html", "card.md"))
-    for name, points in kept[1].router.training["curves"].items():
+    for name, points in kept[1].router.training.curves.items():
         assert f"What {name} adds" in page
         assert (f"| {name} | a curve |" in card) == (len(points) > 2)
     assert "a curve has no single weight" in page
@@ -310,16 +310,14 @@ def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
     free = TrainConfig(trainer="newton", l2=0.0, knots=2)
     model = fit(column, labels, offsets, free)
     known = diagnose(column, labels, offsets, free, model)
-    document = training_document(model, known, ("rel",), {"name": "rel", "sign": 1})
+    document = training_record(model, known, ("rel",), BestFeature("rel", 1))
     assert model.training.escape is not None
-    assert "rel above 2" in document["escape"]
-    assert any(
-        "40 groups for 3 weights" in each or "3 weights" in each for each in document["warnings"] or ["3 weights"]
-    )
+    assert "rel above 2" in document.escape
+    assert any("40 groups for 3 weights" in each or "3 weights" in each for each in document.warnings or ["3 weights"])
     twins = (np.column_stack([hills[0], -hills[0][:, 0]]), *hills[1:])
     straight, bent = (TrainConfig(trainer="newton", l2=0.0, knots=knots) for knots in (0, 3))
     told = [
-        training_document(each, diagnose(*twins, config, each), ("a", "b", "c", "d"), {})["not_identified"]
+        training_record(each, diagnose(*twins, config, each), ("a", "b", "c", "d")).not_identified
         for config in (straight, bent)
         for each in [fit(*twins, config)]
     ]
@@ -331,9 +329,7 @@ def test_validation_data_choose_among_penalties_of_curves(hills):
     train = TrainConfig(trainer="newton", knots=3, l2=(1.0, 0.001))
     groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None)
     chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
-    for said in chosen.told["validated"]["path"]:
-        model = fit(*hills, replace(train, l2=said["l2"]))
-        assert said["value"] == pytest.approx(
-            naive_objective(model.w, model.knots(phi), labels, offsets, 0.0), rel=1e-8
-        )
+    for said in chosen.by_validation.path:
+        model = fit(*hills, replace(train, l2=said.l2))
+        assert said.value == pytest.approx(naive_objective(model.w, model.knots(phi), labels, offsets, 0.0), rel=1e-8)
     assert chosen.train.l2 == 0.001

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import UsageError
-from ltr.storage.training_record import not_identified, training_document
+from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
@@ -361,7 +361,7 @@ def test_descent_reports_separated_groups_too():
     model = fit(phi, labels, offsets, config)
     diagnosis = diagnose(phi, labels, offsets, config, model)
     assert diagnosis.escape.tolist() == [1.0]
-    assert training_document(model, diagnosis, ["a"], {})["escape"] == "a"
+    assert training_record(model, diagnosis, ["a"]).escape == "a"
     assert not any("could not be proved" in line for line in diagnosis.warnings(model, ["a"]))
 
 

@@ -230,7 +230,9 @@ def test_a_run_measured_on_its_training_data_leaves_with_the_columns_it_had(run)
     run.good("train", "train.jsonl", "-o", "second", "-q")
     run.good("export", "trec", "second", "-o", "x")
     trec = json.loads(run.good("evaluate", "--run", "x", "--qrels", "x.qrels", "--format", "json"))
-    assert trec["mrr"] == pytest.approx(json.loads(Path("second/metrics.json").read_text())["mrr"], abs=1e-12)
+    assert trec["mrr"] == pytest.approx(
+        json.loads(Path("second/metrics.json").read_text())["metrics"]["mrr"], abs=1e-12
+    )
 
 
 def test_one_ready_number_is_the_score_and_several_are_not(tmp_path):

@@ -17,11 +17,11 @@ from ltr.experiments.pipeline import run
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
-from ltr.results.query_records import metrics
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.oracles import random_groups
+from tests.stored import flat_metrics as metrics
 
 L2S = (0.0001, 0.01, 1.0)
 
@@ -62,7 +62,7 @@ def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(confi
     np.testing.assert_allclose(result.measured.folds.values, values, atol=1e-7)
     assert result.measured.folds.l2 == L2S[best]
     assert result.measured.folds.pooled.means["mrr"] == pytest.approx(np.mean(np.concatenate([r[best] for r in ranks])))
-    assert result.router.trainer["l2"] == L2S[best]
+    assert result.router.trainer.penalty == L2S[best]
     single = run(replace(config, train=TrainConfig(trainer="newton", l2=L2S[best])))
     np.testing.assert_array_equal(single.router.w, result.router.w)
 
@@ -87,7 +87,7 @@ def test_l2_is_chosen_by_the_loss_that_training_lowers_that_of_weighted_queries(
     path = str(a_few_heavy_queries_with_another_answer(tmp_path / "a.jsonl"))
     train = TrainConfig(trainer="newton", l2=(1e3, 1e-3), **by)
     told = run(RunConfig(data=DataConfig(train=path, valid=None if by else 0.25), train=train)).router.training
-    assert told[told_by]["l2"] == 1e-3
+    assert getattr(told, told_by).l2 == 1e-3
 
 
 def test_metrics_tell_the_folds_and_model_json_the_path(config):
@@ -95,9 +95,9 @@ def test_metrics_tell_the_folds_and_model_json_the_path(config):
     flat = metrics(result.measured)
     assert flat["folds.mrr"] == result.measured.folds.pooled.means["mrr"]
     assert [flat[f"folds.{n}.mrr"] for n in (1, 2, 3, 4)] == [fold.means["mrr"] for fold in result.measured.folds.folds]
-    said = result.router.training["folds"]
-    assert (said["folds"], said["metric"], [each["l2"] for each in said["path"]]) == (4, "loss", list(L2S))
-    np.testing.assert_allclose([each["mean"] for each in said["path"]], -result.measured.folds.values.mean(axis=1))
+    said = result.router.training.folds
+    assert (said.folds, said.metric, [each.l2 for each in said.path]) == (4, "loss", list(L2S))
+    np.testing.assert_allclose([each.value for each in said.path], -result.measured.folds.values.mean(axis=1))
 
 
 def test_folds_are_measured_as_the_test_data_are(config):
@@ -109,9 +109,9 @@ def test_folds_are_measured_as_the_test_data_are(config):
 
 def test_folds_choose_the_least_of_what_is_better_the_less(config):
     result = run(replace(config, train=replace(config.train, metric="logloss")))
-    path = result.router.training["folds"]["path"]
-    assert min(path, key=lambda each: each["mean"])["l2"] == result.router.trainer["l2"]
-    assert min(each["mean"] for each in path) > 0
+    path = result.router.training.folds.path
+    assert min(path, key=lambda each: each.value).l2 == result.router.trainer.penalty
+    assert min(each.value for each in path) > 0
 
 
 @pytest.mark.parametrize("metric", ["loss", "mrr"])
@@ -203,21 +203,21 @@ def test_test_and_validation_shares_leave_each_other_alone(config):
     assert len(result.measured.groups.candidates.trace_ids) == 6
     assert len(result.train.candidates.trace_ids) == 12
     assert not set(result.measured.groups.candidates.trace_ids) & set(result.train.candidates.trace_ids)
-    assert result.router.trainer["l2"] in L2S
+    assert result.router.trainer.penalty in L2S
 
 
 def test_the_l2_that_validation_data_chose_is_told_with_the_others(config):
     result = run(replace(config, data=replace(config.data, valid=0.25), train=TrainConfig(trainer="newton", l2=L2S)))
-    said = result.router.training["validated"]
-    assert [each["l2"] for each in said["path"]] == list(L2S)
-    assert said["l2"] == min(said["path"], key=lambda each: each["value"])["l2"] == result.router.trainer["l2"]
+    said = result.router.training.validated
+    assert [each.l2 for each in said.path] == list(L2S)
+    assert said.l2 == min(said.path, key=lambda each: each.value).l2 == result.router.trainer.penalty
 
 
 def test_descent_is_stopped_by_validation_data_while_they_choose_its_l2(config):
     train = TrainConfig(epochs=80, learning_rate=0.5, patience=2, l2=L2S)
     result = run(replace(config, data=replace(config.data, valid=0.25), train=train))
-    said, watched = result.router.training["validated"], result.router.training["watched"]
-    assert min(each["value"] for each in said["path"]) == pytest.approx(watched["best"])
+    said, watched = result.router.training.validated, result.router.training.watched
+    assert min(each.value for each in said.path) == pytest.approx(watched.best)
 
 
 def test_one_standard_error_of_validation_data_is_refused(config):
@@ -236,16 +236,16 @@ def test_validation_data_that_decide_nothing_are_told(config, l2, folds, idle):
 def test_validation_data_stop_descent(config):
     train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr")
     result = run(replace(config, data=replace(config.data, valid=0.25), train=train))
-    watched = result.router.training["watched"]
-    assert watched["metric"] == "mrr"
-    assert result.router.training["epochs"] == watched["best_epoch"] + 2 < 200
+    watched = result.router.training.watched
+    assert watched.metric == "mrr"
+    assert result.router.training.epochs == watched.best_epoch + 2 < 200
 
 
 def test_folds_that_run_on_where_validation_data_stopped_descent_are_told(config):
     data = replace(config.data, valid=0.25)
     train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr", folds=2)
     result = run(replace(config, data=data, train=train))
-    kept = result.router.training["watched"]["best_epoch"]
+    kept = result.router.training.watched.best_epoch
     assert f"they run all 200 epochs, validation data keep epoch {kept}; " in " ".join(result.warnings)
     unstopped = run(replace(config, data=data, train=TrainConfig(epochs=3, folds=2)))
     assert not any("folds measure" in each for each in unstopped.warnings)

@@ -5,15 +5,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ltr.cli.standings import standings
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.experiments.runs import run_and_save
-from ltr.results.leaderboard.rows import Entry, leaderboard
-from ltr.results.leaderboard.text import document, markdown, write_leaderboard
+from ltr.reporting.batch_page import leaderboard_markdown, write_leaderboard
+from ltr.results.leaderboard import Entry, leaderboard, leaderboard_record
 from tests.made import tool_rows, written
+from tests.stored import stored_metrics
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def entries(home, *names):
 def test_the_best_is_first_with_its_interval_and_what_failed_is_last(home):
     failed = Entry("broken", home / "broken", {}, "a.jsonl:3: no label")
     board = leaderboard([failed, *entries(home, "weak", "good")], home)
-    kept = json.loads((home / "good" / "metrics.json").read_text())
+    kept = stored_metrics(home / "good")
     assert [(row.place, row.run, row.status) for row in board.rows] == [
         (1, "good", "complete"),
         (2, "weak", "complete"),
@@ -60,7 +62,7 @@ def test_one_query_has_a_place_and_no_interval(tmp_path):
         run_and_save(replace(config, features=(feature,)), tmp_path / name)
     board = leaderboard(entries(tmp_path, "one", "two"), tmp_path)
     assert (board.rows[0].low, board.rows[0].high, board.test.low, board.test.high) == (None,) * 4
-    assert "(95 % -, p = 1.0000)" in markdown(board)[-1]
+    assert "(95 % -, p = 1.0000)" in leaderboard_markdown(board)[-1]
     write_leaderboard(tmp_path, board)
     assert json.loads((tmp_path / "leaderboard.json").read_text())["test"]["low"] is None
     lines = standings(board)
@@ -96,13 +98,14 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
     assert (board.test, board.untested) == (None, "auc is no value of single queries")
 
 
-def test_the_document_has_the_metrics_beside_the_keys_of_the_row(home):
-    found = document(leaderboard(entries(home, "good"), home))
-    assert found["format"] == "ltr-leaderboard/1"
-    keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
-    assert list(found["rows"][0]) == [*keys, "top1_accuracy", "top3_accuracy", "mrr", "low", "high"]
-    assert found["rows"][0]["directory"] == "good"
-    assert (found["test"], found["untested"]) == (None, "a test needs two complete runs")
+def test_the_record_keeps_the_metrics_of_a_row_apart_from_its_other_keys(home):
+    record = msgspec.to_builtins(leaderboard_record(leaderboard(entries(home, "good"), home)))
+    assert record["format"] == "ltr-leaderboard/2"
+    keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "metrics", "low", "high"]
+    assert list(record["rows"][0]) == [*keys, "beside"]
+    assert list(record["rows"][0]["metrics"]) == ["top1_accuracy", "top3_accuracy", "mrr"]
+    assert (record["rows"][0]["directory"], record["rows"][0]["beside"]) == ("good", {})
+    assert (record["test"], record["untested"]) == (None, "a test needs two complete runs")
 
 
 def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_path):
@@ -112,6 +115,6 @@ def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_pa
     assert json.loads(Path(tmp_path, "leaderboard.json").read_text())["rows"][1]["error"] == "no\tfile\n| <script>"
     lines = Path(tmp_path, "leaderboard.tsv").read_text().splitlines()
     assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
-    table = [line for line in markdown(board) if line.startswith("| ")]
+    table = [line for line in leaderboard_markdown(board) if line.startswith("| ")]
     assert {line.replace("\\|", "").count("|") for line in table} == {table[0].count("|")}
     assert "<" not in Path(tmp_path, "leaderboard.md").read_text()

@@ -9,14 +9,18 @@ import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
+from ltr.evaluation.baselines import BestFeature
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import catalogue
-from ltr.results.query_records import metrics, queries
+from ltr.results.query_records import query_records as queries
 from ltr.storage.model_file import Router
+from ltr.storage.records import TrainingRecord
+from ltr.training.config import TrainConfig
 from tests.made import written
+from tests.stored import flat_metrics as metrics
 
-BEST = {"best_feature": {"name": "x1", "sign": 1}}
-ROUTER = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, {}, BEST)
+BEST = TrainingRecord(best_feature=BestFeature("x1", 1))
+ROUTER = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, TrainConfig(), BEST)
 
 
 def measured(tmp_path, groups, *, ties="expected", **rules):

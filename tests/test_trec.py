@@ -14,7 +14,8 @@ from ltr.data.importers.ranked import read_ranked
 from ltr.data.importers.trec import match_qrels, read_qrels, read_trec_run
 from ltr.errors import DataError, SampleError
 from ltr.results.evaluated_ranking import evaluate_run
-from ltr.results.query_records import lines, metrics
+from tests.stored import flat_metrics as metrics
+from tests.stored import stored_queries
 
 METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
 RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
@@ -149,7 +150,7 @@ def test_shuffling_the_lines_of_a_run_changes_nothing(tmp_path):
 
 
 def test_the_record_of_a_missed_topic_has_nothing_ranked(tmp_path):
-    records = list(lines(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n")))
+    records = stored_queries(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n"))
     assert [record["rank"] for record in records] == [2, 1, None]
     missed = records[2]
     assert (missed["true_candidate"], missed["predicted_candidate"], missed["top3_candidates"]) == ("d8", None, [])
@@ -213,11 +214,13 @@ def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(truth), {"recip_rank", "map"}).evaluate(
             pytrec_eval.parse_run(ours)
         )
-    records = {record["trace_id"]: record for record in lines(measured(tmp_path, "".join(run), "".join(qrels)))}
+    records = {
+        record["trace_id"]: record for record in stored_queries(measured(tmp_path, "".join(run), "".join(qrels)))
+    }
     for topic, values in theirs.items():
         if records[topic]["num_positives"]:
             assert records[topic]["reciprocal_rank"] == pytest.approx(values["recip_rank"], abs=1e-12)
-            assert records[topic]["map"] == pytest.approx(values["map"], abs=1e-12)
+            assert records[topic]["metrics"]["map"] == pytest.approx(values["map"], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,14 @@ from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.reading import read_bytes, reason
-from ltr.files.writing import encode_lines, make_directory, remove, tsv_cell, write_bytes, write_lines, write_text
-from ltr.reporting.report import bench_page
-from ltr.results.query_records import Query, queries
+from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines, write_text
+from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
+from ltr.reporting.page import page_html
+from ltr.reporting.table import Table, tsv_line, tsv_rows
+from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import TEMPORARY, refuse_other_task
+from ltr.storage.records import QueryRecord
 from ltr.storage.run_directory import REPORT, refuse_unwritable
 
 CONFIG, SAMPLED, PER_QUERY = "config.yaml", "sampled.jsonl", "per_query.jsonl"
@@ -26,9 +29,6 @@ RESULTS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench
 MEASURED, TASK = "measured", "task.json"
 MEASUREMENT = re.compile(r"[0-9a-f]{32}\.json|task\.json")
 LARGEST = 1 << 30
-LATENCY = ("mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n")
-FIGURES = ("cold_start_ms", "documents_per_second", "peak_memory_mb")
-PRICES = ("total", "per_query", "per_document")
 
 
 class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +58,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-class BenchQuery(Query, kw_only=True):
+class BenchQuery(QueryRecord, kw_only=True):
     """A line of per_query.jsonl: a query of a reranker."""
 
     reranker: str
     latency_ms: float | None  # mean; None: it was not timed
-    metrics: dict[str, float | None]  # None: the query is left out of the mean
 
 
 def refuse_taken_bench(home: Path, *, may_go_on: bool) -> None:
@@ -143,8 +142,8 @@ def write_bench(bench: Bench, home: Path) -> None:
     write_lines(home / PER_QUERY, encode_lines(bench_queries(bench)))
     tables = bench_tables(bench.record)
     for name, file in TABLES.items():
-        write_lines(home / file, ("\t".join(map(tsv_cell, row)).encode() for row in tables[name]))
-    write_text(home / REPORT, bench_page(bench.record))
+        write_lines(home / file, (tsv_line(row).encode() for row in tsv_rows(tables[name])))
+    write_text(home / REPORT, page_html(bench_view(bench.record)))
     write_bytes(home / BENCH, msgspec.json.format(msgspec.json.encode(bench.record), indent=2) + b"\n")
 
 
@@ -155,32 +154,20 @@ def bench_queries(bench: Bench) -> Iterator[BenchQuery]:
         for index, elapsed in enumerate(measurement.latencies_ms):
             times.setdefault(measurement.timed[index % len(measurement.timed)], []).append(elapsed)
         values = {name: ranking.evaluation.values[name].tolist() for name in bench.config.metrics}
-        for number, query in enumerate(queries(ranking)):
+        for number, query in enumerate(query_records(ranking)):
             latencies = times.get(number)
+            metrics = {name: None if math.isnan(column[number]) else column[number] for name, column in values.items()}
             yield BenchQuery(
-                **msgspec.structs.asdict(query),
+                **msgspec.structs.asdict(query) | {"metrics": metrics},
                 reranker=result.name,
                 latency_ms=sum(latencies) / len(latencies) if latencies else None,
-                metrics={
-                    name: None if math.isnan(column[number]) else column[number] for name, column in values.items()
-                },
             )
 
 
-def bench_tables(record: BenchRecord) -> dict[str, list[list[object]]]:
-    """Quality, latency and cost: a row of headers, then a row a reranker."""
-    fields = {*LATENCY, *FIGURES, *PRICES, "reranker", "balance", "is_on_front"}
-    names = {name: f"metric:{name}" if name in fields else name for name in record.rules.metrics}
-    quality: list[list[object]] = [
-        ["reranker", *(f"{name}{end}" for name in names.values() for end in ("", ".low", ".high"))]
-    ]
-    latency: list[list[object]] = [["reranker", *LATENCY, *FIGURES]]
-    cost: list[list[object]] = [["reranker", *PRICES, "balance", "is_on_front"]]
-    for result in record.rerankers:
-        intervals = (msgspec.structs.astuple(result.quality[name]) for name in names)
-        quality.append([result.name, *(number for interval in intervals for number in interval)])
-        times = [getattr(result.latency, name) for name in LATENCY]
-        latency.append([result.name, *times, *(getattr(result, name) for name in FIGURES)])
-        prices = [getattr(result.cost, name, None) for name in PRICES]
-        cost.append([result.name, *prices, result.balance, "yes" if result.is_on_front else "no"])
-    return {"quality": quality, "latency": latency, "cost": cost}
+def bench_tables(record: BenchRecord) -> dict[str, Table]:
+    """Quality, latency and cost: a row a reranker, in the order of the config."""
+    return {
+        "quality": quality_table(record, record.rerankers),
+        "latency": latency_table(record.rerankers),
+        "cost": cost_table(record, record.rerankers),
+    }

@@ -17,7 +17,6 @@ from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permuta
 from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import RERANKERS, spelled
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
-from ltr.results.query_records import METRICS_VERSION
 from ltr.storage.bench_record import (
     BenchConclusions,
     BenchRecord,
@@ -30,6 +29,7 @@ from ltr.storage.bench_record import (
     RerankerResult,
 )
 from ltr.storage.model_file import load_router
+from ltr.storage.records import METRICS_VERSION
 
 FEWEST_QUERIES = 100
 TRAINED = "model:RUN"

@@ -136,7 +136,7 @@ def plan_bench(config: BenchConfig, home: Path, allowed: Allowed) -> Plan:
             allow_download=allowed.download,
         ),
         code=allowed.code,
-        task=BenchTask(settings=settings, inputs={file["path"]: file["sha256"] for file in files}, machine=machine()),
+        task=BenchTask(settings=settings, inputs={file.path: file.sha256 for file in files}, machine=machine()),
     )
 
 

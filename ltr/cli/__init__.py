@@ -31,8 +31,9 @@ from ltr.cli import (
 )
 from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
 from ltr.cli.options import Commands
-from ltr.cli.terminal import full, note, visible, warn
+from ltr.cli.terminal import full, note, warn
 from ltr.errors import DiskError, LtrError, LtrWarning, RunError, UsageError
+from ltr.reporting.escaping import visible
 
 TERMINATED = 143
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # long sums depend on how many threads share them

@@ -7,8 +7,17 @@ import msgspec
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
+from ltr.cli.terminal import (
+    Format,
+    chosen_format,
+    note,
+    say,
+    show_json,
+    show_tsv,
+    warn,
+)
 from ltr.errors import RunError
+from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.benchmark.running import Event
@@ -84,12 +93,13 @@ def show_bench(record: "BenchRecord", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
     from ltr.benchmark.bench_directory import bench_tables
     from ltr.cli.benchtables import bench_lines
+    from ltr.reporting.table import tsv_rows
 
     match shown:
         case Format.JSON:
             show_json(msgspec.to_builtins(record))
         case Format.TSV:
-            quality, latency, cost = bench_tables(record).values()
+            quality, latency, cost = map(tsv_rows, bench_tables(record).values())
             show_tsv([[*q, *t[1:], *c[1:]] for q, t, c in zip(quality, latency, cost, strict=True)])
         case Format.HUMAN:
             say(*bench_lines(record))

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,22 +12,20 @@ from ltr.cli.terminal import (
     Format,
     chosen_format,
     columns_of_terminal,
-    count,
     emphasis,
-    number,
     say,
-    shortened,
     show_json,
     show_tsv,
-    table,
-    visible,
-    width_of,
+    table_lines,
     wrapped,
 )
 from ltr.errors import ThresholdError, UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count, fixed
+from ltr.reporting.table import shortened, tsv_rows
 
 if TYPE_CHECKING:
-    from ltr.results.comparison import ChangedQuery, Comparison, Difference, RunComparison
+    from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
 
 
 def compare(
@@ -58,11 +56,13 @@ def compare(
 
 def show(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
+    from ltr.reporting.comparison_page import differences_table
+
     match chosen_format(shown):
         case Format.JSON:
             show_json(asdict(comparison))
         case Format.TSV:
-            show_tsv(tsv_rows(comparison))
+            show_tsv(tsv_rows(differences_table(comparison, comparison.runs)))
         case Format.HUMAN:
             say(
                 *(line for each in comparison.runs for line in compared_lines(comparison, each)),
@@ -70,65 +70,20 @@ def show(comparison: "Comparison", shown: Format | None) -> None:
             )
 
 
-def tsv_rows(comparison: "Comparison") -> list[list[Any]]:
-    """One row a run and metric."""
-    rows = [[each.run, *asdict(found).values()] for each in comparison.runs for found in each.differences]
-    return [["run", *asdict(comparison.runs[0].differences[0])], *rows]
-
-
 def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """One run against the baseline."""
-    edge = columns_of_terminal()
-    title = emphasis(shortened(visible(f"{compared.run} against {comparison.baseline}"), edge))
-    columns = [difference_column(found) for found in compared.differences]
-    labels = difference_labels(comparison)
-    fitting = max((edge - max(map(width_of, labels))) // (max(width_of(c) for col in columns for c in col) + 2), 1)
-    lines = [title]
-    for first in range(0, len(columns), fitting):
-        rows = list(zip(labels, *columns[first : first + fitting], strict=True))
-        lines += table(rows[0], rows[1:], indent="")
-    return [*lines, *changed_lines(comparison, compared), ""]
+    from ltr.reporting.comparison_page import differences_table
 
-
-def difference_labels(comparison: "Comparison") -> list[str]:
-    """What stands in the rows."""
-    return [
-        "",
-        "run",
-        "baseline",
-        "difference",
-        "95 % interval",
-        "permutation p",
-        f"Holm p, {comparison.family} tests",
-        "paired t p",
-        "effect size d",
-        "better/same/worse",
-    ]
-
-
-def difference_column(found: "Difference") -> list[str]:
-    """One metric, from top to bottom."""
-    from ltr.cli.result import SHORT, between
-
-    return [
-        SHORT.get(found.metric, found.metric),
-        number(found.value),
-        number(found.baseline_value),
-        f"{found.difference:+.3f}",
-        between(found.low, found.high),
-        number(found.permutation_p, 4),
-        number(found.holm_p, 4),
-        number(found.t_p, 4),
-        "-" if found.effect_size is None else f"{found.effect_size:+.2f}",
-        f"{found.wins}/{found.ties}/{found.losses}",
-    ]
+    title = shortened(visible(f"{compared.run} against {comparison.baseline}"), columns_of_terminal())
+    table = differences_table(comparison, [compared])
+    return [emphasis(title), *table_lines(table, turned=True), *changed_lines(comparison, compared), ""]
 
 
 def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """The queries that changed most."""
-    from ltr.cli.result import SHORT
+    from ltr.reporting.metric_tables import title_of
 
-    metric = SHORT.get(comparison.changed_by, comparison.changed_by)
+    metric = title_of(comparison.changed_by)
     if not compared.changed:
         return [f"no query changed its {metric}"]
     lines = [emphasis(f"queries whose {metric} changed most:")]
@@ -138,7 +93,7 @@ def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[s
 def query_lines(changed: "ChangedQuery") -> list[str]:
     """One query: from what to what, what was first, what is right."""
     edge = columns_of_terminal()
-    values = f"{number(changed.baseline_value)} -> {number(changed.value)}"
+    values = f"{fixed(changed.baseline_value)} -> {fixed(changed.value)}"
     names = (changed.baseline_predicted_candidate, changed.predicted_candidate, changed.true_candidate)
     before, now, right = (visible(name or "-") for name in names)
     said = f"{before} -> {now}" if before != now else now

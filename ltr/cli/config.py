@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Code, Commands, Quiet, Sets, configured, swept
-from ltr.cli.terminal import note, show_json, show_yaml, visible
+from ltr.cli.terminal import (
+    note,
+    show_json,
+    show_yaml,
+)
+from ltr.reporting.escaping import visible
 
 app = typer.Typer(
     cls=Commands,

@@ -212,16 +212,17 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
     """The metrics; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
-    from ltr.results.query_records import metrics
+    from ltr.results.metrics_record import flat, metrics_record
+    from ltr.storage.records import NONE
 
-    flat: dict[str, Any] = metrics(measured)
+    metrics = flat(metrics_record(measured))
     match chosen_format(shown):
         case Format.JSON:
-            show_json(flat)
+            show_json(metrics)
         case Format.TSV:
-            show_tsv(flat.items())
+            show_tsv(metrics.items())
         case Format.HUMAN:
-            best = router.training["best_feature"] if router else {}
+            best = router.training.best_feature if router else NONE
             lines = measured_lines(measured, best, "the model" if router else "the run")
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]

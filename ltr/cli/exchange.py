@@ -6,7 +6,12 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Code, Overwrite, Verbose
-from ltr.cli.terminal import count, say, visible, warn
+from ltr.cli.terminal import (
+    say,
+    warn,
+)
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 
 def import_files(

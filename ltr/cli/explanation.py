@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import SHORTEST_CELL, columns_of_terminal, count, emphasis, number, shortened, table, visible
+from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import DIFFERENCE, count, fixed
+from ltr.reporting.table import SHORTEST_CELL, Column, Table, TableRow, shortened
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -37,14 +40,16 @@ def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1)
 
 def _lines(explanation: "Explanation") -> list[str]:
     first, right = explanation.sides
-    rows = [
-        [name, f"{part:+.3f}", f"{right.contributions[name]:+.3f}", f"{right.contributions[name] - part:+.3f}"]
+    rows: list[TableRow] = [
+        (name, part, right.contributions[name], right.contributions[name] - part)
         for name, part in first.contributions.items()
     ]
-    total = [sum(side.contributions.values()) for side in explanation.sides]
-    rows.append(["score", *(f"{value:+.3f}" for value in total), f"{total[1] - total[0]:+.3f}"])
+    ours, theirs = (sum(side.contributions.values()) for side in (first, right))
+    rows.append(("score", ours, theirs, theirs - ours))
+    titles = (first.role, "right", "difference")
+    parts = Table((Column("feature", ""), *(Column(title, title, DIFFERENCE) for title in titles)), tuple(rows))
     stood = (
-        f", at rank {explanation.rank} of {explanation.num_candidates}, probability {number(explanation.probability)}"
+        f", at rank {explanation.rank} of {explanation.num_candidates}, probability {fixed(explanation.probability)}"
     )
     edge, width = columns_of_terminal(), max(len(first.role), len("right"))
     named = f"  {'right':>{width}}: {visible(right.candidate)}"
@@ -54,5 +59,5 @@ def _lines(explanation: "Explanation") -> list[str]:
         shortened(visible(f'"{explanation.query}"'), edge),
         shortened(f"  {first.role:>{width}}: {visible(first.candidate)}", edge),
         *([shortened(named, edge - len(stood)) + stood] if is_wide else [shortened(named, edge), "  " + stood[2:]]),
-        *table(["", first.role, "right", "difference"], rows, flexible=0, indent="  " if is_wide else ""),
+        *table_lines(parts, indent="  " if is_wide else ""),
     ]

@@ -20,7 +20,9 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
 )
-from ltr.cli.terminal import count, note, visible, warn
+from ltr.cli.terminal import note, warn
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 
 def featurize(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Overwrite
-from ltr.cli.terminal import visible
+from ltr.reporting.escaping import visible
 
 
 def init(

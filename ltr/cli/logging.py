@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import typer
 
-from ltr.cli.terminal import note, visible
+from ltr.cli.terminal import note
 from ltr.logs import LOG
+from ltr.reporting.escaping import visible
 
 
 class NoteHandler(logging.Handler):

@@ -11,18 +11,17 @@ from ltr.cli.terminal import (
     Format,
     chosen_format,
     columns_of_terminal,
-    count,
     emphasis,
     json_text,
-    number,
     say,
-    shortened,
     table,
-    visible,
     warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count, fixed
+from ltr.reporting.table import shortened
 
 if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice
@@ -109,7 +108,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
     for place, answer in enumerate(found):
         parts, hidden = parts_shown(answer) if explain else ([], 0)
         rows = [
-            [str(each.rank), each.text, number(each.probability), f"{each.score:.3f}"]
+            [str(each.rank), each.text, fixed(each.probability), f"{each.score:.3f}"]
             + [f"{each.contributions[part]:+.3f}" for part in parts]
             for each in answer.choices
         ]

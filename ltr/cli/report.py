@@ -8,8 +8,11 @@ import typer
 
 from ltr import __version__
 from ltr.cli.options import Code, Overwrite, Quiet, Seed
-from ltr.cli.terminal import note, visible
+from ltr.cli.terminal import (
+    note,
+)
 from ltr.errors import UsageError
+from ltr.reporting.escaping import visible
 
 ENDINGS = (".html", ".htm", ".md", ".markdown")
 

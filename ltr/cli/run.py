@@ -23,12 +23,13 @@ from ltr.cli.options import (
     swept,
 )
 from ltr.cli.progress import batch_watched
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import UsageError
+from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.experiments.batch import BatchOptions, Ended, Planned
-    from ltr.results.leaderboard.rows import Leaderboard
+    from ltr.results.leaderboard import Leaderboard
 
 HERE = "ltr.yaml"
 
@@ -100,14 +101,18 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
 
 def show(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
+    import msgspec
+
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard.text import cells, document
+    from ltr.reporting.batch_page import leaderboard_table
+    from ltr.reporting.table import tsv_rows
+    from ltr.results.leaderboard import leaderboard_record
 
     match shown:
         case Format.JSON:
-            show_json(document(board))
+            show_json(msgspec.to_builtins(leaderboard_record(board)))
         case Format.TSV:
-            show_tsv(cells(board))
+            show_tsv(tsv_rows(leaderboard_table(board, board.rows)))
         case Format.HUMAN:
             say(*standings(board))
 

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from ltr.errors import DiskError
-
-SHORTEST_CELL = 12
-HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format (bidi, zero width), surrogates, separators
+from ltr.reporting.escaping import visible
+from ltr.reporting.table import SHORTEST_CELL, Table, aligned, terminal_lines, tsv_line, width_of
 
 
 class Format(StrEnum):
@@ -23,53 +22,6 @@ class Format(StrEnum):
 def chosen_format(asked: Format | None) -> Format:
     """What was asked for; else human on a terminal, tsv in a pipe."""
     return asked or (Format.HUMAN if sys.stdout.isatty() else Format.TSV)
-
-
-def visible(text: str) -> str:
-    r"""The text with every character that a terminal would obey, or hide, written out.
-
-    >>> visible("a\x1b[31mb\u202e")
-    'a\\x1b[31mb\\u202e'
-    """
-    return text if text.isprintable() else "".join(_written_out(character) for character in text)
-
-
-def _written_out(character: str) -> str:
-    import unicodedata
-
-    if unicodedata.category(character) not in HIDDEN:
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-def width_of(text: str) -> int:
-    """Columns a terminal gives the text: two for wide characters, none for combining ones."""
-    if text.isascii():
-        return len(text)
-    import unicodedata
-
-    wide = {"W": 2, "F": 2}
-    return sum(
-        0 if unicodedata.combining(character) else wide.get(unicodedata.east_asian_width(character), 1)
-        for character in text
-    )
-
-
-def shortened(text: str, columns: int) -> str:
-    """The text, cut to the columns with an ellipsis.
-
-    >>> shortened("weather in Paris", 9)
-    'weather …'
-    """
-    if width_of(text) <= columns:
-        return text
-    kept, used = "", 0
-    for character in text:
-        used += width_of(character)
-        if used > columns - 1:
-            break
-        kept += character
-    return f"{kept}…"
 
 
 def columns_of_terminal() -> int:
@@ -86,20 +38,15 @@ def emphasis(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
-def table(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], *, flexible: int | None = None, indent: str = "  "
-) -> list[str]:
-    """Aligned lines without a box: the first column, and the flexible one, to the left; the others to the right.
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, flexible: int = 0, indent: str = "  ") -> list[str]:
+    """Texts in aligned lines, the headers first; where the terminal is too narrow the flexible column gives way."""
+    first, *rest = aligned([headers, *rows], columns_of_terminal(), flexible=flexible, indent=indent)
+    return [emphasis(first), *rest] if any(headers) else rest
 
-    When the terminal is too narrow the flexible column gives way.
-    """
-    cells = [[visible(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
-    if flexible is not None:
-        over = len(indent) + sum(widths) + 2 * (len(widths) - 1) - columns_of_terminal()
-        widths[flexible] = max(widths[flexible] - max(over, 0), min(widths[flexible], SHORTEST_CELL))
-    lines = [indent + _line(row, widths, {0, flexible}) for row in cells]
-    return [emphasis(lines[0]), *lines[1:]] if any(headers) else lines[1:]
+
+def table_lines(shown: Table, *, turned: bool = False, indent: str = "") -> list[str]:
+    """The table in aligned lines, as wide as the terminal."""
+    return terminal_lines(shown, columns_of_terminal(), turned=turned, indent=indent, titled=emphasis)
 
 
 def listing(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -124,15 +71,6 @@ def wrapped(text: str) -> list[str]:
 
     options = {"break_long_words": False, "break_on_hyphens": False}
     return textwrap.wrap(text, columns_of_terminal(), subsequent_indent="  ", **options)  # type: ignore[arg-type]
-
-
-def _line(row: Sequence[str], widths: Sequence[int], left: set[int | None]) -> str:
-    padded = []
-    for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        cut = shortened(cell, width)
-        blanks = " " * (width - width_of(cut))
-        padded.append(cut + blanks if place in left else blanks + cut)
-    return "  ".join(padded).rstrip()
 
 
 def say(*lines: str) -> None:
@@ -185,22 +123,4 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
 def show_tsv(rows: Iterable[Sequence[object]]) -> None:
     """The result as lines of cells between tabs; control characters are written out."""
     for row in rows:
-        say("\t".join("" if cell is None else visible(str(cell)) for cell in row))
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number to read: fixed digits, - for none.
-
-    >>> number(0.76667), number(None)
-    ('0.767', '-')
-    """
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number of things.
-
-    >>> count(1, "query", "queries"), count(1135, "query", "queries")
-    ('1 query', '1,135 queries')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+        say(tsv_line(row))

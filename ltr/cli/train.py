@@ -1,7 +1,7 @@
 """ltr train: samples in, a run out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,8 +32,10 @@ from ltr.cli.options import (
     under,
 )
 from ltr.cli.progress import planned_epochs, watched
-from ltr.cli.terminal import Format, chosen_format, count, note, say, show_json, show_tsv, show_yaml, visible, warn
+from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
@@ -127,16 +129,18 @@ def show(finished: "Finished", shown: Format) -> None:
     """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines
     from ltr.cli.standings import standings
-    from ltr.results.leaderboard.rows import Entry, kept_metrics, leaderboard
-    from ltr.results.query_records import metrics
+    from ltr.results.leaderboard import Entry, leaderboard
+    from ltr.results.metrics_record import flat, metrics_record
+    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.run_directory import METRICS
 
     home, result = finished.directory, finished.result
-    flat: dict[str, Any] = kept_metrics(home) if result is None else metrics(result.measured)
+    record = read_record(home / METRICS, MetricsRecord) if result is None else metrics_record(result.measured)
     match shown:
         case Format.JSON:
-            show_json({**flat, "run": str(home)})
+            show_json({**flat(record), "run": str(home)})
         case Format.TSV:
-            show_tsv(flat.items())
+            show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
         case Format.HUMAN:

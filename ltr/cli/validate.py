@@ -7,8 +7,17 @@ import msgspec
 import typer
 
 from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
-from ltr.cli.terminal import Format, chosen_format, count, emphasis, say, show_json, show_tsv, visible
+from ltr.cli.terminal import (
+    Format,
+    chosen_format,
+    emphasis,
+    say,
+    show_json,
+    show_tsv,
+)
 from ltr.errors import DataError, UsageError
+from ltr.reporting.escaping import visible
+from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.audit.findings import AuditReport, Finding

@@ -23,11 +23,9 @@ from ltr.experiments.workers import work
 from ltr.files.locked import locked
 from ltr.files.naming import path_inside
 from ltr.files.reading import STDIN, AnyPath
-from ltr.files.writing import write_text
 from ltr.plugins import load_code
-from ltr.reporting.report import batch_page
-from ltr.results.leaderboard.rows import Entry, Leaderboard, leaderboard
-from ltr.results.leaderboard.text import BOARDS, refuse_foreign, write_leaderboard
+from ltr.reporting.batch_page import write_leaderboard
+from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
 from ltr.storage.checkpoints import read_task, refuse_other_task, sweep
 from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
 from ltr.training.config import OnEpoch, ignore
@@ -123,7 +121,6 @@ def run_batch(
         board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
         if any(Path(root).iterdir()):  # no run came as far as that otherwise
             write_leaderboard(root, board)
-            write_text(Path(root, REPORT), batch_page(root))
     return all_ended, board
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
+from ltr.storage.records import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign
@@ -89,15 +89,16 @@ def path_weights(
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The settings of the one fit that is kept, and what is to be told of how they were chosen, in plain JSON."""
+    """The settings of the one fit whose weights are the result, and how they were chosen."""
 
     train: TrainConfig
-    told: dict[str, Any]
+    by_folds: ChoiceRecord | None = None
+    by_validation: ChoiceRecord | None = None
 
     def path(self) -> dict[float, float]:
         """What each l2 was worth on held-out data, where one was chosen by that."""
-        said = self.told.get("folds") or self.told.get("validated") or {"path": []}
-        return {each["l2"]: each["mean" if "mean" in each else "value"] for each in said["path"]}
+        choice = self.by_folds or self.by_validation
+        return {} if choice is None else {penalty.l2: penalty.value for penalty in choice.path}
 
 
 def settled(
@@ -105,9 +106,10 @@ def settled(
 ) -> Settled:
     """Of several l2 the one that folds chose, or else validation data."""
     train, l2s = config.train, config.train.l2s
-    told = {} if folds is None else {"folds": folds_document(folds, train.metric)}
-    if len(l2s) == 1 or folds is not None:
-        return Settled(replace(train, l2=l2s[0] if folds is None else folds.l2), told)
+    if folds is not None:
+        return Settled(replace(train, l2=folds.l2), by_folds=choice_by_folds(folds, train.metric))
+    if len(l2s) == 1:
+        return Settled(replace(train, l2=l2s[0]))
     if held is None:
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
@@ -115,16 +117,15 @@ def settled(
     watched = held.with_curves(Knots.of(phi, train.knots))
     values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
-    said = [{"l2": each, "value": value} for each, value in zip(l2s, path.tolist(), strict=True)]
-    return Settled(replace(train, l2=l2), {"validated": {"metric": train.metric, "l2": l2, "path": said}})
+    penalties = [PenaltyRecord(l2, value) for l2, value in zip(l2s, path.tolist(), strict=True)]
+    return Settled(replace(train, l2=l2), by_validation=ChoiceRecord(train.metric, l2, penalties))
 
 
-def folds_document(folds: CrossValidation, metric: str) -> dict[str, Any]:
-    """What the folds said, in plain JSON: of each l2 the mean of the metric over the folds and its standard error."""
+def choice_by_folds(folds: CrossValidation, metric: str) -> ChoiceRecord:
+    """What the folds said: of each l2 the mean of the metric over the folds and its standard error."""
     means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.folds))
     path = zip(folds.l2s, (sign(metric) * means).tolist(), errors.tolist(), strict=True)
-    said = [{"l2": l2, "mean": mean, "standard_error": error} for l2, mean, error in path]
-    return {"folds": len(folds.folds), "metric": metric, "l2": folds.l2, "path": said}
+    return ChoiceRecord(metric, folds.l2, [PenaltyRecord(*penalty) for penalty in path], len(folds.folds))
 
 
 def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:

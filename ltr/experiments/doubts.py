@@ -32,7 +32,7 @@ def marks(candidates: Candidates) -> list[str]:
 
 def learned_from(router: Router, candidates: Candidates) -> Iterator[str]:
     """That some traces of the candidates are among those the model was trained on, as far as it keeps marks of them."""
-    kept = router.training.get("traces", [])
+    kept = router.training.traces
     last = kept[-1] if len(kept) == MOST_MARKS else "g"
     compared = [mark for mark in marks(candidates) if mark <= last]
     seen = len(set(compared) & set(kept))

@@ -1,9 +1,7 @@
 """Runs and samples in other people's formats."""
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from ltr.config.run import load_config
@@ -15,10 +13,10 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import load
 from ltr.experiments.shared_inputs import prepare
-from ltr.files.reading import AnyPath, read_bytes
-from ltr.results.stored_evaluation import LARGEST_METRICS
+from ltr.files.reading import AnyPath
 from ltr.storage.model_file import load_router
 from ltr.storage.read_samples import read
+from ltr.storage.records import MetricsRecord, read_record
 from ltr.storage.run_directory import CONFIG, METRICS
 
 
@@ -48,8 +46,7 @@ def exported_run(directory: Path) -> Exported:
     train, test = loaded.train, loaded.test
     groups = train[0] if test is None else test
     phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)
-    metrics: dict[str, Any] = msgspec.json.decode(read_bytes(directory / METRICS, limit=LARGEST_METRICS))
-    if metrics.get("truth", fingerprint(groups)) != fingerprint(groups):
+    if read_record(directory / METRICS, MetricsRecord).rules.fingerprint != fingerprint(groups):
         raise DataError(f"{directory}: its data is not what it was measured on; export the samples themselves")
     ranking = rank(router.scores(np.asarray(phi)), groups.offsets, keys=key_order(groups.candidates))
     return Exported(groups, phi, router.names, ranking.scores, order(ranking, Ties.EXPECTED))

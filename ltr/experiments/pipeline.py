@@ -1,12 +1,14 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.evaluation.baselines import BestFeature, baselines, best_feature
+from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
 from ltr.experiments.doubts import MOST_MARKS, doubts, learned_from, marks, outdone
@@ -16,7 +18,7 @@ from ltr.experiments.warnings import choices
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
 from ltr.storage.model_file import Router
-from ltr.storage.training_record import training_document
+from ltr.storage.training_record import training_record
 from ltr.training.config import OnEpoch, Progress, ignore
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.early_stopping import Validation
@@ -86,11 +88,14 @@ def _validation(config: RunConfig, shared: SharedInputs) -> Validation | None:
 def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
     """What is kept of a training: weights, features, and what is known about them."""
     names, groups = prepared.names, prepared.groups
-    best = asdict(best_feature(names, prepared.phi, groups.labels, groups.offsets))
-    training = training_document(model, diagnosis, names, best)
-    training |= {"traces": marks(groups.candidates)[:MOST_MARKS], **settings.told}
-    learned = asdict(settings.train)
-    return Router(groups.candidates.kind, names, model.w, prepared.features, learned, training, model.knots)
+    best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
+    training = msgspec.structs.replace(
+        training_record(model, diagnosis, names, best),
+        traces=marks(groups.candidates)[:MOST_MARKS],
+        folds=settings.by_folds,
+        validated=settings.by_validation,
+    )
+    return Router(groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
 
 
 @stage("measuring")
@@ -111,7 +116,7 @@ def evaluate_router(
     phi = router.phi(groups.candidates) if phi is None else phi
     measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=also), split=split)
     if config.evaluate.baselines:
-        best, asked = BestFeature(**router.training["best_feature"]), rules(config, groups, also=also)
+        best, asked = router.training.best_feature, rules(config, groups, also=also)
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best=best)
         measured = replace(measured, gain=gain(measured, config.seed))

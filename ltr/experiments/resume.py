@@ -90,7 +90,7 @@ def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[st
     found = inputs(files, home)
     return {
         "config": {key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
-        "inputs": {each["path"]: each["sha256"] for each in found},
+        "inputs": {file.path: file.sha256 for file in found},
         "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     }
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -16,11 +15,13 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import encode_lines, write_lines, write_text
-from ltr.reporting.report import run_page
+from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
-from ltr.results.query_records import curves, lines, metrics, reliability
+from ltr.results.metrics_record import curves, metrics_record
+from ltr.results.query_records import query_records
 from ltr.storage.model_file import Router, save_router
+from ltr.storage.records import RUN_FORMAT, RunRecord
 from ltr.storage.run_directory import (
     CONFIG,
     EVALUATION,
@@ -82,10 +83,11 @@ def run_and_save(
         home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
         computed = clock() - start
         save(result, home)
-        write_text(home / REPORT, run_page(home, {**known, "task": keeper.task}))
+        known = msgspec.structs.replace(known, task=keeper.task)
+        write_text(home / REPORT, run_page(home, known))
         timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
         write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-        write_record(home, {**known, "timings": timings, "task": keeper.task})
+        write_record(home, msgspec.structs.replace(known, timings=timings))
         keeper.finish()
     return Finished(home, result, clock() - start)
 
@@ -97,8 +99,9 @@ def save(result: RunResult, home: Path) -> None:
     watched = result.model.training.watched
     values = [] if watched is None else watched.values.tolist()
     write_history(home, result.model.training.history.tolist(), values)
-    drawn = {**curves(result.measured), **reliability(result.measured)}
-    write_metrics(home, metrics(result.measured), lines(result.measured, result.router), drawn)
+    write_metrics(
+        home, metrics_record(result.measured), query_records(result.measured, result.router), curves(result.measured)
+    )
     write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
@@ -109,7 +112,8 @@ def keep_evaluation(
 ) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
     home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    write_metrics(home, metrics(measured), lines(measured, router, explain=explain), curves(measured))
+    queries = query_records(measured, router, explain=explain)
+    write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
 
 
 def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
@@ -121,20 +125,19 @@ def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
             yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
 
 
-def record(result: RunResult, home: Path) -> dict[str, Any]:
+def record(result: RunResult, home: Path) -> RunRecord:
     """What run.json says of the run, all but its times."""
     read_by = [result.train.candidates, result.measured.groups.candidates]
     files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
     known = inputs(files, home)
-    told = dict(
-        zip(dict.fromkeys(repr(file.path) for file in files), (repr(each["path"]) for each in known), strict=True)
+    told = dict(zip(dict.fromkeys(repr(file.path) for file in files), (repr(each.path) for each in known), strict=True))
+    return RunRecord(
+        format=RUN_FORMAT,
+        name=result.config.name,
+        seed=result.config.seed,
+        inputs=known,
+        warnings=[renamed(warning, told) for warning in result.warnings],
     )
-    return {
-        "name": result.config.name,
-        "seed": result.config.seed,
-        "inputs": known,
-        "warnings": [renamed(warning, told) for warning in result.warnings],
-    }
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

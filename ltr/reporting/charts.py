@@ -1,27 +1,32 @@
-"""Drawings of rows: values with their intervals, and bars."""
+"""Drawings of numbers as elements of SVG. A class says what an element means; the style sheet says how that looks."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from ltr.reporting.blocks import Figure, Mark, Table
-from ltr.reporting.drawing import (
-    LEFT,
-    RIGHT,
-    WIDTH,
-    box,
-    cut,
-    edge_below,
-    legend,
-    legend_lines,
-    line,
-    shape,
-    text,
-)
-from ltr.reporting.figures import NONE, short
-from ltr.reporting.scale import Scale, are_drawable, linear
+from ltr.reporting.numbers import AMOUNT, AMOUNT_INTERVAL, Bounds, tick
+from ltr.reporting.page import Figure, Mark
+from ltr.reporting.table import Column, Table
 
+LARGEST, SMALLEST = 1e12, 1e-12  # what lies beyond is not drawn; the table has it
+TICKS = 5
+WIDTH = 420
+LETTER = 6.6  # width of a letter of the drawings' text, at most
+LEFT, RIGHT = 8, WIDTH - 8
 ROW, TOP = 34, 8
-MOST_ROWS = 40
+MOST_ROWS, MOST_POINTS, MOST_DOTS = 40, 200, 30
+HEIGHT, LEFT_EDGE, BOTTOM = 250, 48, 40
+EDGES = (LEFT_EDGE, RIGHT - 6)
+FORMS = ("circle", "diamond", "square", "triangle", "bar")  # a form of its own for each series, beside its colour
+LOOKS = ("own", "other o0", "other o1", "other o2", "other o3")  # and its class
+CORNERS = {
+    "diamond": ((0, -5.5), (5.5, 0), (0, 5.5), (-5.5, 0)),
+    "square": ((-4, -4), (4, -4), (4, 4), (-4, 4)),
+    "triangle": ((0, -5), (5, 4), (-5, 4)),
+    "bar": ((-1, -6), (1, -6), (1, 6), (-1, 6)),
+}
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +50,170 @@ class Estimate:
     tip: str = ""
 
 
-FORMS = ("diamond", "square", "triangle", "bar")
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point in a plane, with an interval along the upright axis."""
+
+    label: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    is_marked: bool = False
+    tip: str = ""
 
 
-def estimates(
-    words: Words, rows: Sequence[Estimate], names: tuple[str, ...] = (), *, zero: bool = False
-) -> Figure | None:
-    """Each row a point with its interval, over a line where 0 is; names: of the row's own value, then of the others."""
-    whole = [row for row in rows if row.value is not None and are_drawable(_values(row))]
-    rows = whole[:MOST_ROWS]
-    if not rows:
-        return None
-    scale = linear([value for row in rows for value in _values(row)], LEFT + 8, RIGHT - 8, zero=zero)
-    forms = ("circle", *FORMS)
-    entries = [(forms[place % 5], kind_of(place), name) for place, name in enumerate(names)]
-    top = TOP + 16 * legend_lines(entries)
-    bottom = top + ROW * len(rows)
-    marks = [*legend(entries, TOP + 6), *edge_below(scale, top, bottom)]
-    if scale.low < 0 < scale.high:
-        marks.append(line((scale(0), top), (scale(0), bottom), "axis"))
-    for place, row in enumerate(rows):
-        marks += _estimate(row, scale, top + ROW * place)
-    return figure_of(words, marks, bottom + 22, of=len(whole))
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight line from numbers to places on a drawing, or from their logarithms."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The place of the value; what lies outside stands at the edge."""
+        low, high, value = (math.log10(number) if self.is_log else number for number in (self.low, self.high, value))
+        share = (value - low) / (high - low)
+        return round(self.first + min(max(share, 0.0), 1.0) * (self.last - self.first), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers from low to high.
+
+        >>> Scale(0.0, 1.0, 0, 100).ticks, Scale(0.1, 100.0, 0, 100, is_log=True).ticks
+        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.1, 1.0, 10.0, 100.0])
+        """
+        if self.is_log:
+            first, last = round(math.log10(self.low)), round(math.log10(self.high))
+            return [10.0**power for power in range(first, last + 1, max(1, (last - first) // TICKS))]
+        step = round_step(self.low, self.high)
+        digits = max(0, -math.floor(math.log10(step)))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [round(number * step, digits) + 0.0 for number in range(first, last + 1)]
+
+
+def round_step(low: float, high: float) -> float:
+    """The round step that goes about TICKS times into the span: 1, 2 or 5 times a power of ten.
+
+    >>> round_step(0.0, 1.0), round_step(0.0, 240.0)
+    (0.2, 50.0)
+    """
+    rough = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    return power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+
+
+def linear(values: Iterable[float | None], first: float, last: float, *, zero: bool = False) -> Scale:
+    """A scale that holds the values, its ends round; with zero, that number too."""
+    numbers = [*drawable(values), *([0.0] if zero else [])] or [0.0, 1.0]
+    low, high = min(numbers), max(numbers)
+    if high - low < max(SMALLEST, 1e-9 * abs(high)):
+        low, high = low - max(abs(low), 1.0) / 2, high + max(abs(high), 1.0) / 2
+    step = round_step(low, high)
+    return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, first, last)
+
+
+def logarithmic(values: Iterable[float | None], first: float, last: float) -> Scale:
+    """A scale of powers of ten that holds the values, all above 0."""
+    numbers = [value for value in drawable(values) if value > SMALLEST] or [1.0]
+    low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
+    return Scale(10.0**low, 10.0 ** max(high, low + 1), first, last, is_log=True)
+
+
+def drawable(values: Iterable[float | None]) -> list[float]:
+    """The values that can be drawn.
+
+    >>> drawable([1.0, None, 1e300, float("nan")])
+    [1.0]
+    """
+    return [value for value in values if value is not None and abs(value) <= LARGEST]
+
+
+def thinned(points: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
+    """At most so many of the points, evenly, the first and the last among them.
+
+    >>> thinned(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(points) <= most:
+        return list(points)
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(step * place)] for place in range(most)]
+
+
+def text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "label") -> Mark:
+    """Words at a place."""
+    return Mark("text", {"x": x, "y": y, "text-anchor": anchor, "class": kind}, text=words)
+
+
+def line(start: tuple[float, float], end: tuple[float, float], kind: str, tip: str = "") -> Mark:
+    """A straight line."""
+    return Mark("line", {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1], "class": kind}, tip=tip)
+
+
+def box(x: float, y: float, width: float, height: float, tip: str) -> Mark:
+    """A bar."""
+    width, height = (round(max(length, 0.0), 1) for length in (width, height))
+    return Mark("rect", {"x": x, "y": y, "width": width, "height": height, "class": "bar"}, tip=tip)
+
+
+def path(points: Sequence[tuple[float, float]], kind: str) -> Mark:
+    """A line through the points."""
+    return Mark("polyline", {"points": " ".join(f"{x:g},{y:g}" for x, y in points), "class": kind})
+
+
+def shape(form: str, x: float, y: float, kind: str, tip: str = "") -> Mark:
+    """A point in one of FORMS, so that colour is not all that distinguishes points."""
+    if form == "circle":
+        return Mark("circle", {"cx": x, "cy": y, "r": 4.5, "class": kind}, tip=tip)
+    points = " ".join(f"{x + dx:g},{y + dy:g}" for dx, dy in CORNERS[form])
+    return Mark("polygon", {"points": points, "class": kind}, tip=tip)
+
+
+def cut(words: str, width: float) -> str:
+    """The words, as many as fit.
+
+    >>> cut("weather in Paris", 60)
+    'weather …'
+    """
+    room = int(width / LETTER)
+    return words if len(words) <= room else f"{words[: room - 1]}…"
+
+
+def legend(entries: Sequence[tuple[str, str, str]]) -> tuple[list[Mark], int]:
+    """What each form means, from entries of (form, class, words); and how high it is, 16 for each line it takes."""
+    marks: list[Mark] = []
+    x, y = float(LEFT), TOP + 6
+    for form, kind, words in entries:
+        words = cut(words, RIGHT - LEFT - 20)
+        needed = 26 + LETTER * len(words)
+        if x > LEFT and x + needed > RIGHT:
+            x, y = float(LEFT), y + 16
+        marks += [shape(form, round(x + 6, 1), y, kind), text(round(x + 15, 1), y + 4, words, kind="note")]
+        x += needed
+    return marks, (y - TOP - 6) + 16 if entries else 0
+
+
+def grid_below(scale: Scale, top: float, bottom: float) -> Iterator[Mark]:
+    """Lines at the round numbers of a level scale, the numbers below them."""
+    for number in scale.ticks:
+        yield line((scale(number), top), (scale(number), bottom), "grid")
+        yield text(scale(number), bottom + 14, tick(number), anchor="middle", kind="tick")
+
+
+def plane(x: Scale | None, y: Scale, axes: tuple[str, str]) -> Iterator[Mark]:
+    """Lines at the round numbers of both scales, their numbers, and what the axes are: level, upright."""
+    left, right = (x.first, x.last) if x else (LEFT_EDGE, RIGHT)
+    if x:
+        yield from grid_below(x, y.last, y.first)
+    for number in y.ticks:
+        yield line((left, y(number)), (right, y(number)), "grid")
+        yield text(left - 5, y(number) + 4, tick(number), anchor="end", kind="tick")
+    yield text(right, y.first + 30, axes[0], anchor="end", kind="note")
+    yield text(LEFT, y.last - 11, axes[1], kind="note")
 
 
 def figure_of(words: Words, marks: Sequence[Mark], height: int, *, of: int = 0) -> Figure:
@@ -75,49 +222,169 @@ def figure_of(words: Words, marks: Sequence[Mark], height: int, *, of: int = 0) 
     return Figure(words.title, f"{words.description}{more}", words.table, tuple(marks), WIDTH, height)
 
 
-def drawn_table(caption: str, heads: tuple[str, ...], rows: Sequence[Estimate]) -> Table:
-    """The numbers that a drawing of the rows draws: heads of the row, its value, and the values beside it."""
-    lines = tuple(
-        (row.label, short(row.value), _interval(row), *(short(value) for _, value in row.others)) for row in rows
+def estimates_table(caption: str, titles: Sequence[str], rows: Sequence[Estimate]) -> Table:
+    """The numbers of a drawing of the rows; titles: of the row, of its value, and of the values beside it."""
+    row, value, *others = titles
+    columns = [Column("row", row), Column("value", value, AMOUNT), Column("interval", "95 %", AMOUNT_INTERVAL)]
+    return Table(
+        (*columns, *(Column(other, other, AMOUNT) for other in others)),
+        tuple(
+            (each.label, each.value, Bounds(each.low, each.high), *(number for _, number in each.others))
+            for each in rows
+        ),
+        caption,
     )
-    return Table(caption, (*heads[:2], "95 %", *heads[2:]), lines)
 
 
-def _interval(row: Estimate) -> str:
-    return NONE if row.low is None or row.high is None else f"[{short(row.low)}, {short(row.high)}]"
+def estimates(
+    words: Words, rows: Sequence[Estimate], names: tuple[str, ...] = (), *, zero: bool = False
+) -> Figure | None:
+    """Each row a point with its interval, over a line where 0 is; names: of the row's own value, then of the others."""
+    numbers = [
+        [number for number in (row.value, row.low, row.high, *(other for _, other in row.others)) if number is not None]
+        for row in rows
+    ]
+    complete = [
+        (row, values)
+        for row, values in zip(rows, numbers, strict=True)
+        if row.value is not None and len(drawable(values)) == len(values)
+    ]
+    drawn = complete[:MOST_ROWS]
+    if not drawn:
+        return None
+    scale = linear([value for _, values in drawn for value in values], LEFT + 8, RIGHT - 8, zero=zero)
+    marks, above = legend([(FORMS[place % 5], _look(place), name) for place, name in enumerate(names)])
+    top = TOP + above
+    bottom = top + ROW * len(drawn)
+    marks += grid_below(scale, top, bottom)
+    if scale.low < 0 < scale.high:
+        marks.append(line((scale(0), top), (scale(0), bottom), "axis"))
+    for number, (row, _) in enumerate(drawn):
+        middle = top + ROW * number + 24
+        marks.append(text(LEFT, middle - 12, cut(row.label, RIGHT - LEFT)))
+        if row.low is not None and row.high is not None:
+            marks.append(line((scale(row.low), middle), (scale(row.high), middle), "interval", row.tip))
+        for place, (name, value) in enumerate(row.others):
+            if value is not None:
+                form = FORMS[1 + place % 4]
+                marks.append(shape(form, scale(value), middle, _look(place + 1), f"{name}: {value:.4g}"))
+        marks.append(shape("circle", scale(row.value or 0.0), middle, "own", row.tip))
+    return figure_of(words, marks, bottom + 22, of=len(complete))
 
 
-def _values(row: Estimate) -> list[float]:
-    return [value for value in (row.value, row.low, row.high, *(other for _, other in row.others)) if value is not None]
-
-
-def kind_of(place: int) -> str:
-    """The class of the values that stand at this place of a legend."""
-    return "own" if place == 0 else f"other o{(place - 1) % 4}"
-
-
-def _estimate(row: Estimate, scale: Scale, top: float) -> Iterator[Mark]:
-    middle = top + 24
-    yield text(LEFT, top + 12, cut(row.label, RIGHT - LEFT))
-    if row.low is not None and row.high is not None:
-        yield line((scale(row.low), middle), (scale(row.high), middle), "interval", row.tip)
-    for place, (name, value) in enumerate(row.others):
-        if value is not None:
-            yield shape(FORMS[place % 4], scale(value), middle, kind_of(place + 1), f"{name}: {value:.4g}")
-    yield shape("circle", scale(row.value or 0.0), middle, "own", row.tip)
+def _look(place: int) -> str:
+    """The class of the values at this place of a legend."""
+    return LOOKS[0] if place == 0 else LOOKS[1 + (place - 1) % 4]
 
 
 def bars(words: Words, rows: Sequence[tuple[str, float | None, str]]) -> Figure | None:
     """Each row a bar from 0: (label, value, tip)."""
-    whole = [(label, value, tip) for label, value, tip in rows if value is not None and are_drawable([value])]
-    drawn = whole[:MOST_ROWS]
+    complete = [(label, value, tip) for label, value, tip in rows if value is not None and drawable([value])]
+    drawn = complete[:MOST_ROWS]
     if not drawn:
         return None
     scale = linear([value for _, value, _ in drawn], LEFT + 8, RIGHT - 8, zero=True)
     bottom = TOP + ROW * len(drawn)
-    marks = list(edge_below(scale, TOP, bottom))
+    marks = list(grid_below(scale, TOP, bottom))
     for place, (label, value, tip) in enumerate(drawn):
         top, start, end = TOP + ROW * place, scale(min(value, 0.0)), scale(max(value, 0.0))
-        marks.append(text(LEFT, top + 12, cut(label, RIGHT - LEFT)))
-        marks.append(box((start, top + 17), (max(end - start, 1.0), 11), "bar", tip))
-    return figure_of(words, marks, bottom + 22, of=len(whole))
+        marks += [text(LEFT, top + 12, cut(label, RIGHT - LEFT)), box(start, top + 17, max(end - start, 1.0), 11, tip)]
+    return figure_of(words, marks, bottom + 22, of=len(complete))
+
+
+def columns(words: Words, rows: Sequence[tuple[str, int, str]], axes: tuple[str, str]) -> Figure | None:
+    """Each row an upright column: (label, count, tip)."""
+    if not rows or not any(value for _, value, _ in rows):
+        return None
+    bottom = HEIGHT - BOTTOM
+    scale = linear([value for _, value, _ in rows], bottom, TOP + 18, zero=True)
+    step = (RIGHT - LEFT_EDGE) / len(rows)
+    marks = list(plane(None, scale, axes))
+    for place, (label, value, tip) in enumerate(rows):
+        x, top = round(LEFT_EDGE + step * place, 1), scale(value)
+        marks.append(box(round(x + step * 0.12, 1), top, step * 0.76, bottom - top, tip))
+        marks.append(text(round(x + step / 2, 1), bottom + 14, label, anchor="middle", kind="tick"))
+    return figure_of(words, marks, HEIGHT)
+
+
+def curve(
+    words: Words, points: Sequence[tuple[float, float]], axes: tuple[str, str], *, level: float | None = None
+) -> Figure | None:
+    """A line through the points, with a dot at each where they are few, over a broken line at the level."""
+    shown = thinned([point for point in points if len(drawable(point)) == 2])
+    if not shown:
+        return None
+    levels = [] if level is None else [level]
+    x = linear([point[0] for point in shown], *EDGES)
+    y = linear([*(point[1] for point in shown), *levels], HEIGHT - BOTTOM, TOP + 18)
+    marks = list(plane(x, y, axes))
+    marks += [line((EDGES[0], y(number)), (EDGES[1], y(number)), "level", f"{number:.6g}") for number in levels]
+    marks.append(path([(x(a), y(b)) for a, b in shown], "curve c0"))
+    if len(shown) <= MOST_DOTS:
+        marks += [shape("circle", x(a), y(b), "dot own", f"{a:g}: {b:.6g}") for a, b in shown]
+    return figure_of(words, marks, HEIGHT)
+
+
+def diagonal(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figure | None:
+    """Points from 0 to 1 both ways, over the line where both are the same."""
+    shown = [point for point in points if len(drawable((point.x, point.y))) == 2]
+    if not shown:
+        return None
+    top = TOP + 18
+    x, y = Scale(0.0, 1.0, *EDGES), Scale(0.0, 1.0, HEIGHT + top - BOTTOM, top + 4)
+    level = path([(x(0.0), y(0.0)), (x(1.0), y(1.0))], "level")
+    return figure_of(words, [*plane(x, y, axes), level, *scatter(x, y, shown)], HEIGHT + top)
+
+
+def front(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figure | None:
+    """Points over powers of ten, numbered from 1, and a line through those that are marked."""
+    complete = [point for point in points if len(drawable((point.x, point.y))) == 2 and point.x > 0]
+    shown = complete[:MOST_ROWS]
+    if not shown:
+        return None
+    entries = [(*_form_of(point), f"{number} {point.label[:40]}") for number, point in enumerate(shown, start=1)]
+    legends, above = legend(entries)
+    top = TOP + 18 + above
+    x = logarithmic([point.x for point in shown], *EDGES)
+    y = linear([value for each in shown for value in (each.y, each.low, each.high)], HEIGHT + top - BOTTOM, top + 4)
+    through = sorted((x(point.x), y(point.y)) for point in shown if point.is_marked)
+    marks = [*plane(x, y, axes), path(through, "front"), *scatter(x, y, shown), *legends]
+    for number, place in enumerate(places_beside([(x(point.x), y(point.y)) for point in shown]), start=1):
+        marks.append(text(*place, str(number), kind="number"))
+    return figure_of(words, marks, HEIGHT + top, of=len(complete))
+
+
+def scatter(x: Scale, y: Scale, points: Sequence[Point]) -> Iterator[Mark]:
+    """Each point with its interval."""
+    for point in points:
+        if point.low is not None and point.high is not None:
+            yield line((x(point.x), y(point.low)), (x(point.x), y(point.high)), "interval", point.tip)
+        form, look = _form_of(point)
+        yield shape(form, x(point.x), y(point.y), look, point.tip)
+
+
+def _form_of(point: Point) -> tuple[str, str]:
+    """Form and class of a point."""
+    return (FORMS[0], LOOKS[0]) if point.is_marked else (FORMS[1], LOOKS[1])
+
+
+def places_beside(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """A place beside each point for its number, clear of all points and of the numbers before it where there is one.
+
+    A number of two figures is 15 wide and 9 high.
+
+    >>> places_beside([(50.0, 50.0), (50.0, 50.0)])
+    [(58.0, 63.0), (28.0, 63.0)]
+    """
+    placed: list[tuple[float, float]] = []
+    for x, y in points:
+        beside = [(x + dx, y + dy) for dy in (13, -6, 25, -18, 37, -30) for dx in (8, -22)]
+        clear = (
+            (left, foot)
+            for left, foot in beside
+            if left <= RIGHT - 6
+            and not any(-20 < left - a < 5 and -5 < foot - b < 14 for a, b in points)
+            and not any(abs(left - a) < 15 and abs(foot - b) < 11 for a, b in placed)
+        )
+        placed.append(next(clear, beside[0]))
+    return placed

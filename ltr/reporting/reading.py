@@ -1,6 +1,5 @@
 """What lies in a run directory, read for a page. All of it is untrusted: types are checked, texts stay texts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,71 +7,26 @@ from typing import Any, TypeVar
 import msgspec
 
 from ltr.data.jsonlines import records
-from ltr.errors import FileError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_bytes, read_lines
-from ltr.reporting.figures import NONE, short
+from ltr.results.metrics_record import flat
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
+from ltr.storage.records import (
+    RUN_FORMAT,
+    EpochRecord,
+    ExampleRecord,
+    Json,
+    MetricsRecord,
+    QueryRecord,
+    RunRecord,
+    TrainingRecord,
+    read_record,
+)
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
+from ltr.training.config import TrainConfig
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
-
-
-class Weight(msgspec.Struct):
-    """A feature's weight, and what is known of it."""
-
-    weight: float
-    unpenalised: float | None = None
-    standard_error: float | None = None
-    z: float | None = None
-    low: float | None = None
-    high: float | None = None
-    loss_without: float | None = None
-    lowest_at: float | None = None
-    highest_at: float | None = None
-    range: float | None = None
-
-
-class Best(msgspec.Struct):
-    """The best single feature."""
-
-    name: str = ""
-    sign: int = 1
-
-
-class Training(msgspec.Struct):
-    """What model.json says of its training."""
-
-    best_feature: Best = msgspec.field(default_factory=Best)
-    groups: int = 0
-    groups_one_candidate: int = 0
-    groups_no_positive: int = 0
-    groups_all_alike: int = 0
-    effective_groups: float | None = None
-    epochs: int = 0
-    objective: float | None = None
-    objective_at_zero: float | None = None
-    lost_to_penalty: float | None = None
-    gap: float | None = None
-    gap_bound: float | None = None
-    gradient_norm: float | None = None
-    condition_number: float | None = None
-    optimum: str = ""
-    deviations: list[float] | None = None
-    escape: str | None = None
-    not_identified: list[str] = []
-    weights: dict[str, Weight] = {}
-    curves: dict[str, list[tuple[float, float]]] = {}
-    errors: dict[str, Any] = {}
-    watched: dict[str, Any] | None = None
-    warnings: list[str] = []
-
-    def told(self, name: str) -> str:
-        """The feature's weight in a cell: no number says one that changes along the way."""
-        if name not in self.weights:
-            return NONE
-        return "a curve" if len(self.curves.get(name, ())) > 2 else short(self.weights[name].weight)
 
 
 class Feature(msgspec.Struct):
@@ -87,70 +41,10 @@ class ModelFile(msgspec.Struct):
 
     kind: str
     features: list[Feature]
-    trainer: dict[str, Any] = {}
-    training: Training = msgspec.field(default_factory=Training)
+    trainer: TrainConfig
+    training: TrainingRecord = msgspec.field(default_factory=TrainingRecord)
     encoder: dict[str, Any] | None = None
     checksum: str = ""
-
-
-class Epoch(msgspec.Struct):
-    """A line of history.jsonl."""
-
-    epoch: int
-    loss: float
-    valid: float | None = None
-
-
-class Placed(msgspec.Struct):
-    """What the histogram of ranks needs of a query."""
-
-    rank: int | None
-    num_candidates: int = 0
-
-
-class Candidate(msgspec.Struct):
-    """One candidate of an example."""
-
-    candidate: str
-    place: int
-    is_right: bool
-    is_chosen_by_best_feature: bool
-    probability: float
-    score: float
-    contributions: list[float]
-
-
-class Example(msgspec.Struct):
-    """A line of examples.jsonl."""
-
-    kind: str
-    trace_id: str
-    node_id: str
-    query: str
-    rank: int
-    num_candidates: int
-    features: list[str]
-    candidates: list[Candidate]
-
-
-class Input(msgspec.Struct):
-    """A file that was read."""
-
-    path: str
-    bytes: int = 0
-    sha256: str = ""
-
-
-class Record(msgspec.Struct):
-    """What a page says of run.json."""
-
-    name: str = ""
-    seed: int = 0
-    inputs: list[Input] = []
-    warnings: list[str] = []
-    timings: dict[str, float] = {}
-    machine: dict[str, Any] = {}
-    task: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,14 +52,15 @@ class RunFiles:
     """All that is kept of a run; of an evaluation the metrics, and what is known of each query."""
 
     path: str
-    record: Record
+    record: RunRecord
     is_recorded: bool  # an evaluation has no record, and nobody looked at its data
-    metrics: dict[str, Any]
+    stored: MetricsRecord
+    metrics: dict[str, Json]  # the same, flat
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
-    history: list[Epoch]
-    placed: list[Placed]
-    examples: list[Example]
+    history: list[EpochRecord]
+    placed: list[QueryRecord]
+    examples: list[ExampleRecord]
     config: str
 
     @property
@@ -180,48 +75,33 @@ class RunFiles:
 
     @property
     def measured(self) -> list[str]:
-        """The metrics, in their order: the keys before the rules and counts that made them."""
-        keys = list(self.metrics)
-        found = keys[: keys.index("split")] if "split" in keys else [TOP1, TOP3, MRR]
-        return [
-            key for key in found if key != "num_queries" and (key in (TOP1, TOP3, MRR) or self.number(key) is not None)
-        ]
+        """The metrics, in their order, that are a number."""
+        return [name for name, mean in self.stored.metrics.items() if name in (TOP1, TOP3, MRR) or mean is not None]
 
 
-def read_run(directory: AnyPath, known: Record | None = None) -> RunFiles:
+def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
-    record = known or optional(home / RUN, Record)
+    stored = read_record(home / METRICS, MetricsRecord)
+    record = known or optional(home / RUN, RunRecord)
     return RunFiles(
         path=home.as_posix(),
-        record=record or Record(),
+        record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
-        metrics=document(home / METRICS, dict[str, Any]),
+        stored=stored,
+        metrics=flat(stored),
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
-        history=_lines(home / HISTORY, Epoch),
-        placed=_lines(home / PER_QUERY, Placed),
-        examples=_lines(home / EXAMPLES, Example),
+        history=_lines(home / HISTORY, EpochRecord),
+        placed=_lines(home / PER_QUERY, QueryRecord),
+        examples=_lines(home / EXAMPLES, ExampleRecord),
         config=_read(home / CONFIG).decode("utf-8", "replace") if (home / CONFIG).exists() else "",
     )
 
 
 def optional(path: Path, kind: type[Kind]) -> Kind | None:
     """The document of the kind; None where there is no such file."""
-    return document(path, kind) if path.exists() else None
-
-
-def document(path: Path, kind: Callable[..., Kind]) -> Kind:
-    """The document of the kind, or an error that names the file."""
-    return decoded(path, _read(path), kind)
-
-
-def decoded(path: Path, content: bytes, kind: Callable[..., Kind]) -> Kind:
-    """The same of what is, or will be, the content of the file."""
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
+    return read_record(path, kind) if path.exists() else None
 
 
 def _read(path: Path) -> bytes:

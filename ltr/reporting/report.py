@@ -1,40 +1,22 @@
-"""Pages that hold all they show: of a run, of several, of a batch, of a bench; and the card of a model."""
+"""Pages of what is stored: of a run, of several, of a batch, of a bench; and the card of a model."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
 from ltr.files.writing import write_text
-from ltr.reporting.batches import LEADERBOARD, batch_view
-from ltr.reporting.benches import bench_view
-from ltr.reporting.blocks import Page
-from ltr.reporting.cards import card
-from ltr.reporting.comparing import comparison_view
-from ltr.reporting.pages import page_html
-from ltr.reporting.reading import Record, read_run
-from ltr.reporting.runs import run_view
-from ltr.storage.bench_record import BENCH, BenchRecord, read_bench
+from ltr.reporting.batch_page import batch_view
+from ltr.reporting.bench_page import bench_view
+from ltr.reporting.comparison_page import comparison_view
+from ltr.reporting.model_card import card
+from ltr.reporting.page import Page, page_html
+from ltr.reporting.reading import read_run
+from ltr.reporting.run_page import run_view
+from ltr.results.leaderboard import JSON, read_leaderboard
+from ltr.storage.bench_record import BENCH, read_bench
 
 MARKDOWN = (".md", ".markdown")
-
-
-def run_page(directory: AnyPath, known: dict[str, Any]) -> str:
-    """The page of a run that lies there all but its record, which will say what is known; same input, same bytes."""
-    return page_html(run_view(read_run(directory, msgspec.convert(known, Record))))
-
-
-def batch_page(root: AnyPath) -> str:
-    """The page of the batch whose leaderboard lies there; same input, same bytes."""
-    return page_html(batch_view(root))
-
-
-def bench_page(bench: BenchRecord) -> str:
-    """The page of the bench; same record, same bytes."""
-    return page_html(bench_view(bench))
 
 
 def write_report(directories: Sequence[AnyPath], out: AnyPath, *, seed: int = 0, made: str = "") -> None:
@@ -49,11 +31,11 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: in
     """
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
-    several = [each for each in directories if Path(each, BENCH).exists() or Path(each, LEADERBOARD).exists()]
-    if is_card and (several or len(directories) > 1):
+    with_own_page = [each for each in directories if Path(each, BENCH).exists() or Path(each, JSON).exists()]
+    if is_card and (with_own_page or len(directories) > 1):
         raise UsageError("a card is of one run; name one, or an output that ends in .html")
-    if several and len(directories) > 1:
-        raise UsageError(f"{several[0]}: a batch or a bench has a page of its own; name it alone")
+    if with_own_page and len(directories) > 1:
+        raise UsageError(f"{with_own_page[0]}: a batch or a bench has a page of its own; name it alone")
     return card(read_run(directories[0])) if is_card else page_html(_view(directories, seed, made))
 
 
@@ -61,8 +43,8 @@ def _view(directories: Sequence[AnyPath], seed: int, made: str) -> Page:
     first = Path(directories[0])
     if (first / BENCH).exists():
         return bench_view(read_bench(first), made)
-    if (first / LEADERBOARD).exists():
-        return batch_view(first, made)
+    if (first / JSON).exists():
+        return batch_view(first, read_leaderboard(first), made)
     if len(directories) == 1:
         return run_view(read_run(first), made)
     return comparison_view([read_run(each) for each in directories], seed, made)

@@ -1,7 +1,6 @@
 """The queries that teach most about a model, each with its candidates and what every feature adds to them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.explanations import chosen_by_best
 from ltr.results.query_records import best_relevant
 from ltr.storage.model_file import Router
+from ltr.storage.records import CandidateRecord, ExampleRecord
 from ltr.training.objective import softmax
 
 WRONG, RESCUED = "wrong", "rescued"
@@ -22,7 +22,7 @@ MOST_FEATURES = 24  # of a query: those that tell its candidates apart most; the
 LONGEST_QUERY, LONGEST_NAME = 2000, 200
 
 
-def examples(measured: EvaluatedRanking, router: Router) -> Iterator[dict[str, Any]]:
+def examples(measured: EvaluatedRanking, router: Router) -> Iterator[ExampleRecord]:
     """Where the model is wrong and sure of it; then where it is right, and sure, and the best feature alone wrong.
 
     Bounded in number and length, so that a run stays small whatever its data.
@@ -38,7 +38,7 @@ def examples(measured: EvaluatedRanking, router: Router) -> Iterator[dict[str, A
     for kind, chosen in kinds.items():
         for group in surest(chosen, probability[firsts])[:MOST_EACH]:
             marked = [int(right[group]), *([] if by_best is None else [int(by_best[group])])]
-            yield {"kind": kind, **_example(measured, router, group, marked, listed=listed, probability=probability)}
+            yield _example(measured, router, kind, group, marked, listed=listed, probability=probability)
 
 
 def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
@@ -58,12 +58,13 @@ def _is_right(measured: EvaluatedRanking, rows: IntArray) -> BoolArray:
 def _example(
     measured: EvaluatedRanking,
     router: Router,
+    kind: str,
     group: int,
     marked: Sequence[int],
     *,
     listed: IntArray,
     probability: FloatArray,
-) -> dict[str, Any]:
+) -> ExampleRecord:
     """One query: what it asks, where the right candidate stands, its candidates from the first."""
     candidates, offsets = measured.groups.candidates, measured.groups.offsets
     rows = listed[offsets[group] : offsets[group + 1]]
@@ -71,34 +72,28 @@ def _example(
     kept = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
     parts = router.parts(measured.phi[rows])
     told = told_apart(parts)
-    return {
-        "trace_id": candidates.trace_ids[candidates.traces[group]][:LONGEST_NAME],
-        "node_id": candidates.node_ids[group][:LONGEST_NAME],
-        "query": candidates.query_texts[candidates.queries[group]][:LONGEST_QUERY],
-        "rank": int(measured.evaluation.rank[group]),
-        "num_candidates": len(rows),
-        "features": [router.names[place] for place in told],
-        "candidates": [
-            {
-                **_candidate(measured, row, probability),
-                "place": place_of[row],
-                "is_chosen_by_best_feature": len(marked) > 1 and row == marked[1],
-                "contributions": parts[place_of[row] - 1][told].tolist(),
-            }
+    return ExampleRecord(
+        kind=kind,
+        trace_id=candidates.trace_ids[candidates.traces[group]][:LONGEST_NAME],
+        node_id=candidates.node_ids[group][:LONGEST_NAME],
+        query=candidates.query_texts[candidates.queries[group]][:LONGEST_QUERY],
+        rank=int(measured.evaluation.rank[group]),
+        num_candidates=len(rows),
+        features=[router.names[place] for place in told],
+        candidates=[
+            CandidateRecord(
+                candidate=candidate_text(candidates, row)[:LONGEST_NAME],
+                label=float(measured.groups.labels[row]),
+                is_right=bool(_is_right(measured, np.array([row]))[0]),
+                probability=float(probability[row]),
+                score=float(measured.ranking.scores[row]),
+                place=place_of[row],
+                is_chosen_by_best_feature=len(marked) > 1 and row == marked[1],
+                contributions=parts[place_of[row] - 1][told].tolist(),
+            )
             for row in kept
         ],
-    }
-
-
-def _candidate(measured: EvaluatedRanking, row: int, probability: FloatArray) -> dict[str, Any]:
-    """What is known of a candidate on its own."""
-    return {
-        "candidate": candidate_text(measured.groups.candidates, row)[:LONGEST_NAME],
-        "label": float(measured.groups.labels[row]),
-        "is_right": bool(_is_right(measured, np.array([row]))[0]),
-        "probability": float(probability[row]),
-        "score": float(measured.ranking.scores[row]),
-    }
+    )
 
 
 def told_apart(parts: FloatArray) -> list[int]:

@@ -48,7 +48,7 @@ def rescued(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int,
     beside, firsts = measured.baselines.get("best_feature"), chosen_by_best(measured, router)
     if beside is None or firsts is None:
         return 0, []
-    role = f"by {router.training['best_feature']['name']}"
+    role = f"by {router.training.best_feature.name}"
     is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
     return _explained(measured, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
 
@@ -57,8 +57,8 @@ def chosen_by_best(measured: EvaluatedRanking, router: Router) -> IntArray | Non
     """The row that the best single feature puts first, query by query; None where it was not asked for."""
     if "best_feature" not in measured.baselines:
         return None
-    best = router.training["best_feature"]
-    column = best["sign"] * measured.phi[:, router.names.index(best["name"])]
+    best = router.training.best_feature
+    column = best.sign * measured.phi[:, router.names.index(best.name)]
     alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
     return order(alone, measured.evaluation.rules.ties)[measured.groups.offsets[:-1]]
 

@@ -11,9 +11,8 @@ from ltr.evaluation.significance import differences, permutation_p, unit_sums
 from ltr.files.reading import AnyPath
 from ltr.results.stored_evaluation import Key, StoredEvaluation, read_stored_evaluation
 
-VERSION = "metrics_version"
 RULES = {
-    VERSION: "metric version",
+    "metrics_version": "metric version",
     "ties": "tie rule",
     "gain": "gain",
     "rel_threshold": "threshold of what is right",
@@ -71,19 +70,16 @@ def paired_test(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Pair
 
 def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
     """Raise unless both were evaluated on the same queries by the same rules."""
-    for evaluation in (baseline, other):
-        if VERSION not in evaluation.metrics:
-            raise DataError(f"{evaluation.name}: metrics.json has no {VERSION}; evaluate the model again to compare it")
     for first, second in ((other, baseline), (baseline, other)):
         missing = [key for key in first.queries if key not in second.queries]
         if missing:
             example = f"trace_id {missing[0][0]!r}, node_id {missing[0][1]!r}"
             problem = f"{first.name} has {len(missing):,} queries that {second.name} lacks, such as {example}"
             raise DataError(f"different test data: {problem}")
-    if other.metrics.get("truth") != baseline.metrics.get("truth"):
+    if other.metrics.rules.fingerprint != baseline.metrics.rules.fingerprint:
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
     for key, rule in RULES.items():  # after the data, which the greatest grade follows
-        ours, theirs = other.metrics.get(key), baseline.metrics.get(key)
+        ours, theirs = getattr(other.metrics.rules, key), getattr(baseline.metrics.rules, key)
         if ours != theirs:
             raise DataError(f"{other.name} and {baseline.name} differ in the {rule}: {ours} and {theirs}")
 

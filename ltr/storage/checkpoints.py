@@ -16,7 +16,7 @@ from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
-FORMAT = "ltr-checkpoint/1"
+FORMAT = "ltr-checkpoint/2"
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 

@@ -21,7 +21,7 @@ from ltr.logs import LOG, stage
 from ltr.storage.feature_state import features_document, features_from, fit_digest
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
 
-FORMAT = "ltr-features/1"
+FORMAT = "ltr-features/2"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")

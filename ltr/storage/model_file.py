@@ -4,7 +4,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -18,10 +18,12 @@ from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
+from ltr.storage.records import TrainingRecord, refuse_earlier
+from ltr.training.config import TrainConfig
 from ltr.training.curves import MOST as MOST_KNOTS
 from ltr.training.curves import STRAIGHT, Knots
 
-FORMAT = "ltr-model/1"
+FORMAT = "ltr-model/2"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
 MODEL, ARRAYS = "model.json", "model.npz"
 
@@ -34,8 +36,8 @@ class Router:
     names: tuple[str, ...]
     w: FloatArray  # a weight a feature, then what each knot adds to it
     features: FittedFeatures | None  # None: trained on ready numbers alone
-    trainer: dict[str, Any]  # the settings w was learned with
-    training: dict[str, Any]  # what is known about it
+    trainer: TrainConfig  # the settings w was learned with
+    training: TrainingRecord  # what is known about it
     knots: Knots = STRAIGHT
 
     def phi(self, candidates: Candidates) -> FloatArray:
@@ -90,8 +92,8 @@ def save_router(directory: AnyPath, router: Router) -> None:
         "features": with_bends(described["features"], router),
         "weights": router.w[: len(router.names)].tolist(),
         "encoder": described["encoder"],
-        "trainer": router.trainer,
-        "training": router.training,
+        "trainer": msgspec.to_builtins(router.trainer),
+        "training": msgspec.to_builtins(router.training),
         "arrays": None,
     }
     if arrays:
@@ -121,16 +123,6 @@ class _Feature(msgspec.Struct, forbid_unknown_fields=True):
     ends: tuple[float, float] = (-math.inf, math.inf)
 
 
-class _BestFeature(msgspec.Struct):
-    name: str
-    sign: Literal[-1, 1]
-
-
-class _Training(msgspec.Struct):
-    best_feature: _BestFeature
-    traces: list[str] = []
-
-
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     """What model.json says, checksum aside; what it says of features and encoder is read by `state`."""
 
@@ -139,8 +131,8 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     features: list[_Feature]
     weights: list[float]
     encoder: dict[str, Any] | None
-    trainer: dict[str, Any]
-    training: _Training
+    trainer: TrainConfig
+    training: TrainingRecord
     arrays: str | None
 
 
@@ -155,9 +147,11 @@ def load_router(path: AnyPath) -> Router:
         names = tuple(feature.name for feature in model.features)
         if not len(names) == len(set(names)) == len(model.weights) > 0 or model.training.best_feature.name not in names:
             raise DataError(f"{len(model.weights)} weights do not fit the features {', '.join(names)}")
+        if abs(model.training.best_feature.sign) != 1:
+            raise DataError(f"the sign of its best feature is {model.training.best_feature.sign}; 1 or -1 is needed")
         features = None if model.encoder is None else features_from(document, arrays)
         w, knots = weighing(model)
-        return Router(model.kind, names, w, features, model.trainer, document["training"], knots)
+        return Router(model.kind, names, w, features, model.trainer, model.training, knots)
     except FileError:
         raise
     except (msgspec.ValidationError, OverflowError, LtrError) as error:
@@ -195,6 +189,7 @@ def _read(file: Path) -> dict[str, Any]:
         document = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise FileError(str(file), f"not JSON: {error}; name a run directory or its {MODEL}") from error
+    refuse_earlier(file, document)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError(str(file), f"not a model of the format {FORMAT}")
     checksum = document.pop("checksum", None)

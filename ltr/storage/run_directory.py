@@ -16,9 +16,10 @@ from ltr.data.columns import SourceFile
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
-from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines
+from ltr.files.writing import make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
 from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
+from ltr.storage.records import EpochRecord, InputRecord, Json, MetricsRecord, QueryRecord, RunRecord, read_record
 from ltr.training.kernels.passes import is_loaded
 
 RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
@@ -36,7 +37,6 @@ RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT =
 FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
 OURS = (RUN, *FILES)  # run.json goes first, comes last
 EVALUATION = (METRICS, CURVES, PER_QUERY)
-FORMAT = "ltr-run/1"
 
 
 def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> Path:
@@ -93,44 +93,46 @@ def refuse_unwritable(directory: Path) -> None:
 
 
 def _is_run(directory: Path) -> bool:
-    return bool(_record(directory))
+    return run_record(directory) is not None
 
 
 def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
     """The task of a complete run, as its record tells it; None without one."""
-    return _record(Path(directory)).get("task")
+    record = run_record(directory)
+    return None if record is None else record.task
 
 
 def is_whole(directory: AnyPath) -> bool:
     """Whether the run is complete, and every file that its record names is still there."""
-    names = _record(Path(directory)).get("artifacts")
-    return isinstance(names, dict) and all(name in OURS and Path(directory, name).is_file() for name in names)
+    record = run_record(directory)
+    return record is not None and all(
+        name in OURS and Path(directory, name).is_file() for name in record.artifacts or ("",)
+    )
 
 
-def _record(directory: Path) -> dict[str, Any]:
-    """run.json; empty where there is none."""
+def run_record(directory: AnyPath) -> RunRecord | None:
+    """run.json; None where there is none that can be read."""
     try:
-        document = msgspec.json.decode(read_bytes(directory / RUN, limit=LARGEST_ARRAYS))
-    except (msgspec.DecodeError, RecursionError, ValueError, FileError):
-        return {}
-    return document if isinstance(document, dict) and document.get("format") == FORMAT else {}
+        return read_record(Path(directory, RUN), RunRecord)
+    except FileError:
+        return None
 
 
 def write_metrics(
-    directory: AnyPath, metrics: Mapping[str, Any], queries: Iterable[Mapping[str, Any]], curves: Mapping[str, Any]
+    directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
 ) -> None:
-    """metrics.json, flat, and per_query.jsonl; curves.json where a metric is a curve."""
+    """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
     if curves:
         write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
-    write_lines(Path(directory, PER_QUERY), encode_lines(queries))
+    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
 
 
 def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
     """history.jsonl: the loss of each epoch, and what validation data said after it."""
-    lines = [{"epoch": number, "loss": loss} for number, loss in enumerate(losses, start=1)]
-    lines = [line | {"valid": value} for line, value in zip(lines, watched, strict=True)] if watched else lines
-    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, lines))
+    values: Sequence[float | None] = watched or [None] * len(losses)
+    epochs = (EpochRecord(number, *both) for number, both in enumerate(zip(losses, values, strict=True), start=1))
+    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, epochs))
 
 
 def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
@@ -138,29 +140,25 @@ def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
     write_lines(Path(directory, LOG), map(msgspec.json.encode, events))
 
 
-def write_record(directory: AnyPath, record: Mapping[str, Any]) -> None:
+def write_record(directory: AnyPath, record: RunRecord) -> None:
     """run.json: the run is complete, and this is what its files were."""
     written = {name: _sha256(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
-    document = {"format": FORMAT, "status": "complete", **record, "artifacts": written, "machine": machine()}
+    document = msgspec.structs.replace(record, artifacts=written, machine=machine())
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
 
 def refuse_changed(file: Path) -> None:
     """Raise where run.json beside the file says that it was another when the run ended."""
-    record = _record(file.parent)
-    written = record.get("artifacts") if record else None
-    expected = written.get(file.name) if isinstance(written, dict) else None
+    record = run_record(file.parent)
+    expected = None if record is None else record.artifacts.get(file.name)
     if expected is not None and expected != _sha256(file):
         raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
 
 
-def inputs(files: Iterable[SourceFile], directory: Path) -> list[dict[str, Any]]:
+def inputs(files: Iterable[SourceFile], directory: Path) -> list[InputRecord]:
     """Path, length and sha256 of each file that was read, the content decompressed."""
     named = {file.path: file for file in files}
-    return [
-        {"path": _as_text(path, directory), "bytes": file.byte_count, "sha256": file.sha256}
-        for path, file in named.items()
-    ]
+    return [InputRecord(_as_text(path, directory), file.byte_count, file.sha256) for path, file in named.items()]
 
 
 def _as_text(path: str, directory: Path) -> str:

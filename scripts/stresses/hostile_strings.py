@@ -98,17 +98,20 @@ def hostile_run(home, text):
 
 def hostile_model(model, text):
     """A model of such features."""
-    model = rewritten(model, text, ("format",))
+    model = {**rewritten(model, text, ("format",)), "trainer": model["trainer"]}
     training = {**model["training"], "optimum": "not_reached", "escape": None, "errors": {"form": None, "reason": text}}
     return {**model, "training": {**training, "weights": renamed(training["weights"], text)}}
 
 
 def hostile_metrics(metrics, text):
     """Metrics of such names, rules and parts; those that every page shows keep theirs."""
-    kept = ("metrics_version", "truth", "ties", "gain", "no_relevant")
-    parts = {f"{text}={text}.{name}": 0.5 for name in ("top1_accuracy", "top3_accuracy", "mrr", "num_queries")}
-    named = {"top1_accuracy": metrics["top1_accuracy"], text: 0.5, f"{text}.low": 0.4, f"{text}.high": 0.6}
-    return {**named, **rewritten(metrics, text, kept), "group_by": text, **parts}
+    kept = ("format", "metrics_version", "fingerprint", "ties", "gain", "no_relevant")
+    part = {"name": text, "num_queries": 2, "metrics": dict.fromkeys(("top1_accuracy", "top3_accuracy", "mrr"), 0.5)}
+    changed = rewritten(metrics, text, kept)
+    changed["rules"] = rewritten(metrics["rules"], text, kept)
+    changed["metrics"] = metrics["metrics"] | {text: 0.5}
+    changed["intervals"] = metrics["intervals"] | {text: {"mean": 0.5, "low": 0.4, "high": 0.6}}
+    return {**changed, "breakdown": {"field": text, "parts": [part]}}
 
 
 def hostile_board(home, text):

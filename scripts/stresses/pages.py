@@ -16,7 +16,7 @@ from ltr.benchmark.config import load_bench
 from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import load_config
 from ltr.experiments.batch import planned, run_batch
-from ltr.reporting import pages
+from ltr.reporting import page as pages
 from ltr.reporting.report import report_of
 from stresses.browser import Browser
 from stresses.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
@@ -92,7 +92,8 @@ def escape_nothing():
     load = functools.cache(lambda name: without if name == pages.PAGE else pages.template_text(name))
     bare = Environment(autoescape=False, loader=FunctionLoader(load))
     bare.filters["xmlattr"] = lambda attributes: "".join(f' {key}="{value}"' for key, value in attributes.items())
-    pages.environment = lambda shown: bare
+    bare.filters["page_table"] = pages.page_table
+    pages.environment = lambda: bare
 
 
 def forbidden(events):

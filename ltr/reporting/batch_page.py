@@ -1,0 +1,206 @@
+"""A leaderboard as a table, as files, and as the page of its batch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from ltr.files.reading import AnyPath
+from ltr.files.writing import make_directory, write_bytes, write_text
+from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
+from ltr.reporting.escaping import in_markdown
+from ltr.reporting.metric_tables import BASELINES, TITLES, title_of
+from ltr.reporting.numbers import (
+    COUNT,
+    INTERVAL,
+    SHARE,
+    WRITTEN,
+    Bounds,
+    between,
+    count,
+    short,
+    signed,
+    span,
+    without_zero,
+)
+from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
+from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, shortened, tsv_line, tsv_rows
+from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row, leaderboard_record
+from ltr.results.metrics_record import OVER_BEST
+from ltr.storage.run_directory import REPORT
+
+LONGEST_NAME = 40
+IN_FILES, ON_PAGES = frozenset({Medium.TSV}), frozenset({Medium.PAGE})
+ON_TERMINAL, WIDE = frozenset({Medium.TERMINAL}), frozenset({Medium.TSV, Medium.PAGE})
+EVERYWHERE = frozenset(Medium)
+
+
+def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
+    """A line for each of the rows: the metrics, the interval of the deciding one, the settings that differ."""
+    paths = list(dict.fromkeys(path for row in rows for path in row.sweep))
+    names = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    is_elsewhere = any(row.directory != row.run for row in rows)
+    columns = (
+        Column("place", "place", COUNT, WIDE),
+        Column("run", "run"),
+        Column("status", "status", media=IN_FILES),
+        Column("split", "split", media=WIDE),
+        Column("queries", "queries", WRITTEN, ON_TERMINAL),
+        *(Column(path, path, media=WIDE) for path in paths),
+        *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board) else WIDE) for name in names),
+        Column("num_queries", "queries", COUNT, WIDE),
+        Column("", f"95 % {title_of(board.metric)}", INTERVAL),
+        Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL),
+        Column("error", "error", media=IN_FILES),
+        Column("directory", "directory", media=ON_PAGES if is_elsewhere else frozenset()),
+    )
+    lines: list[TableRow] = []
+    for row in rows:
+        measured = "failed" if row.error is not None else f"{row.num_queries or 0:,} {row.split}"
+        lines.append(
+            (
+                *(row.place, row.run, row.status, row.split, measured),
+                *(_setting(row.sweep[path]) if path in row.sweep else None for path in paths),
+                *(row.metrics.get(name) for name in names),
+                *(row.num_queries, Bounds(row.low, row.high), _lead(row), row.error, row.directory),
+            )
+        )
+    return Table(columns, tuple(lines), "Runs, the best first", marked=frozenset({0}))
+
+
+def _is_brief(metric: str, board: Leaderboard) -> bool:
+    """Whether a terminal has room for the metric."""
+    return metric in TITLES or metric == board.metric
+
+
+def _setting(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _lead(row: Row) -> str | None:
+    """How much greater Top-1 is than the best single feature's, with its interval."""
+    mean, low, high = (row.beside.get(f"{OVER_BEST}{end}") for end in ("", ".low", ".high"))
+
+    def written(difference: float) -> str:
+        return f"{'+' if difference >= 0 else ''}{without_zero(difference)}"
+
+    return None if mean is None else f"{written(mean)} {between(low, high, written)}"
+
+
+def standings_table(board: Leaderboard) -> Table:
+    """The leaderboard for a terminal: baselines stand once, below the first of the runs that share them."""
+    table = leaderboard_table(board, board.rows)
+    keys = [column.key for column in table.columns]
+    lines: list[TableRow] = []
+    seen: list[list[dict[str, Value]]] = []
+    for row, line in zip(board.rows, table.rows, strict=True):
+        lines.append(
+            tuple(
+                shortened(row.run, LONGEST_NAME) if key == "run" else value
+                for key, value in zip(keys, line, strict=True)
+            )
+        )
+        beside = list(_baselines(row))
+        if beside and beside not in seen:
+            seen.append(beside)
+            lines += [tuple(baseline.get(key, "") for key in keys) for baseline in beside]
+    return replace(table, rows=tuple(lines))
+
+
+def _baselines(row: Row) -> Iterator[dict[str, Value]]:
+    """The cells of each baseline by the keys of their columns."""
+    sign = "-" if row.beside.get("best_feature.sign", 1) < 0 else ""
+    labels = BASELINES | {"best_feature": f"best: {sign}{row.beside.get('best_feature')}"}
+    for name, label in labels.items():
+        values = {metric: row.beside.get(f"{name}.{metric}") for metric in row.metrics}
+        if any(value is not None for value in values.values()):
+            yield {"run": f" {label.partition(',')[0]}", **values}
+
+
+def verdict(board: Leaderboard) -> str:
+    """Whether the first is better than the second, in one sentence."""
+    test = board.test
+    if test is None:
+        return f"The first two are not tested: {board.untested}."
+    ends = "-" if test.low is None or test.high is None else f"{test.low:+.3f} to {test.high:+.3f}"
+    by = f"{test.difference:+.3f} {test.metric} (95 % {ends}, p = {test.p:.4f})"
+    return f"{test.winner} against {test.runner_up}: {by}."
+
+
+def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
+    """leaderboard.json, .tsv and .md, and the page of the runs in root."""
+    home = make_directory(root)
+    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(leaderboard_record(board)), indent=2) + b"\n")
+    lines = map(tsv_line, tsv_rows(leaderboard_table(board, board.rows)))
+    write_text(home / TSV, "".join(f"{line}\n" for line in lines))
+    write_text(home / MARKDOWN, "\n".join(leaderboard_markdown(board)) + "\n")
+    write_text(home / REPORT, page_html(batch_view(home, board)))
+
+
+def leaderboard_markdown(board: Leaderboard) -> list[str]:
+    """The leaderboard as lines of Markdown."""
+    complete = [row for row in board.rows if row.error is None]
+    failed = [
+        f"- {in_markdown(row.run)} failed: {in_markdown(row.error)}" for row in board.rows if row.error is not None
+    ]
+    table = markdown_lines(leaderboard_table(board, complete))
+    return [
+        f"# By {in_markdown(board.metric)}",
+        "",
+        *table,
+        "",
+        in_markdown(verdict(board)),
+        *(["", *failed] if failed else []),
+    ]
+
+
+def batch_view(root: AnyPath, board: Leaderboard, made: str = "") -> Page:
+    """The page of the batch in root: its leaderboard, and how sure the first is to be the best."""
+    complete = [row for row in board.rows if row.error is None]
+    failed = [row for row in board.rows if row.error is not None]
+    why = Table(
+        (Column("run", "run"), Column("error", "error")),
+        tuple((row.run, row.error) for row in failed),
+        "Why they failed",
+    )
+    sections = [
+        Section("Conclusions", (Points(tuple(_conclusions(board, len(complete), len(failed)))),)),
+        Section("Leaderboard", tuple(_leaderboard(board, complete))),
+        Section("Runs that failed", (why,) if failed else ()),
+    ]
+    runs = f"{count(len(board.rows), 'run')}, by {title_of(board.metric)}"
+    subtitle = f"{runs}; each run's own page is report.html in its directory."
+    return Page(f"Batch {Path(root).absolute().name}", subtitle, sections, made)
+
+
+def _conclusions(board: Leaderboard, complete: int, failed: int) -> Iterator[str]:
+    """Which run is first, whether that is sure, and what is missing."""
+    test = board.test
+    if test:
+        by = f"{signed(test.difference)} {title_of(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
+        is_sure = test.low is not None and test.high is not None and not test.low <= 0 <= test.high
+        what = "and better than" if is_sure else "but not significantly different from"
+        yield f"{test.winner} is first, {what} {test.runner_up}: {by}."
+    elif board.untested:
+        yield f"The first two are not tested: {board.untested}."
+    done = f"{count(complete, 'run is', 'runs are')} complete"
+    yield f"{done}, {failed} failed." if failed else f"{done}."
+
+
+def _leaderboard(board: Leaderboard, rows: Sequence[Row]) -> Iterator[Block]:
+    """The deciding metric of each run, drawn; and all its metrics in a table."""
+    if not rows:
+        yield Text("No run is complete.")
+        return
+    label = title_of(board.metric)
+    drawn = []
+    for row in rows:
+        settings = ", ".join(f"{path} {_setting(value)}" for path, value in row.sweep.items())
+        tip = f"{row.run}: {settings}" if settings else row.run
+        drawn.append(Estimate(row.run, row.metrics.get(board.metric), row.low, row.high, tip=tip))
+    title = f"{label} of each run"
+    numbers = estimates_table(title, ("run", label), drawn)
+    figure = estimates(Words(title, f"{label} with its 95 % interval, the best run first.", numbers), drawn)
+    yield from [figure] if figure else []
+    yield leaderboard_table(board, rows)

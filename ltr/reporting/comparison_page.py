@@ -1,0 +1,213 @@
+"""Several runs: their metrics side by side, tests of the differences, what their configs differ in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ltr.errors import DataError, UsageError
+from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
+from ltr.reporting.metric_tables import title_of
+from ltr.reporting.numbers import (
+    COUNT,
+    DIFFERENCE,
+    EFFECT,
+    INTERVAL,
+    PROBABILITY,
+    SHARE,
+    WEIGHT,
+    WRITTEN,
+    Bounds,
+    count,
+    share,
+    short,
+    signed,
+    span,
+)
+from ltr.reporting.page import Block, Page, Points, Section, Text
+from ltr.reporting.reading import RunFiles
+from ltr.reporting.run_page import metric_interval
+from ltr.reporting.table import Column, Medium, Table, TableRow
+from ltr.reporting.weights import weight_or_curve
+from ltr.results.comparison import Comparison, RunComparison, compare_runs
+from ltr.storage.records import TrainingRecord
+
+LONGEST_VALUE = 200
+SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller
+IN_FILES, SHOWN = frozenset({Medium.TSV}), frozenset({Medium.TERMINAL, Medium.PAGE})
+
+
+def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> Table:
+    """A row for each metric of the runs: its difference from the baseline, and the tests of it."""
+    columns = (
+        Column("run", "run", media=IN_FILES),
+        Column("metric", "metric", media=IN_FILES),
+        Column("title", "metric", media=SHOWN),
+        Column("value", "run", SHARE),
+        Column("baseline_value", "baseline", SHARE),
+        Column("difference", "difference", DIFFERENCE),
+        Column("", "95 % interval", INTERVAL),
+        Column("permutation_p", "permutation p", PROBABILITY),
+        Column("holm_p", f"Holm p, {comparison.family} tests", PROBABILITY),
+        Column("t_p", "paired t p", PROBABILITY),
+        Column("effect_size", "effect size d", EFFECT),
+        Column("score", "better/same/worse", WRITTEN, SHOWN),
+        *(Column(name, name, COUNT, IN_FILES) for name in ("wins", "ties", "losses")),
+    )
+    rows: tuple[TableRow, ...] = tuple(
+        (
+            run.run,
+            each.metric,
+            title_of(each.metric),
+            each.value,
+            each.baseline_value,
+            each.difference,
+            Bounds(each.low, each.high),
+            each.permutation_p,
+            each.holm_p,
+            each.t_p,
+            each.effect_size,
+            f"{each.wins}/{each.ties}/{each.losses}",
+            each.wins,
+            each.ties,
+            each.losses,
+        )
+        for run in runs
+        for each in run.differences
+    )
+    names = ", ".join(run.run for run in runs)
+    return Table(columns, rows, f"{names} against {comparison.baseline}", corner="")
+
+
+def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
+    """The page of several runs; the others are compared with the first."""
+    try:
+        comparison = by_name(compare_runs([Path(run.path) for run in runs], seed=seed), runs)
+    except (DataError, UsageError) as error:
+        conclusions = [f"These runs cannot be compared query by query: {error}"]
+        tests, subtitle = list[Section](), "Measured on different data."
+    else:
+        conclusions = [_conclusion(comparison, each) for each in comparison.runs]
+        tests, subtitle = _tests(comparison), f"Compared with {runs[0].name}."
+    warnings = tuple(f"{run.name}: {warning}" for run in runs for warning in run.record.warnings)
+    sections = [
+        Section("Conclusions", (Points(tuple(conclusions)),)),
+        Section("Metrics", tuple(_metrics(runs))),
+        *tests,
+        Section("What the configs differ in", tuple(_configs(runs))),
+        Section("Weights", tuple(_weights(runs))),
+        Section("What validation found", (Points(warnings) if warnings else Text("Nothing."),)),
+    ]
+    return Page(f"{len(runs)} runs compared", subtitle, sections, made)
+
+
+def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
+    """The same with names instead of paths, where no two runs share one."""
+    names = {run.path: run.name for run in runs}
+    if len(set(names.values())) < len(runs):
+        return comparison
+    others = [replace(each, run=names.get(each.run, each.run)) for each in comparison.runs]
+    return replace(comparison, baseline=names.get(comparison.baseline, comparison.baseline), runs=others)
+
+
+def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
+    """Whether the run is better by the metric that its queries are sorted by."""
+    decisive = next(each for each in compared.differences if each.metric == comparison.changed_by)
+    low, high = decisive.low, decisive.high
+    tests = f"p {short(decisive.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
+    what = f"{signed(decisive.difference)} {title_of(decisive.metric)}, 95 % {span(low, high)}, {tests}"
+    if low is None or high is None or low <= 0 <= high or decisive.holm_p >= SIGNIFICANT:
+        return f"{compared.run} is not significantly different from {comparison.baseline}: {what}."
+    return f"{compared.run} is {'better' if decisive.difference > 0 else 'worse'} than {comparison.baseline}: {what}."
+
+
+def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
+    """The metrics of each run, and the first of them drawn."""
+    names = list(dict.fromkeys(name for run in runs for name in run.measured))
+    columns = (
+        Column("run", "run"),
+        Column("num_queries", "queries", COUNT),
+        *(Column(name, title_of(name), SHARE) for name in names),
+    )
+    rows = tuple((run.name, int(run.number("num_queries") or 0), *map(run.number, names)) for run in runs)
+    yield Table(columns, rows, "Each run")
+    first = names[0]
+    drawn = [Estimate(run.name, run.number(first), *metric_interval(run, first)) for run in runs]
+    title = f"{title_of(first)} of each run"
+    numbers = estimates_table(title, ("run", title_of(first)), drawn)
+    figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)
+    yield from [figure] if figure else []
+
+
+def _tests(comparison: Comparison) -> list[Section]:
+    """The differences of each run from the baseline, drawn and tested; and the queries that changed most."""
+    blocks: list[Block] = []
+    changed: list[Block] = []
+    metric = title_of(comparison.changed_by)
+    for run in comparison.runs:
+        title = f"{run.run} against {comparison.baseline}"
+        drawn = [
+            Estimate(title_of(each.metric), each.difference, each.low, each.high, tip=signed(each.difference))
+            for each in run.differences
+        ]
+        description = "Each difference with its 95 % paired bootstrap interval; the line is no difference."
+        words = Words(title, description, estimates_table(title, ("metric", "difference"), drawn))
+        figure = estimates(words, drawn, zero=True)
+        blocks += [*([figure] if figure else []), differences_table(comparison, [run])]
+        columns = (
+            Column("query", "query"),
+            Column("change", metric, WRITTEN),
+            Column("baseline", f"first of {comparison.baseline}"),
+            Column("run", f"first of {run.run}"),
+            Column("right", "right"),
+        )
+        rows = tuple(
+            (
+                each.query,
+                f"{share(each.baseline_value)} → {share(each.value)}",
+                each.baseline_predicted_candidate,
+                each.predicted_candidate,
+                each.true_candidate,
+            )
+            for each in run.changed
+        )
+        changed.append(Table(columns, rows, title))
+    units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")
+    tests = f"Holm's p is over {count(comparison.family, 'test')}; d is Cohen's"
+    blocks.append(Text(f"{units} resampled {comparison.resamples:,} times; {tests}."))
+    return [Section("Differences and tests", blocks), Section("Queries that changed most", changed)]
+
+
+def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
+    """What the configs differ in, key by key."""
+    configs = [dict(flat(run.record.task.get("config", {}))) for run in runs]
+    if not any(configs):
+        return
+    keys = list(dict.fromkeys(key for config in configs for key in config if key != "name"))
+    differing = [key for key in keys if len({repr(config.get(key)) for config in configs}) > 1]
+    columns = (Column("key", "key"), *(Column(run.path, run.name) for run in runs))
+    rows = tuple(
+        (key, *(str(config[key])[:LONGEST_VALUE] if key in config else None for config in configs)) for key in differing
+    )
+    yield Table(columns, rows, "Keys with different values") if rows else Text("Nothing but the name.")
+
+
+def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
+    """Each value of nested mappings with the path that leads to it.
+
+    >>> flat({"train": {"l2": 0.1}, "seed": 0})
+    [('train.l2', 0.1), ('seed', 0)]
+    """
+    if not isinstance(config, Mapping):
+        return [(path, config)]
+    return [pair for key, value in config.items() for pair in flat(value, f"{path}.{key}" if path else str(key))]
+
+
+def _weights(runs: Sequence[RunFiles]) -> Iterator[Block]:
+    """The weight of each feature in each run."""
+    trainings = [run.model.training if run.model else TrainingRecord() for run in runs]
+    names = list(dict.fromkeys(name for training in trainings for name in training.weights))
+    if names:
+        columns = (Column("feature", "feature"), *(Column(run.path, run.name, WEIGHT) for run in runs))
+        rows = tuple((name, *(weight_or_curve(training, name) for training in trainings)) for name in names)
+        yield Table(columns, rows, "Weights as they multiply the features")

@@ -1,0 +1,84 @@
+"""The most instructive queries, each with what every feature adds to the scores of its candidates."""
+
+import math
+
+from ltr.reporting.numbers import DIFFERENCE, SHARE, WRITTEN, count
+from ltr.reporting.page import Block, Folded, Section, Text
+from ltr.reporting.reading import RunFiles
+from ltr.reporting.table import Column, Table, TableRow
+from ltr.results.examples import RESCUED, WRONG
+from ltr.storage.records import ExampleRecord
+
+MOST_ROWS, MOST_COLUMNS = 8, 10
+LONGEST_LINE = 160  # letters of a query in the line that opens it
+OPEN = 1  # examples of each kind that are open from the start
+
+
+def instructive_section(run: RunFiles) -> Section:
+    """Where the model is wrong and sure; then where it is right and the best single feature is not."""
+    kinds = {
+        WRONG: "Wrong with high confidence: the surest first.",
+        RESCUED: f"Right where the best single feature, {run.metrics.get('best_feature')}, is wrong: the surest first.",
+    }
+    blocks: list[Block] = []
+    for kind, title in kinds.items():
+        examples = [example for example in run.examples if example.kind == kind]
+        if examples:
+            blocks.append(Text(title))
+            blocks += [_folded(example, is_open=place < OPEN) for place, example in enumerate(examples)]
+    if blocks:
+        blocks.append(
+            Text(
+                "A feature's part is what it adds to the score, less its mean over the query's candidates: "
+                "what all of them share does not rank them."
+            )
+        )
+    return Section("Instructive queries", blocks)
+
+
+def _folded(example: ExampleRecord, *, is_open: bool) -> Folded:
+    """One query, a long one cut in the line that opens it."""
+    place = f"Right candidate at rank {example.rank} of {example.num_candidates}"
+    blocks: list[Block] = [Text(f"{place}; trace {example.trace_id}, node {example.node_id}.")]
+    summary = example.query
+    if len(summary) > LONGEST_LINE:
+        summary = f"{summary[:LONGEST_LINE]}…"
+        blocks.insert(0, Text(example.query))
+    return Folded(summary, (*blocks, parts_of_scores(example)), is_open)
+
+
+def parts_of_scores(example: ExampleRecord) -> Table:
+    """The candidates with what each feature adds, less its mean; features with little range together as others."""
+    candidates = [each for each in example.candidates if len(each.contributions) == len(example.features)]
+    parts = list(zip(*(each.contributions for each in candidates), strict=True)) or [()] * len(example.features)
+    ranges = [max(values, default=0.0) - min(values, default=0.0) for values in parts]
+    widest = sorted(sorted(range(len(parts)), key=lambda place: -ranges[place])[:MOST_COLUMNS])
+    size = max(len(candidates), 1)
+    means = [math.fsum(values) / size for values in parts]
+    mean_score = math.fsum(each.score for each in candidates) / size
+    rows: list[TableRow] = []
+    marked: set[int] = set()
+    has_others = len(widest) < len(example.features)
+    for place, each in enumerate(candidates):
+        is_first_right = each.is_right and not any(other.is_right for other in candidates[:place])
+        if place >= MOST_ROWS and not is_first_right and not each.is_chosen_by_best_feature:
+            continue
+        if each.is_right:
+            marked.add(len(rows))
+        shown = [each.contributions[feature] - means[feature] for feature in widest]
+        others = each.score - mean_score - math.fsum(shown)
+        has_others = has_others or abs(others) >= 1e-6
+        roles = (("right", each.is_right), ("first by best feature", each.is_chosen_by_best_feature))
+        role = ", ".join(name for name, is_so in roles if is_so)
+        rows.append((each.candidate, str(each.place), role, each.probability, *shown, others))
+    columns = [
+        Column("candidate", "candidate"),
+        Column("place", "place", WRITTEN),
+        Column("role", "which is"),
+        Column("probability", "probability", SHARE),
+        *(Column(example.features[feature], example.features[feature], DIFFERENCE) for feature in widest),
+        Column("others", "others", DIFFERENCE),
+    ]
+    width = len(columns) if has_others else len(columns) - 1
+    caption = f"{count(len(rows), 'candidate')} of {example.num_candidates}"
+    return Table(tuple(columns[:width]), tuple(row[:width] for row in rows), caption, marked=frozenset(marked))

@@ -1,0 +1,55 @@
+"""The card of a model: what it is for, what it learned from, how good it is, what to check; in Markdown."""
+
+from ltr.reporting.conclusions import conclusions
+from ltr.reporting.numbers import LOSS, WEIGHT, WRITTEN, count
+from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
+from ltr.reporting.reading import ModelFile, RunFiles
+from ltr.reporting.run_page import facts, measured_on
+from ltr.reporting.table import Column, Table
+from ltr.reporting.weights import weight_or_curve
+
+USE = {
+    "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",
+    "graph": "Ranks teams of agents that may answer a query, by a sum of what each feature below adds.",
+}
+LIMITS = (
+    "It ranks the candidates it gets, and does not say that none of them fits.",
+    "Its numbers hold for queries and candidates like those it was measured on.",
+    "Features of history know what was right in the training data, and repeat its mistakes.",
+)
+
+
+def card(run: RunFiles) -> str:
+    """The card of the run's model."""
+    headline = (Column("metric", "metric"), Column("value", "value", WRITTEN), Column("interval", "interval", WRITTEN))
+    files = tuple(f"{each.path}, {each.bytes:,} bytes, sha256 {each.sha256}" for each in run.record.inputs)
+    warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
+    nothing = "Validation found nothing." if run.is_recorded else "Not recorded."
+    use = USE.get(run.model.kind if run.model else "", "Ranks candidates.")
+    model = _model(run.model, run.record.seed) if run.model else (Text("No model is stored here."),)
+    sections = [
+        Section("Use", (Text(use), Points(LIMITS))),
+        Section("Quality", (Table(headline, facts(run)), Points(conclusions(run)))),
+        Section("Model", model),
+        Section("Data", (Points(files) if files else Text("Not recorded."),)),
+        Section("What to check", (Points(warnings) if warnings else Text(nothing),)),
+    ]
+    return page_markdown(Page(run.name, f"Measured on {measured_on(run)}.", sections))
+
+
+def _model(model: ModelFile, seed: int) -> tuple[Block, ...]:
+    """The weights, and how they were learned."""
+    training = model.training
+    columns = (
+        Column("feature", "feature"),
+        Column("weight", "weight", WEIGHT),
+        Column("loss_without", "loss without", LOSS),
+    )
+    rows = tuple((name, weight_or_curve(training, name), each.loss_without) for name, each in training.weights.items())
+    encoder = f", encoder {model.encoder.get('name')}" if model.encoder else ""
+    trainer = f"trainer {model.trainer.trainer}, l2 {model.trainer.penalty:g}"
+    features = f"{count(len(model.features), 'feature')}{encoder}"
+    return (
+        Table(columns, rows),
+        Text(f"{features}; {trainer}, {count(training.groups, 'group')}; seed {seed}; {model.checksum}."),
+    )

@@ -1,0 +1,189 @@
+"""One table of values, and its four forms: lines of a terminal, TSV, Markdown, and the cells of a page."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from ltr.reporting.escaping import in_markdown, visible
+from ltr.reporting.numbers import NO_NUMBER, NONE, TEXT, Bounds, Guess, Kind
+
+SHORTEST_CELL = 12
+Value = str | int | float | Bounds | Guess | None
+TableRow = tuple[Value, ...]
+
+
+class Medium(Enum):
+    """Where a table is shown."""
+
+    TERMINAL = "terminal"
+    TSV = "tsv"
+    PAGE = "page"  # in HTML and in Markdown
+
+
+EVERYWHERE = frozenset(Medium)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What the values below it are, how they are written, and where they are shown."""
+
+    key: str  # in TSV; an interval has two columns there, KEY.low and KEY.high
+    title: str
+    kind: Kind = TEXT
+    media: frozenset[Medium] = EVERYWHERE
+    brief: str = ""  # the title where there is little room
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Values under columns; the first column that holds texts names the rows."""
+
+    kind: ClassVar[str] = "table"  # of a block of a page
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    caption: str = ""  # above it on a page
+    corner: str | None = None  # the first title on a terminal, where no caption stands above
+    marked: frozenset[int] = frozenset()  # rows that stand out on a page
+
+
+def cells(table: Table, medium: Medium) -> list[list[str]]:
+    """The titles, then the values of each row, as they are written; only the columns that the medium shows."""
+    missing = NO_NUMBER if medium is Medium.TERMINAL else NONE
+    columns: list[list[str]] = []
+    for place, column in enumerate(table.columns):
+        if medium not in column.media:
+            continue
+        write = column.kind.on_terminal if medium is Medium.TERMINAL else column.kind.on_page
+        written = [column.title]
+        for row in table.rows:
+            value = row[place]
+            if value is None or (isinstance(value, Bounds) and None in value):
+                written.append(missing)
+            elif isinstance(value, Guess):
+                written.append(f"{write(value.value)}?")
+            else:
+                written.append(value if isinstance(value, str) else write(value))
+        columns.append(written)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def terminal_lines(
+    table: Table, width: int, *, turned: bool = False, indent: str = "", titled: Callable[[str], str] = str
+) -> list[str]:
+    """The table in aligned lines, the titles first. When the lines are too wide the names of the rows give way.
+
+    `turned`: columns become rows. Where they have no room beside each other, the table stands as it is; where that
+    has no room either, turned and in several blocks below each other. `titled`: how a line of titles is shown.
+    """
+    rows = cells(table, Medium.TERMINAL)
+    if table.corner is not None:
+        rows[0][0] = table.corner
+    blocks = [rows]
+    if turned:
+        across = [list(row) for row in zip(*rows, strict=True)]
+        widths = [max(map(width_of, column)) + 2 for column in rows]
+        brief = [column.brief for column in table.columns if Medium.TERMINAL in column.media]
+        straight = [[short or title for short, title in zip(brief, rows[0], strict=True)], *rows[1:]]
+        if sum(widths) - 2 <= width:
+            blocks = [across]
+        elif sum(max(map(width_of, column)) + 2 for column in zip(*straight, strict=True)) - 2 <= width:
+            blocks = [straight]
+        else:
+            fitting = max((width - widths[0] + 2) // max(widths[1:]), 1)
+            starts = range(1, len(rows), fitting)
+            blocks = [[[row[0], *row[start : start + fitting]] for row in across] for start in starts]
+    lines = []
+    for block in blocks:
+        titles, *others = aligned(block, width, indent=indent)
+        lines += [titled(titles), *others]
+    return lines
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int, *, flexible: int = 0, indent: str = "") -> list[str]:
+    """Lines without a box: the first and the flexible column to the left, the others to the right.
+
+    When the lines are wider than `width`, the flexible column gives way.
+    """
+    escaped = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(width_of, column)) for column in zip(*escaped, strict=True)]
+    over = len(indent) + sum(widths) + 2 * (len(widths) - 1) - width
+    widths[flexible] = max(widths[flexible] - max(over, 0), min(widths[flexible], SHORTEST_CELL))
+    lines = []
+    for row in escaped:
+        padded = []
+        for place, (cell, room) in enumerate(zip(row, widths, strict=True)):
+            shown = shortened(cell, room)
+            blanks = " " * (room - width_of(shown))
+            padded.append(shown + blanks if place in (0, flexible) else blanks + shown)
+        lines.append((indent + "  ".join(padded)).rstrip())
+    return lines
+
+
+def tsv_rows(table: Table) -> Iterable[list[Value]]:
+    """The keys of the columns, then each row with its values as they are; an interval in two cells."""
+    columns = [(place, each) for place, each in enumerate(table.columns) if Medium.TSV in each.media]
+    heads: list[Value] = []
+    for _, column in columns:
+        ends = (f"{column.key}.low", f"{column.key}.high") if column.kind.is_interval else (column.key,)
+        heads += [end.removeprefix(".") for end in ends]
+    yield heads
+    for row in table.rows:
+        line: list[Value] = []
+        for place, column in columns:
+            value = row[place]
+            if column.kind.is_interval:
+                line += value if isinstance(value, Bounds) else (None, None)
+            else:
+                line.append(value.value if isinstance(value, Guess) else value)
+        yield line
+
+
+def tsv_line(row: Sequence[object]) -> str:
+    r"""The values between tabs, nothing for None; what would end a cell, or move a terminal, is written out.
+
+    >>> tsv_line(["a\tb", None, 0.5])
+    'a\\tb\t\t0.5'
+    """
+    return "\t".join("" if value is None else visible(str(value)) for value in row)
+
+
+def markdown_lines(table: Table) -> list[str]:
+    r"""The table in Markdown; no text of it marks anything up.
+
+    >>> column = Column("tool", "tool")
+    >>> markdown_lines(Table((column,), (("a|b",),)))
+    ['| tool |', '| --- |', '| a\\|b |']
+    """
+    heads, *rows = [[in_markdown(cell) for cell in row] for row in cells(table, Medium.PAGE)]
+    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+
+
+def width_of(text: str) -> int:
+    """Columns a terminal needs for the text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = {"W": 2, "F": 2}
+    return sum(
+        0 if unicodedata.combining(character) else wide.get(unicodedata.east_asian_width(character), 1)
+        for character in text
+    )
+
+
+def shortened(text: str, columns: int) -> str:
+    """The text, cut to the columns with an ellipsis.
+
+    >>> shortened("weather in Paris", 9)
+    'weather …'
+    """
+    if width_of(text) <= columns:
+        return text
+    beginning, used = "", 0
+    for character in text:
+        used += width_of(character)
+        if used > columns - 1:
+            break
+        beginning += character
+    return f"{beginning}…"

@@ -1,0 +1,146 @@
+"""What each feature weighs: its weight or its curve, how sure that is, and the loss without the feature."""
+
+from collections.abc import Callable, Sequence
+
+from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
+from ltr.reporting.numbers import (
+    AMOUNT,
+    COUNT,
+    LOSS,
+    NONE,
+    SCORE,
+    WEIGHT,
+    WEIGHT_INTERVAL,
+    Bounds,
+    Z,
+    short,
+)
+from ltr.reporting.page import Block, Section, Text
+from ltr.reporting.table import Column, Medium, Table, Value
+from ltr.storage.records import TrainingRecord, WeightRecord
+from ltr.training.standard_errors import effective_text
+
+MOST_ROWS = 70  # of the table under a drawing, which has more
+MOST_CURVES = 12
+FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}  # of standard errors
+
+# A number for each feature is shown once it has a column here: on the terminal and on the page of a run.
+Shown = tuple[Column, Callable[[WeightRecord], Value]]
+ON_PAGES = frozenset({Medium.PAGE})
+LOSS_WITHOUT: Shown = (Column("loss_without", "loss without", LOSS), lambda each: each.loss_without)
+WEIGHTS: tuple[Shown, ...] = ((Column("weight", "weight", WEIGHT), lambda each: each.weight),)
+ERRORS: tuple[Shown, ...] = (
+    (Column("unpenalised", "at l2 0", WEIGHT), lambda each: each.unpenalised),
+    (Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda each: each.standard_error),
+    (Column("", "95 %", WEIGHT_INTERVAL), lambda each: Bounds(each.low, each.high)),
+    (Column("z", "z", Z), lambda each: each.z),
+)
+CURVES: tuple[Shown, ...] = (
+    (Column("lowest_at", "adds least at", AMOUNT), lambda each: each.lowest_at),
+    (Column("highest_at", "adds most at", AMOUNT), lambda each: each.highest_at),
+    (Column("range", "range", SCORE), lambda each: each.range),
+)
+
+
+def weights_table(training: TrainingRecord) -> Table:
+    """Each feature with its weight and the loss without it; where there are standard errors, how sure that is."""
+    shown = (*WEIGHTS, *(ERRORS if training.errors.form else ()))
+    return _of_features(training, tuple(training.weights), shown, "Weights as they multiply the features")
+
+
+def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
+    """Each feature with what it adds to the score as its value grows, and the loss without it."""
+    table = _of_features(training, names, CURVES, "What each feature adds to the score")
+    feature, *others = table.columns
+    rows = tuple((name, len(training.curves[str(name)]) - 2, *rest) for name, *rest in table.rows)
+    return Table((feature, Column("knots", "knots", COUNT), *others), rows, table.caption)
+
+
+def _of_features(training: TrainingRecord, names: Sequence[str], shown: Sequence[Shown], caption: str) -> Table:
+    records = [training.weights[name] for name in names]
+    if any(record.loss_without is not None for record in records):
+        shown = (*shown, LOSS_WITHOUT)
+    columns = (Column("feature", "feature"), *(column for column, _ in shown))
+    rows = tuple((name, *(value(record) for _, value in shown)) for name, record in zip(names, records, strict=True))
+    return Table(columns, rows, caption)
+
+
+def weight_or_curve(training: TrainingRecord, name: str) -> Value:
+    """The feature's weight in a cell: no number describes one that changes along the way."""
+    if name not in training.weights:
+        return None
+    return "a curve" if len(training.curves.get(name, ())) > 2 else training.weights[name].weight
+
+
+def errors_text(training: TrainingRecord) -> str:
+    """The form of the standard errors: plain, or by what they are clustered, and how many clusters count."""
+    form, clusters = training.errors.form, training.errors.clusters
+    counted = training.errors.effective_clusters
+    if form != "by_trace":
+        return FORMS.get(str(form), NONE)
+    effective = effective_text(clusters, counted) if isinstance(clusters, int) and isinstance(counted, float) else ""
+    return f"by trace, {clusters} clusters{f', that count as {effective}' if effective else ''}"
+
+
+def weights_section(training: TrainingRecord) -> Section:
+    """Each weight or curve, drawn and in a table; then how the standard errors were made."""
+    if not training.weights:
+        return Section("Weights", ())
+    losses = bars(
+        Words(
+            "Loss without each feature",
+            "How far the best reachable objective rises when the feature is left out.",
+            _of_features(training, tuple(training.weights), (), "Loss without each feature"),
+        ),
+        [(name, each.loss_without, f"{name}: {short(each.loss_without)}") for name, each in training.weights.items()],
+    )
+    blocks = [losses, *_curves(training)] if training.curves else [_drawn(training), losses, weights_table(training)]
+    if training.errors.form is not None:
+        blocks.append(Text(f"Standard errors of the weights without a penalty, {errors_text(training)}."))
+    elif training.errors.reason:
+        blocks.append(Text(f"No standard errors: {training.errors.reason}."))
+    return Section("Weights", [block for block in blocks if block])
+
+
+def _drawn(training: TrainingRecord) -> Block | None:
+    """The weights with their intervals, in one unit where the deviations of the features are recorded."""
+    scales = training.deviations if len(training.deviations or ()) == len(training.weights) else None
+    unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
+    rows = []
+    for (name, each), scale in zip(training.weights.items(), scales or [1.0] * len(training.weights), strict=True):
+        value, free, low, high = (
+            None if number is None else number * scale
+            for number in (each.weight, each.unpenalised, each.low, each.high)
+        )
+        rows.append(Estimate(name, value, low, high, (("weight at l2 0", free),), f"{name}: {short(each.weight)}"))
+    names = ("weight", "weight at l2 0")
+    words = Words(
+        "Weights and how sure they are",
+        f"Each weight {unit}; the interval is 95 % of the weight without a penalty, its point the diamond.",
+        estimates_table(f"Each weight {unit}", ("feature", *names), rows),
+    )
+    return estimates(words, rows, names, zero=True)
+
+
+def _curves(training: TrainingRecord) -> list[Block | None]:
+    """What each feature adds to the score by its value: the strongest drawn, and a table of all."""
+    strength = {
+        name: (each.loss_without or 0.0, each.range or 0.0, name)
+        for name, each in training.weights.items()
+        if training.curves.get(name)
+    }
+    names = sorted(strength, key=lambda name: strength[name], reverse=True)
+    blocks: list[Block | None] = []
+    for name in names[:MOST_CURVES]:
+        points = training.curves[name]
+        added = [(value, height - points[0][1]) for value, height in thinned(points, MOST_ROWS)]
+        columns = (Column("value", "value", AMOUNT), Column("adds", "adds", AMOUNT))
+        words = Words(
+            f"What {name} adds",
+            "The part of the score by the feature's value, over that of its least value in the training data.",
+            Table(columns, tuple(added), f"What {name} adds by its value"),
+        )
+        blocks.append(curve(words, added, ("value", "adds")))
+    first = f"The first {MOST_CURVES} of {len(names)} curves are drawn. " if len(names) > MOST_CURVES else ""
+    scales = Text(f"{first}Each curve has a scale of its own; its dots are its knots and its ends.")
+    return [*blocks, curves_table(training, names), scales]

@@ -1,0 +1,173 @@
+"""The runs of a batch beside each other: the best first, how sure its lead is, and what failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from ltr.errors import DataError, FileError, UsageError
+from ltr.evaluation.baselines import BASELINES
+from ltr.evaluation.metrics.ranked import MRR
+from ltr.evaluation.metrics.registry import named
+from ltr.files.naming import path_from
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.results.metrics_record import OVER_BEST, flat
+from ltr.results.pairing import WinnersTest, paired_test
+from ltr.storage.records import LARGEST_RECORD, Json, MetricsRecord, read_record
+from ltr.storage.run_directory import METRICS, REPORT
+
+FORMAT: Final = "ltr-leaderboard/2"
+BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
+BESIDE = (*BASELINES, OVER_BEST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One run: how good it is, or why it is not there."""
+
+    place: int | None  # from 1, by the metric; None: it failed, or has no value
+    run: str
+    directory: str  # from the leaderboard's
+    status: str  # complete or failed
+    error: str | None
+    sweep: dict[str, Json]
+    split: str | None = None
+    num_queries: int | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    low: float | None = None  # 95 % interval of the metric
+    high: float | None = None
+    beside: dict[str, Json] = field(default_factory=dict)  # the baselines, flat; not on disk
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """All runs of a batch, and whether the first is better than the second."""
+
+    metric: str
+    rows: tuple[Row, ...]
+    test: WinnersTest | None
+    untested: str | None  # why there is no test
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run that is to stand on a leaderboard."""
+
+    run: str
+    directory: Path
+    sweep: dict[str, Json]
+    error: str | None = None
+
+
+class LeaderboardRecord(msgspec.Struct, kw_only=True):
+    """leaderboard.json; the baselines stay in the directories of the runs."""
+
+    format: Literal["ltr-leaderboard/2"]
+    metric: str
+    rows: list[Row]
+    test: WinnersTest | None = None
+    untested: str | None = None
+
+
+def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, seed: int = 0) -> Leaderboard:
+    """The entries by the metric, the best first; equal ones in their order, failed ones last.
+
+    All numbers are those that the runs keep: whoever made them, and when, changes nothing.
+    """
+    measure = named(metric)
+    rows = [_row(entry, root, measure.name) for entry in entries]
+    placed = [index for index, row in enumerate(rows) if row.metrics.get(measure.name) is not None]
+    sign = 1 if measure.less_is_better else -1
+    placed = sorted(placed, key=lambda index: sign * (rows[index].metrics[measure.name] or 0.0))
+    if not placed and any(row.error is None for row in rows):
+        raise UsageError(f"no run has {measure.name}; add it to evaluate.metrics, or sort by another metric")
+    first = [replace(rows[index], place=place) for place, index in enumerate(placed, start=1)]
+    last = [row for index, row in enumerate(rows) if index not in placed]
+    homes = [entries[index].directory for index in placed[:2]]
+    test, untested = _tested(first, homes, measure.name, seed)
+    return Leaderboard(measure.name, (*first, *last), test, untested)
+
+
+def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
+    record = None if entry.error is not None else read_record(Path(entry.directory, METRICS), MetricsRecord)
+    if record is None:
+        return Row(
+            place=None,
+            run=entry.run,
+            directory=path_from(root, entry.directory),
+            status="failed",
+            error=entry.error,
+            sweep=entry.sweep,
+        )
+    interval = record.intervals.get(metric)
+    return Row(
+        place=None,
+        run=entry.run,
+        directory=path_from(root, entry.directory),
+        status="complete",
+        error=None,
+        sweep=entry.sweep,
+        split=record.rules.split,
+        num_queries=record.counts.num_queries,
+        metrics=record.metrics,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        beside={key: value for key, value in flat(record).items() if key.partition(".")[0] in BESIDE},
+    )
+
+
+def _tested(
+    rows: Sequence[Row], homes: Sequence[Path], metric: str, seed: int
+) -> tuple[WinnersTest | None, str | None]:
+    """The winner's paired test against the runner-up, or why it cannot be made."""
+    if len(rows) < 2:
+        return None, "a test needs two complete runs"
+    if rows[0].split != rows[1].split:
+        return None, f"different test data: {rows[0].split} of {rows[0].run}, {rows[1].split} of {rows[1].run}"
+    try:
+        pair = paired_test(homes[0], homes[1], metric, seed)
+    except (DataError, UsageError) as error:
+        reason = str(error).partition(", such as ")[0]
+        for home, row in zip(homes, rows, strict=False):
+            reason = reason.replace(home.as_posix(), row.run)
+        return None, reason
+    test = WinnersTest(
+        winner=rows[0].run,
+        runner_up=rows[1].run,
+        metric=metric,
+        difference=pair.interval.mean,
+        low=pair.interval.low,
+        high=pair.interval.high,
+        p=pair.permutation_p,
+    )
+    return test, None
+
+
+def leaderboard_record(board: Leaderboard) -> LeaderboardRecord:
+    """What leaderboard.json says."""
+    rows = [replace(row, beside={}) for row in board.rows]
+    return LeaderboardRecord(format=FORMAT, metric=board.metric, rows=rows, test=board.test, untested=board.untested)
+
+
+def read_leaderboard(root: AnyPath) -> Leaderboard:
+    """The leaderboard that lies there."""
+    record = read_record(Path(root, JSON), LeaderboardRecord)
+    return Leaderboard(record.metric, tuple(record.rows), record.test, record.untested)
+
+
+def refuse_foreign(root: AnyPath) -> None:
+    """Raise where a leaderboard would replace a file of somebody else's."""
+    path = Path(root, JSON)
+    if path.exists():
+        try:
+            content = msgspec.json.decode(read_bytes(path, limit=LARGEST_RECORD))
+        except (msgspec.MsgspecError, RecursionError, ValueError, FileError):
+            content = None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise UsageError(f"{path}: not a leaderboard of ours; name another directory")
+        return
+    for name in (TSV, MARKDOWN, REPORT):
+        if Path(root, name).exists():
+            raise UsageError(f"{Path(root, name)}: not a leaderboard of ours; name another directory")

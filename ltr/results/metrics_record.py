@@ -1,0 +1,177 @@
+"""The metrics of an evaluated ranking, apart from the rules and counts behind them; and the flat view of all that."""
+
+import numpy as np
+
+from ltr.data.fingerprint import fingerprint
+from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
+from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.metrics.probabilities import candidate_probabilities
+from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.registry import Curve, Drawn, named
+from ltr.results.breakdown import part_means
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.storage.records import (
+    METRICS_FORMAT,
+    METRICS_VERSION,
+    BreakdownRecord,
+    CountsRecord,
+    FoldsRecord,
+    IntervalRecord,
+    Json,
+    MetricsRecord,
+    PartRecord,
+    RangeRecord,
+    RulesRecord,
+)
+
+OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best single feature's
+NAMED = "metric:"  # before a metric in the flat view whose name is that of a field there
+
+
+def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
+    """All that is kept of the metrics."""
+    evaluation, folds = evaluated.evaluation, evaluated.folds
+    parts = part_means(evaluation, evaluated.breakdown) if evaluated.breakdown else []
+    return MetricsRecord(
+        format=METRICS_FORMAT,
+        metrics={name: evaluation.means[name] for name in (TOP1, TOP3, MRR)} | evaluation.means,
+        intervals={name: _interval(interval) for name, interval in evaluated.intervals.items()},
+        rules=_rules(evaluated),
+        counts=_counts(evaluated),
+        baselines={name: baseline.means for name, baseline in evaluated.baselines.items()},
+        best_feature=evaluated.best,
+        over_best_feature=None if evaluated.gain is None else _interval(evaluated.gain),
+        ranges=ranges(evaluated),
+        folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
+        breakdown=BreakdownRecord(
+            evaluated.breakdown.field, [PartRecord(part.name, part.num_queries, part.means) for part in parts]
+        )
+        if evaluated.breakdown
+        else None,
+        warnings=list(evaluated.warnings),
+    )
+
+
+def _interval(interval: Interval) -> IntervalRecord:
+    return IntervalRecord(interval.mean, interval.low, interval.high)
+
+
+def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
+    evaluation = evaluated.evaluation
+    return RulesRecord(
+        split=evaluated.split,
+        ties=evaluation.rules.ties.value,
+        gain=evaluation.rules.gain,
+        preset=evaluated.preset,
+        rel_threshold=evaluation.rules.rel_threshold,
+        threshold=evaluation.rules.threshold,
+        max_grade=evaluation.rules.max_grade,
+        no_relevant=evaluation.rules.no_relevant.value,
+        interval_unit=evaluated.unit,
+        interval_level=LEVEL,
+        interval_resamples=RESAMPLES,
+        metrics_version=METRICS_VERSION,
+        fingerprint=fingerprint(evaluated.groups),
+    )
+
+
+def _counts(evaluated: EvaluatedRanking) -> CountsRecord:
+    evaluation = evaluated.evaluation
+    return CountsRecord(
+        num_queries=evaluation.num_queries,
+        num_groups=len(evaluation.rank),
+        num_candidates=int(evaluation.num_candidates.sum()),
+        num_tied=evaluation.num_tied,
+        num_no_relevant=evaluation.num_no_relevant,
+        num_one_candidate=evaluation.num_one_candidate,
+        interval_num_units=next((interval.units for interval in evaluated.intervals.values()), 0),
+        queries_of=fewer_queries(evaluation),
+        **evaluated.counts,
+    )
+
+
+def fewer_queries(evaluation: Evaluation) -> dict[str, int]:
+    """Of each metric that is not defined for every query that counts, for how many it is."""
+    counts = {name: int(np.count_nonzero(~np.isnan(values))) for name, values in evaluation.values.items()}
+    return {name: count for name, count in counts.items() if count < evaluation.num_queries}
+
+
+def ranges(evaluated: EvaluatedRanking) -> dict[str, RangeRecord]:
+    """The worst and the best value that ties leave room for, of each metric where the two differ."""
+    if not evaluated.extremes:
+        return {}
+    worst, best = evaluated.extremes["worst"].means, evaluated.extremes["best"].means
+    return {
+        name: RangeRecord(worst[name], best[name]) for name in evaluated.evaluation.values if worst[name] != best[name]
+    }
+
+
+def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
+    """The metrics that are no number, each as named columns; and the reliability curve, whether asked for or not."""
+    evaluation, drawn = evaluated.evaluation, named("reliability")
+    if not isinstance(drawn, Drawn):
+        return evaluation.curves
+    is_counted = ~np.isnan(evaluation.values[TOP1])
+    is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
+    curve = drawn.of(candidate_probabilities(evaluated.ranking, is_right, is_counted, evaluation.rules.threshold))
+    return {**evaluation.curves, drawn.name: curve}
+
+
+def flat(record: MetricsRecord) -> dict[str, Json]:
+    """The record as one flat object, the headline first: what `--format json`, tab-separated lines and DVC show.
+
+    A metric whose name is that of a field is `metric:NAME`, so that neither overwrites the other.
+    """
+    rules, counts = record.rules, record.counts
+    fields: dict[str, Json] = {
+        "split": rules.split,
+        "ties": rules.ties,
+        "gain": rules.gain,
+        "preset": rules.preset,
+        "rel_threshold": rules.rel_threshold,
+        "threshold": rules.threshold,
+        "max_grade": rules.max_grade,
+        "no_relevant": rules.no_relevant,
+        "num_groups": counts.num_groups,
+        "num_candidates": counts.num_candidates,
+        "num_tied": counts.num_tied,
+        "num_no_relevant": counts.num_no_relevant,
+        "num_one_candidate": counts.num_one_candidate,
+    }
+    fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
+    fields |= {f"{end}.{name}": getattr(both, end) for name, both in record.ranges.items() for end in ("worst", "best")}
+    if record.folds is not None:
+        each = {f"{place}.": means for place, means in enumerate(record.folds.each, start=1)}
+        fields |= {
+            f"folds.{place}{name}": mean
+            for place, means in ({"": record.folds.pooled} | each).items()
+            for name, mean in means.items()
+        }
+    fields |= {name: count for name in ("num_missing", "num_ignored") if (count := getattr(counts, name)) is not None}
+    for name, interval in record.intervals.items():
+        fields |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
+    fields |= {"interval_unit": rules.interval_unit, "interval_num_units": counts.interval_num_units}
+    fields |= {"interval_level": rules.interval_level, "interval_resamples": rules.interval_resamples}
+    fields |= {"metrics_version": rules.metrics_version, "fingerprint": rules.fingerprint}
+    fields |= _flat_breakdown(record.breakdown)
+    if record.best_feature is not None:
+        fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
+    if (over := record.over_best_feature) is not None:
+        fields |= {OVER_BEST: over.mean, f"{OVER_BEST}.low": over.low, f"{OVER_BEST}.high": over.high}
+    fields |= {f"{name}.{metric}": mean for name, means in record.baselines.items() for metric, mean in means.items()}
+    taken = {"num_queries", *fields}
+    metrics = {f"{NAMED}{name}" if name in taken else name: mean for name, mean in record.metrics.items()}
+    headline = {name: metrics[name] for name in (TOP1, TOP3, MRR)}
+    return {**headline, "num_queries": counts.num_queries, **metrics, **fields}
+
+
+def _flat_breakdown(breakdown: BreakdownRecord | None) -> dict[str, Json]:
+    """The means of each part as FIELD=VALUE.METRIC."""
+    if breakdown is None:
+        return {}
+    parts = {
+        f"{breakdown.field}={part.name}": {"num_queries": part.num_queries, **part.metrics} for part in breakdown.parts
+    }
+    return {"group_by": breakdown.field} | {
+        f"{part}.{name}": mean for part, means in parts.items() for name, mean in means.items()
+    }

@@ -1,0 +1,307 @@
+"""What the files of a run say: one description of each record, for whoever writes it and whoever reads it.
+
+Files are untrusted when they are read: types are checked, numbers may be missing, texts stay texts. No reader depends
+on the order of keys. Metrics stand apart from everything else, so that a plug-in's metric may have any name.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
+
+import msgspec
+
+from ltr.errors import FileError
+from ltr.evaluation.baselines import BestFeature
+from ltr.files.reading import read_bytes
+
+METRICS_FORMAT: Final = "ltr-metrics/2"
+RUN_FORMAT: Final = "ltr-run/2"
+METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
+LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
+NONE = BestFeature("", 1)
+
+Document = TypeVar("Document")
+Json = Any  # a value of plain JSON whose shape is somebody else's
+
+
+class WeightRecord(msgspec.Struct, omit_defaults=True):
+    """A feature's weight, and what is known of it; a number that was not computed is left out."""
+
+    weight: float
+    unpenalised: float | None = None
+    standard_error: float | None = None
+    z: float | None = None
+    low: float | None = None
+    high: float | None = None
+    shrinkage: float | None = None  # share of the unpenalised weight that the penalty, or stopping early, took away
+    loss_without: float | None = None  # how far the optimum rises without the feature
+    lowest_at: float | None = None  # of a curve: the value at which it adds least
+    highest_at: float | None = None
+    range: float | None = None  # how much more it adds at most than at least
+
+
+class ErrorsRecord(msgspec.Struct, omit_defaults=True):
+    """How the standard errors came about; without a form, why there are none."""
+
+    form: str | None = None  # hessian: its inverse; by_trace, by_group: the sandwich, clustered
+    reason: str = ""
+    clusters: int = 0
+    effective_clusters: float | None = None
+    level: float = 0.95
+
+
+class WatchedRecord(msgspec.Struct):
+    """What validation data said of the epoch whose weights were returned."""
+
+    metric: str
+    best_epoch: int
+    best: float
+    last: float
+
+
+class PenaltyRecord(msgspec.Struct, omit_defaults=True):
+    """One l2 and what held-out data said of it: over folds the mean with its standard error."""
+
+    l2: float
+    value: float
+    standard_error: float | None = None
+
+
+class ChoiceRecord(msgspec.Struct, omit_defaults=True):
+    """How l2 was chosen: by folds, or by validation data."""
+
+    metric: str
+    l2: float
+    path: list[PenaltyRecord] = []
+    folds: int | None = None
+
+
+class TrainingRecord(msgspec.Struct, kw_only=True):
+    """What is known of a training: where the weights stand, how sure each is, what each feature is worth."""
+
+    groups: int = 0
+    groups_one_candidate: int = 0
+    groups_no_positive: int = 0
+    groups_all_alike: int = 0
+    effective_groups: float | None = None
+    epochs: int = 0
+    objective: float | None = None
+    objective_at_zero: float | None = None
+    possible_gain: float | None = None
+    lost_to_penalty: float | None = None
+    gap: float | None = None
+    gap_bound: float | None = None
+    gradient_norm: float | None = None
+    optimum: str = ""
+    deviations: list[float] | None = None
+    escape: str | None = None
+    not_identified: list[str] = []
+    condition_number: float | None = None
+    scale_ratio: float | None = None
+    collinear: list[tuple[str, str, float]] = []
+    weights: dict[str, WeightRecord] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    errors: ErrorsRecord = msgspec.field(default_factory=ErrorsRecord)
+    watched: WatchedRecord | None = None
+    warnings: list[str] = []
+    best_feature: BestFeature = NONE
+    traces: list[str] = []  # short hashes of the traces it learned from
+    folds: ChoiceRecord | None = None
+    validated: ChoiceRecord | None = None
+
+
+class IntervalRecord(msgspec.Struct):
+    """A mean with its 95 % interval; no interval of a single unit."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class RangeRecord(msgspec.Struct):
+    """The least and the greatest value that ties leave room for."""
+
+    worst: float | None
+    best: float | None
+
+
+class RulesRecord(msgspec.Struct):
+    """The rules that made the numbers."""
+
+    split: str  # train or test of a run; given: the samples of an evaluation
+    ties: str
+    gain: str
+    preset: str
+    rel_threshold: float
+    threshold: float
+    max_grade: float | None
+    no_relevant: str
+    interval_unit: str
+    interval_level: float
+    interval_resamples: int
+    metrics_version: int
+    fingerprint: str  # the same for the same queries, candidates and labels
+
+
+class CountsRecord(msgspec.Struct, omit_defaults=True):
+    """How many queries and candidates the numbers are of."""
+
+    num_queries: int  # in the means
+    num_groups: int
+    num_candidates: int
+    num_tied: int
+    num_no_relevant: int
+    num_one_candidate: int
+    interval_num_units: int
+    queries_of: dict[str, int] = {}  # of metrics that are not defined for every query that counts
+    num_missing: int | None = None  # of a TREC run: topics that it lacks
+    num_ignored: int | None = None  # of a TREC run: lines of topics that were not judged
+
+
+class FoldsRecord(msgspec.Struct):
+    """The metrics of cross-validation: over all groups, and fold by fold."""
+
+    pooled: dict[str, float | None]
+    each: list[dict[str, float | None]]
+
+
+class PartRecord(msgspec.Struct):
+    """The queries with one value of the field."""
+
+    name: str
+    num_queries: int
+    metrics: dict[str, float | None]
+
+
+class BreakdownRecord(msgspec.Struct):
+    """The metrics for each value of a field of the samples."""
+
+    field: str
+    parts: list[PartRecord]
+
+
+class MetricsRecord(msgspec.Struct, kw_only=True):
+    """metrics.json: the means, and apart from them all that is known of how they came about."""
+
+    format: Literal["ltr-metrics/2"]
+    metrics: dict[str, float | None]
+    intervals: dict[str, IntervalRecord]
+    rules: RulesRecord
+    counts: CountsRecord
+    baselines: dict[str, dict[str, float | None]] = {}
+    best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
+    over_best_feature: IntervalRecord | None = None  # how much greater Top-1 is than by that column
+    ranges: dict[str, RangeRecord] = {}
+    folds: FoldsRecord | None = None
+    breakdown: BreakdownRecord | None = None
+    warnings: list[str] = []
+
+
+class QueryRecord(msgspec.Struct, omit_defaults=True):
+    """One query: what was right, what was ranked first, where the right one stood, its value of each metric."""
+
+    trace_id: str
+    node_id: str
+    query: str
+    true_candidate: str | None
+    predicted_candidate: str | None  # None: nothing was ranked
+    top3_candidates: list[str]
+    top3_scores: list[float]
+    rank: int | None
+    is_top1_correct: bool
+    is_top3_correct: bool
+    top1: float | None
+    top3: float | None
+    reciprocal_rank: float | None
+    tied: int
+    num_candidates: int
+    num_positives: int
+    probability: float | None
+    metrics: dict[str, float | None] = {}  # those that were asked for besides the three
+
+
+class ExplainedRecord(QueryRecord, omit_defaults=True):
+    """With what each feature adds to the score of the first and of the right candidate."""
+
+    contributions: dict[str, dict[str, float] | None] = {}
+
+
+class EpochRecord(msgspec.Struct, omit_defaults=True):
+    """A line of history.jsonl: the loss of an epoch, and what validation data said after it."""
+
+    epoch: int
+    loss: float
+    valid: float | None = None
+
+
+class CandidateRecord(msgspec.Struct):
+    """One candidate of an example."""
+
+    candidate: str
+    label: float
+    is_right: bool
+    probability: float
+    score: float
+    place: int
+    is_chosen_by_best_feature: bool
+    contributions: list[float]  # of the features of the example
+
+
+class ExampleRecord(msgspec.Struct):
+    """A line of examples.jsonl: a query taken apart."""
+
+    kind: str
+    trace_id: str
+    node_id: str
+    query: str
+    rank: int
+    num_candidates: int
+    features: list[str]
+    candidates: list[CandidateRecord]
+
+
+class InputRecord(msgspec.Struct):
+    """A file that was read, its content decompressed."""
+
+    path: str
+    bytes: int = 0
+    sha256: str = ""
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """run.json: written last, it says that the run is complete and what its files were."""
+
+    format: Literal["ltr-run/2"]
+    status: str = "complete"
+    name: str = ""
+    seed: int = 0
+    inputs: list[InputRecord] = []
+    warnings: list[str] = []
+    timings: dict[str, float] = {}
+    task: dict[str, Json] = {}  # what decides the result: its config, the digests of its files, versions
+    artifacts: dict[str, str] = {}
+    machine: dict[str, Json] = {}
+
+
+def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGEST_RECORD) -> Document:
+    """The record that the file holds, or an error that names the file and the field."""
+    return decode_record(path, read_bytes(path, limit=limit), kind)
+
+
+def decode_record(path: Path, content: bytes, kind: Callable[..., Document]) -> Document:
+    """The record in the content of the file; one of an earlier version is refused as such."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        refuse_earlier(path, msgspec.json.decode(content))
+        raise FileError(str(path), f"not what ltr writes: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(str(path), f"not what ltr writes: {error}") from error
+
+
+def refuse_earlier(path: Path, document: Json) -> None:
+    """Raise for a file of format 1, or for metrics as they were written before they had a format."""
+    name = document.get("format") if isinstance(document, dict) else None
+    is_flat = isinstance(document, dict) and name is None and "num_queries" in document
+    if is_flat or (isinstance(name, str) and name.startswith("ltr-") and name.endswith("/1")):
+        raise FileError(str(path), "made by an earlier version; train (featurise, evaluate, bench) again")

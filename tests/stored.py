@@ -1,0 +1,33 @@
+"""What a run or an evaluation has on disk, in the flat view of the command line."""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from ltr.results.metrics_record import flat, metrics_record
+from ltr.results.query_records import query_records
+from ltr.storage.records import MetricsRecord, read_record
+
+
+def stored_metrics(directory):
+    """metrics.json of the directory."""
+    return flat(read_record(Path(directory, "metrics.json"), MetricsRecord))
+
+
+def flat_metrics(evaluated):
+    """What would be stored of an evaluated ranking."""
+    return flat(metrics_record(evaluated))
+
+
+def stored_queries(evaluated):
+    """The lines of per_query.jsonl of an evaluated ranking."""
+    return [msgspec.to_builtins(record) for record in query_records(evaluated)]
+
+
+def change_metrics(directory, change):
+    """Write metrics.json of the directory again, as `change` alters its JSON."""
+    path = Path(directory, "metrics.json")
+    document = json.loads(path.read_text("utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), "utf-8")
