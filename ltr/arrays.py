@@ -27,14 +27,14 @@ def as_array(argument: str, values: Any) -> npt.NDArray[Any]:
     if values is None or isinstance(values, (str, bytes, Mapping, Set, Iterator)):
         raise ArrayError(argument, "", f"an array or a list of numbers is needed, found {type(values).__name__}")
     try:
-        given: npt.NDArray[Any] = np.asarray(values)
+        array: npt.NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArrayError(argument, "", _unequal_rows(values) or str(error)) from error
-    return given
+    return array
 
 
 def _unequal_rows(values: object) -> str:
-    """What makes a list of lists no matrix, in words; nothing where another reason must be."""
+    """The first row of a list of lists whose length differs, in words; "" where all are equal."""
     rows = values if isinstance(values, Sequence) else ()
     lengths = [len(row) if isinstance(row, Sized) else 1 for row in rows]
     other = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
@@ -47,18 +47,20 @@ def as_offsets(offsets: npt.ArrayLike, rows: int) -> IntArray:
     >>> as_offsets([0, 2, 3], 3)
     array([0, 2, 3])
     """
-    given = as_array("offsets", offsets)
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        raise ArrayError("offsets", "", f"one axis of integers is needed, found shape {given.shape} of {given.dtype}")
-    if given[0] != 0:
-        raise ArrayError("offsets", "[0]", f"{given[0]}; the first group starts at row 0")
-    empty = np.flatnonzero(given[1:] <= given[:-1])  # compared as given: another type might wrap
+    checked = as_array("offsets", offsets)
+    if checked.ndim != 1 or checked.size == 0 or checked.dtype.kind not in "iu":
+        raise ArrayError(
+            "offsets", "", f"one axis of integers is needed, found shape {checked.shape} of {checked.dtype}"
+        )
+    if checked[0] != 0:
+        raise ArrayError("offsets", "[0]", f"{checked[0]}; the first group starts at row 0")
+    empty = np.flatnonzero(checked[1:] <= checked[:-1])  # compared in their own type: another might wrap
     if empty.size:
         group = int(empty[0])
-        raise ArrayError("offsets", "", f"group {group} is empty: {given[group]} to {given[group + 1]}")
-    if given[-1] != rows:
-        raise ArrayError("offsets", "[-1]", f"{given[-1]}; there are {rows} rows")
-    return given.astype(np.int64)
+        raise ArrayError("offsets", "", f"group {group} is empty: {checked[group]} to {checked[group + 1]}")
+    if checked[-1] != rows:
+        raise ArrayError("offsets", "[-1]", f"{checked[-1]}; there are {rows} rows")
+    return checked.astype(np.int64)
 
 
 def as_matrix(argument: str, values: npt.ArrayLike, offsets: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
@@ -110,23 +112,23 @@ def vanishing(weights: FloatArray) -> tuple[int, str]:
 
 def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
     """The values as float64 in C order; anything that is not a number is refused."""
-    given = as_array(argument, values)
-    if given.dtype.kind == "b":
+    array = as_array(argument, values)
+    if array.dtype.kind == "b":
         raise ArrayError(argument, "", f"numbers are needed, found bool; use {argument}.astype(float)")
-    if given.dtype.kind not in "fiu":
-        raise ArrayError(argument, *_not_a_number(given))
+    if array.dtype.kind not in "fiu":
+        raise ArrayError(argument, *_not_a_number(array))
     with np.errstate(over="ignore"):  # a longer float may become infinite, which the caller refuses with its place
-        return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(np.float64)
+        return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
 
 
-def _not_a_number(given: npt.NDArray[Any]) -> tuple[str, str]:
+def _not_a_number(array: npt.NDArray[Any]) -> tuple[str, str]:
     """The place of the first cell that is not a float, an integer or a flag, and what stands there."""
-    found = f"numbers are needed, found {given.dtype}"
-    for index in np.ndindex(given.shape if given.dtype.kind in "OSU" else (0,)):
-        if not isinstance(given[index], (float, int, np.floating, np.integer)):
+    problem = f"numbers are needed, found {array.dtype}"
+    for index in np.ndindex(array.shape if array.dtype.kind in "OSU" else (0,)):
+        if not isinstance(array[index], (float, int, np.floating, np.integer)):
             place = f"[{', '.join(map(str, index))}]" if index else ""
-            return place, f"{found}: {str(given[index])[:40]!r} is a {type(given[index]).__name__}"
-    return "", found
+            return place, f"{problem}: {str(array[index])[:40]!r} is a {type(array[index]).__name__}"
+    return "", problem
 
 
 def refuse_outside(argument: str, values: FloatArray, offsets: IntArray, *, least: float) -> None:
@@ -177,7 +179,7 @@ def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
-    """Sum of the values that bear each code 0 .. length - 1, added in the order given.
+    """Sum of the values that bear each code 0 .. length - 1, added in their order.
 
     >>> code_sums(np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0]), 3)
     array([2., 4., 0.])
@@ -215,10 +217,10 @@ def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
-def runs(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
-    """Consecutive runs of whole groups, first:last, of about `rows` rows: one pass that stays in the cache.
+def chunks(offsets: IntArray, rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive chunks of complete groups, first:last, of about `rows` rows: a pass over one stays in the cache.
 
-    >>> list(runs(np.array([0, 2, 4, 6, 8]), rows=4))
+    >>> list(chunks(np.array([0, 2, 4, 6, 8]), rows=4))
     [(0, 2), (2, 4)]
     """
     first, last = 0, len(offsets) - 1

@@ -1,17 +1,17 @@
-"""Everything that can go wrong for a reason the user can mend. Any other exception is a bug of ours."""
+"""The errors that a user can mend. Any other exception is a bug of ltr."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_PROBLEMS_SHOWN = 50
 
 
 class LtrError(Exception):
-    """The family: catch this to catch every mistake the package can name."""
+    """The base of all errors of ltr: catch it to catch every mistake that the package reports."""
 
 
 class LtrWarning(UserWarning):
-    """Something that costs time or quality and stops nothing."""
+    """Something that costs time or quality and does not stop the work."""
 
 
 class UsageError(LtrError, ValueError):
@@ -34,15 +34,15 @@ class RunError(LtrError):
 
 
 class DivergedError(RunError):
-    """A training whose weights, or whose objective, outgrew all numbers."""
+    """A training whose weights or objective became infinite."""
 
 
 class ThresholdError(RunError):
-    """A result that is below what was asked for."""
+    """A result below the required threshold."""
 
 
 class ResumeError(RunError):
-    """Work that cannot go on, because it is no longer the same: where it was begun, and what differs."""
+    """Work that cannot be resumed, because its config, data or code have changed: where it lies, and what differs."""
 
     def __init__(self, path: str, differences: tuple[str, ...]) -> None:
         super().__init__(path, differences)
@@ -50,25 +50,23 @@ class ResumeError(RunError):
     def lines(self) -> list[str]:
         """A line for what is wrong, and one for each difference."""
         path, differences = self.args
-        told = list(differences[:MOST_PROBLEMS_SHOWN])
-        unseen = len(differences) - len(told)
-        begun = f"{path}: cannot go on, what was begun there is not what is asked for; add --overwrite to start anew"
-        return [begun, *told, *([f"and {unseen} more"] if unseen else [])]
+        first = f"{path}: cannot resume, the work there was started with other settings; add --overwrite to start again"
+        return [first, *_shortened(differences)]
 
     def __str__(self) -> str:
         return "; ".join(self.lines())
 
 
 class UnknownNameError(UsageError):
-    """A plug-in asked for by a name that nobody registered."""
+    """A name under which no plug-in is registered."""
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(kind, name, known)
+    def __init__(self, kind: str, name: str, names: tuple[str, ...]) -> None:
+        super().__init__(kind, name, names)
 
     def __str__(self) -> str:
-        kind, name, known = self.args
-        hint = suggestion(str(name), known)
-        return f"unknown {kind} {name!r}{hint}; known: {', '.join(known) or 'none'}"
+        kind, name, names = self.args
+        hint = suggestion(str(name), names)
+        return f"unknown {kind} {name!r}{hint}; known: {', '.join(names) or 'none'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +114,12 @@ class ConfigError(UsageError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Each mistake, for whoever shows them another way."""
+        """The mistakes, for callers that show them in another way."""
         return tuple(self.args[0])
 
     def lines(self) -> list[str]:
-        """A line for each mistake, of so many as a person reads."""
-        lines = [str(problem) for problem in self.problems[:MOST_PROBLEMS_SHOWN]]
-        unseen = len(self.problems) - len(lines)
-        return [*lines, *([f"and {unseen} more"] if unseen else [])]
+        """A line for each mistake, for as many as a person reads."""
+        return _shortened(self.problems)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -182,13 +178,18 @@ class DiskError(RunError):
         return "{}: {}".format(*self.args)
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """A '; did you mean X?' to append to a message, or nothing when no known name is near.
+def _shortened(lines: Sequence[object]) -> list[str]:
+    unseen = len(lines) - MOST_PROBLEMS_SHOWN
+    return [*map(str, lines[:MOST_PROBLEMS_SHOWN]), *([f"and {unseen} more"] if unseen > 0 else [])]
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """'; did you mean X?' with the nearest of the names, to append to a message; "" where none is near.
 
     >>> suggestion("newtn", ["descent", "newton"])
     '; did you mean newton?'
     """
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ltr.arrays import as_column, as_floats, as_matrix, as_offsets, as_weights, distinct, ragged, runs
+from ltr.arrays import as_column, as_floats, as_matrix, as_offsets, as_weights, chunks, distinct, ragged
 from ltr.errors import ArrayError
 
 
@@ -65,7 +65,7 @@ def test_without_weights_every_group_weighs_one():
 
 def test_runs_hold_whole_groups_and_cover_them_once():
     offsets = np.concatenate(([0], np.cumsum([5, 1, 1, 9, 2])))
-    assert list(runs(offsets, rows=4)) == [(0, 1), (1, 3), (3, 4), (4, 5)]
+    assert list(chunks(offsets, rows=4)) == [(0, 1), (1, 3), (3, 4), (4, 5)]
 
 
 def test_ragged_counts_within_each_length():

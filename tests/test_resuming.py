@@ -261,7 +261,7 @@ def test_the_command_line_ends_with_5_and_a_line_for_each_difference(cli):
     cli.good("train", "s.jsonl", "-o", "r", "--encoder", "hash")
     assert cli.run("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--resume", "--l2", "0.5") == 5
     lines = cli.err.splitlines()
-    assert lines[0].startswith("error: r: cannot go on, what was begun there is not what is asked for")
+    assert lines[0].startswith("error: r: cannot resume, the work there was started with other settings")
     assert lines[1:] == ["error: config.train.l2: 0.001 became 0.5"]
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
 from ltr.data.columns import SourceFile, place, recoded
@@ -118,7 +118,7 @@ def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
 
 def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:
     """The rows of the samples, those of a group together, with the texts and graphs of their candidates."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(samples.groups))])
+    offsets = offsets_of(np.bincount(samples.groups))
     is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
     rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
     features = None if samples.features is None else samples.features[rows]
@@ -162,7 +162,7 @@ def select(groups: Groups, indices: IntArray) -> Groups:
     sizes = np.diff(groups.offsets)[indices]
     owner, within = ragged(sizes)
     rows = groups.offsets[indices][owner] + within
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
     queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
     names, name_texts = _cut(candidates.names[rows], candidates.name_texts)

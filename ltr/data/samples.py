@@ -2,8 +2,7 @@
 
 import gc
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -49,9 +48,14 @@ def read_samples(paths: Iterable[AnyPath], *, labels_required: bool = True) -> S
     """The samples of all files. Blank lines are skipped; no sample at all is an error."""
     files: list[SourceFile] = []
     groups, rows = GroupColumns(files), RowColumns(labels_required)
-    with _garbage_collection_paused():
+    collects_garbage = gc.isenabled()
+    gc.disable()  # reading makes millions of short-lived objects without cycles: collecting costs time, frees nothing
+    try:
         for path in paths:
             _read_file(path, files, groups, rows)
+    finally:
+        if collects_garbage:
+            gc.enable()
     if rows.kind is None:
         names = ", ".join(source.path for source in files) or "no file"
         raise DataError(f"{names}: no samples; at least one line is needed")
@@ -79,18 +83,6 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
     except FAILURES as failure:
         raise SampleError(shown(path), number, *decode_error(line, failure, NEEDED).args) from failure
     files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
-
-
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Reading makes millions of short-lived objects without cycles: collecting costs time and frees nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, State, offsets_of, runs
+from ltr.arrays import BoolArray, FloatArray, IntArray, State, chunks, offsets_of
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
@@ -120,7 +120,7 @@ def _counted_in_parts(texts: Sequence[str]) -> Iterator[Counts]:
     """The same, of about CHARACTERS characters at a time."""
     padded = [f" {' '.join(text.lower().split())} " if text.strip() else "" for text in texts]
     ends = offsets_of([len(text) + 1 for text in padded])  # an empty text takes a place as well
-    for first, last in runs(ends, CHARACTERS):
+    for first, last in chunks(ends, CHARACTERS):
         part = padded[first:last]
         codes = np.frombuffer("".join(part).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
         owner = np.repeat(np.arange(first, last), [len(text) for text in part])

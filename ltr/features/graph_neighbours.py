@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, State, ragged, runs
+from ltr.arrays import BoolArray, FloatArray, IntArray, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
@@ -66,7 +66,7 @@ def near_edges(candidates: Candidates, state: State, context: Context) -> FloatA
     is_stored = places[codes] >= 0
     starts = np.searchsorted(owners[is_stored], np.arange(len(sizes) + 1))
     links, queries = Ragged(starts, places[codes[is_stored]]), row_queries(candidates)
-    for first, last in runs(candidates.offsets, ROWS):
+    for first, last in chunks(candidates.offsets, ROWS):
         part = slice(candidates.offsets[first], candidates.offsets[last])
         graphs = candidates.graphs[part]
         likeness = _likeness(links.take(graphs), sizes[graphs], stored, near, queries[part])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State, runs
+from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
@@ -58,7 +58,7 @@ def cover(candidates: Candidates, state: State, context: Context) -> FloatArray:
     graph_of_node, node_texts, _ = tables.nodes.counted(len(tables.node_texts))
     starts = np.searchsorted(graph_of_node, np.arange(len(candidates.distinct_graphs) + 1))
     values, queries = np.empty(len(candidates.graphs)), row_queries(candidates)
-    for first, last in runs(candidates.offsets, ROWS):
+    for first, last in chunks(candidates.offsets, ROWS):
         part = slice(candidates.offsets[first], candidates.offsets[last])
         graphs, which = np.unique(candidates.graphs[part], return_inverse=True)
         nodes = [node_texts[starts[graph] : starts[graph + 1]] for graph in graphs.tolist()]

@@ -50,19 +50,15 @@ def cache_directory() -> Path:
     """LTR_CACHE_DIR, else the directory of this platform for caches."""
     if own := os.environ.get("LTR_CACHE_DIR"):
         return Path(own)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local", "ltr", "Cache")
-    if sys.platform == "darwin":
-        return _home() / "Library" / "Caches" / "ltr"
-    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache", "ltr")
-
-
-def _home() -> Path:
-    """The user's directory; for a user without one, as in some containers, a path that can hold nothing."""
     try:
-        return Path.home()
-    except RuntimeError:
-        return Path(os.devnull)
+        home = Path.home()
+    except RuntimeError:  # a user without a directory, as in some containers: the path can hold nothing
+        home = Path(os.devnull)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local", "ltr", "Cache")
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "ltr"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "ltr")
 
 
 def path_inside(root: AnyPath, name: str) -> Path:

@@ -17,9 +17,9 @@ from ltr.arrays import (
     as_matrix,
     as_offsets,
     as_weights,
+    chunks,
     code_sums,
     group_sums,
-    runs,
 )
 from ltr.errors import DataError
 from ltr.training.kernels.passes import for_passes
@@ -201,7 +201,7 @@ class Run:
 def passes(groups: Trainable) -> Iterator[Run]:
     """One pass over all groups, in runs."""
     offsets = groups.offsets
-    for first, last in runs(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
+    for first, last in chunks(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
         starts = offsets[first:last] - offsets[first]
         yield Run(slice(first, last), slice(offsets[first], offsets[last]), starts, np.diff(offsets[first : last + 1]))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, group_sums, runs
+from ltr.arrays import FloatArray, IntArray, chunks, group_sums
 
 TARGETS = ("onehot", "label", "gain")
 LARGEST_POWER = 900.0  # labels below it have a gain 2^label - 1 whose sums are finite
@@ -43,7 +43,7 @@ def gains(labels: FloatArray, largest: FloatArray) -> FloatArray:
 def shares(labels: FloatArray, offsets: IntArray, weights: FloatArray, *, of: str) -> FloatArray:
     """Targets times the weight of their group. Runs of groups are worked out one by one, to keep temporaries small."""
     products = np.empty(len(labels))
-    for first, last in runs(offsets, RUN_ROWS):
+    for first, last in chunks(offsets, RUN_ROWS):
         rows, starts = slice(offsets[first], offsets[last]), offsets[first : last + 1] - offsets[first]
         by_row = np.repeat(weights[first:last], np.diff(starts))
         np.multiply(targets(labels[rows], starts, of=of), by_row, out=products[rows])

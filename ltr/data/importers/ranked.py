@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
@@ -38,7 +38,7 @@ def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
     missed = _select_lines(judgements, np.flatnonzero(~matched.is_retrieved))
     owner = np.concatenate([retrieved.topics, missed.topics])
     rows = np.argsort(owner, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(names)))])
+    offsets = offsets_of(np.bincount(owner, minlength=len(names)))
     lines = np.concatenate([retrieved.lines + judgements.source.line_count, missed.lines])[rows]
     files = (judgements.source, replace(entries.source, before=judgements.source.line_count))
     candidates = _candidates(
