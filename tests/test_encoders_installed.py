@@ -341,3 +341,8 @@ def test_a_folder_that_is_no_model_is_one_line(tmp_path):
 
 def test_spellings_that_look_alike_are_one_text():
     assert canonical_text("e\u0301") == canonical_text("\u00e9") == "\u00e9"
+
+
+@pytest.mark.parametrize("name", ENCODERS.names())
+def test_every_encoder_says_what_it_is(name):
+    assert ENCODERS[name].name == name

@@ -7,9 +7,8 @@ import pytest
 
 from ltr.data.groups import read_groups, select
 from ltr.encoders.naming import ENCODERS
-from ltr.errors import DataError, UnknownNameError, UsageError
-from ltr.features.crossfit import fit_features, trace_fold
-from ltr.features.presets import SPECIFICATION
+from ltr.errors import UnknownNameError, UsageError
+from ltr.features.crossfit import fit_features
 from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -166,6 +165,17 @@ def test_graph_hist_counts_groups_that_offered_the_type(tmp_path):
     np.testing.assert_allclose(values("graph.hist", groups_of(tmp_path, lines)), by_hand, atol=1e-12)
 
 
+def test_an_unknown_feature_or_option_is_refused_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="unknown feature 'tool.hst'; did you mean tool.hist"):
+        FeatureConfig("tool.hst")
+    with pytest.raises(UsageError, match="feature tool.hist has no option 'strenth'; did you mean strength"):
+        FeatureConfig("tool.hist", {"strenth": 1})
+    with pytest.raises(UsageError, match="feature tool.rel has no option 'prior'; known: none"):
+        FeatureConfig("tool.rel", {"prior": 1})
+    with pytest.raises(UsageError, match="feature tool.hist: prior is 'x'; a number is needed"):
+        FeatureConfig("tool.hist", {"prior": "x"})
+
+
 # the contract
 
 
@@ -241,73 +251,3 @@ def test_every_feature_says_in_a_title_and_in_one_line_what_it_is(name):
     assert name not in FEATURES[name].title
     assert 10 < len(FEATURES[name].title) <= 40  # a column of a table
     assert FEATURES[name].kind in LINES
-
-
-# cross-fitting
-
-
-def test_training_columns_come_from_the_other_folds(tmp_path):
-    lines = list(tool_lines(seed=2, traces=40))
-    by_hand = []
-    for line in lines:
-        fold = trace_fold(line["trace_id"])
-        others = [e for e in lines if e["tool"] == line["tool"] and trace_fold(e["trace_id"]) != fold]
-        by_hand.append((sum(each["label"] for each in others) + 1) / (len(others) + 2))
-    np.testing.assert_allclose(cross_fitted(tmp_path, lines, "tool.hist"), by_hand, atol=1e-12)
-
-
-def test_with_few_traces_each_is_a_fold(tmp_path):
-    lines = list(tool_lines(seed=2, traces=5))
-    by_hand = []
-    for line in lines:
-        others = [e for e in lines if e["tool"] == line["tool"] and e["trace_id"] != line["trace_id"]]
-        by_hand.append((sum(each["label"] for each in others) + 1) / (len(others) + 2))
-    np.testing.assert_allclose(cross_fitted(tmp_path, lines, "tool.hist"), by_hand, atol=1e-12)
-
-
-def test_one_trace_alone_gets_the_values_of_the_never_seen(tmp_path):
-    assert set(cross_fitted(tmp_path, list(tool_lines(traces=1)), "tool.hist")) == {0.5}
-
-
-def test_the_saved_state_is_fitted_on_all_groups(tmp_path):
-    groups = groups_of(tmp_path, tool_lines(traces=24))
-    fitted, _ = fit_features([FeatureConfig("tool.hist")], groups, "letters")
-    np.testing.assert_array_equal(fitted(groups.candidates)[:, 0], values("tool.hist", groups))
-
-
-@pytest.mark.parametrize("kind", ["tool", "graph"])
-def test_the_specification_asks_four_questions_of_each_kind(tmp_path, kind):
-    configs = [FeatureConfig(name) for name in SPECIFICATION[kind]]
-    fitted, phi = fit_features(configs, groups_of(tmp_path, LINES[kind]()), "hash")
-    assert [FEATURES[name].family for name in fitted.names] == ["rel", "hist", "coop", "struct"]
-    assert phi.shape[1] == 4
-
-
-def test_each_text_is_encoded_once_for_all_features_of_a_pass(tmp_path):
-    groups = groups_of(tmp_path, tool_lines(traces=3))
-    fitted, _ = fit_features([FeatureConfig("tool.rel"), FeatureConfig("tool.struct")], groups, "letters")
-    fitted(groups.candidates)
-    encoded = fitted.encoder.encoder().encoded
-    assert len(encoded) == len(set(encoded)) > 0
-
-
-def test_features_of_the_other_kind_are_refused(tmp_path):
-    with pytest.raises(DataError, match="the features are of graphs; the candidates are tools"):
-        fit_features([FeatureConfig("graph.coop")], groups_of(tmp_path, tool_lines()), "hash")
-
-
-def test_ready_numbers_are_not_featurised_again(tmp_path):
-    lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
-    with pytest.raises(UsageError, match="the samples bear ready features; they cannot be featurised again"):
-        fit_features([FeatureConfig("tool.coop")], groups_of(tmp_path, lines), "hash")
-
-
-def test_an_unknown_feature_or_option_is_refused_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="unknown feature 'tool.hst'; did you mean tool.hist"):
-        FeatureConfig("tool.hst")
-    with pytest.raises(UsageError, match="feature tool.hist has no option 'strenth'; did you mean strength"):
-        FeatureConfig("tool.hist", {"strenth": 1})
-    with pytest.raises(UsageError, match="feature tool.rel has no option 'prior'; known: none"):
-        FeatureConfig("tool.rel", {"prior": 1})
-    with pytest.raises(UsageError, match="feature tool.hist: prior is 'x'; a number is needed"):
-        FeatureConfig("tool.hist", {"prior": "x"})

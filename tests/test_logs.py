@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from ltr.cli.logging import shown_on_stderr
 from ltr.logs import LOG, stage
 
 
@@ -32,3 +33,10 @@ def test_a_stage_that_fails_logs_no_time(messages):
     with pytest.raises(ZeroDivisionError), stage("training"):
         1 / 0  # noqa: B018
     assert messages() == []
+
+
+def test_v_shows_a_message_on_stderr_with_control_characters_escaped_until_the_command_ends(capsys):
+    with shown_on_stderr():
+        LOG.info("read a\x1b[2J.jsonl")
+    LOG.info("nobody hears")
+    assert capsys.readouterr() == ("", "read a\\x1b[2J.jsonl\n")

@@ -151,15 +151,15 @@ def ltr(*arguments, path=None, cwd=None, **environment):
 
 
 def listed(done):
-    """Name, title, family, version and source of each feature."""
+    """Name, family, version, source and title of each feature."""
     return [tuple(row.values())[:5] for row in json.loads(done.stdout)]
 
 
-def test_the_command_line_lists_plug_ins_with_title_family_version_and_source(tmp_path):
+def test_the_command_line_lists_plug_ins_with_family_version_source_and_title(tmp_path):
     package(tmp_path, "ltr-length", LENGTH, kind="feature")
     done = ltr("list", "features", "--format", "json", path=tmp_path)
-    assert ("tool.length", "tool.length", "struct", "1.2", "ltr-length") in listed(done)
-    assert ("tool.rel", "query and tool text are alike", "rel", OURS.version, "ltr") in listed(done)
+    assert ("tool.length", "struct", "1.2", "ltr-length", "tool.length") in listed(done)
+    assert ("tool.rel", "rel", OURS.version, "ltr", "query and tool text are alike") in listed(done)
     assert "tool.length" not in ltr("list", "features", path=tmp_path, LTR_LOAD_PLUGINS="").stdout
 
 

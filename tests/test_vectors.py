@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.encoders.dense import Dense
+from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.errors import DataError
 
+TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
 NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -142,3 +144,36 @@ def test_dense_arrays_that_cannot_be_are_refused(numbers):
 def test_arrays_of_neither_kind_are_refused(arrays):
     with pytest.raises(DataError, match="neither dense nor sparse vectors"):
         vectors_from(arrays)
+
+
+@given(st.integers(0, 10**6))
+def test_products_of_pairs_are_those_of_the_rows_written_out(seed):
+    rng = np.random.default_rng(seed)
+    left, right = (HashEncoder.fitted(TEXTS).encode(rng.permutation(TEXTS).tolist(), "query") for _ in range(2))
+    rows, others = rng.integers(0, len(TEXTS), (2, 200))
+    by_hand = np.einsum("ij,ij->i", written(left)[rows], written(right)[others])
+    np.testing.assert_allclose(left.dots(rows, right, others), by_hand, atol=1e-12)
+    np.testing.assert_allclose(Dense(written(left)).dots(rows, Dense(written(right)), others), by_hand, atol=1e-12)
+
+
+def test_many_pairs_are_multiplied_in_parts():
+    vectors = HashEncoder.fitted(TEXTS).encode([f"text number {n}" for n in range(300)], "query")
+    rows = np.random.default_rng(0).integers(0, 300, (2, 20_000))
+    products = vectors.dots(rows[0], vectors, rows[1])
+    same = rows[0] == rows[1]
+    np.testing.assert_allclose(products[same], 1, atol=1e-12)
+    check = np.random.default_rng(1).integers(0, 20_000, 50)
+    numbers = written(vectors)
+    np.testing.assert_allclose(products[check], (numbers[rows[0][check]] * numbers[rows[1][check]]).sum(axis=1))
+
+
+def test_no_pairs_have_no_products():
+    vectors, none = HashEncoder.fitted(TEXTS).encode(TEXTS, "query"), np.empty(0, dtype=np.int64)
+    assert vectors.dots(none, vectors, none).shape == (0,)
+
+
+def test_dense_and_sparse_vectors_do_not_mix():
+    sparse, full = Sparse(np.array([0, 0]), np.empty(0, int), np.empty(0), 4), Dense(np.zeros((1, 4)))
+    for left, right in ((sparse, full), (full, sparse)):
+        with pytest.raises(TypeError):
+            left.dots(np.array([0]), right, np.array([0]))

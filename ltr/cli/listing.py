@@ -24,7 +24,11 @@ class Plugins(StrEnum):
     EXPORTERS = "exporters"
 
 
-SAYS = {Plugins.FEATURES: "value", Plugins.METRICS: "rule"}
+# two columns that describe a plug-in, and the attributes they show; one below the other where people read them
+DESCRIPTIONS = {
+    Plugins.FEATURES: {"title": "title", "value": "summary"},
+    Plugins.METRICS: {"rule": "rule", "formula": "formula"},
+}
 
 
 def list_plugins(
@@ -40,26 +44,27 @@ def list_plugins(
         case Format.TSV:
             show_tsv([headers, *rows])
         case Format.HUMAN:
-            say(*(formula_lines(headers, rows) if kind is Plugins.METRICS else listing(headers, rows)))
+            say(*(two_lines(headers, rows) if kind in DESCRIPTIONS else listing(headers, rows)))
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
     """What is known of each plug-in of the kind: name, what it is, and where it comes from."""
     registry, about = _registry(kind)
-    more = ["formula"] if kind is Plugins.METRICS else []
-    headers = ["name", *about, "version", "source", SAYS.get(kind, "what"), *more]
+    descriptions = DESCRIPTIONS.get(kind, {})
+    headers = ["name", *about, "version", "source", *(descriptions or ["what"])]
     rows = []
     for name in registry.names():
         source, plugin = registry.source(name), registry[name]
-        told, last = ([str(getattr(plugin, attribute)) for attribute in each] for each in (about, more))
-        rows.append([name, *told, source.version, source.name, _what(plugin), *last])
+        facts = [str(getattr(plugin, attribute)) for attribute in about]
+        texts = [str(getattr(plugin, attribute)) for attribute in descriptions.values()] or [_what(plugin)]
+        rows.append([name, *facts, source.version, source.name, *texts])
     return headers, rows
 
 
-def formula_lines(headers: list[str], rows: list[list[str]]) -> list[str]:
-    """Each metric with its rule, the formula below it."""
+def two_lines(headers: list[str], rows: list[list[str]]) -> list[str]:
+    """Each plug-in with the last column below the one before it."""
     pairs = [[row[:-1], [*("" for _ in row[:-2]), row[-1]]] for row in rows]
-    return listing([*headers[:-2], "rule, formula"], [row for pair in pairs for row in pair])
+    return listing([*headers[:-2], ", ".join(headers[-2:])], [row for pair in pairs for row in pair])
 
 
 def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
@@ -68,7 +73,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
         case Plugins.FEATURES:
             from ltr.features.registry import FEATURES
 
-            return FEATURES, ["title", "family"]
+            return FEATURES, ["family"]
         case Plugins.ENCODERS:
             from ltr.encoders.naming import ENCODERS
 
@@ -96,7 +101,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
 
 def _what(plugin: Any) -> str:
-    """What a plug-in says of itself: its summary or rule, else the first line of its docstring."""
+    """The summary of a plug-in, else the first line of its docstring."""
     from ltr.plugins import summary_of
 
-    return next((str(getattr(plugin, own)) for own in ("summary", "rule") if hasattr(plugin, own)), summary_of(plugin))
+    return str(plugin.summary) if hasattr(plugin, "summary") else summary_of(plugin)

@@ -1,4 +1,4 @@
-"""What every encoder offers: texts in, vectors out."""
+"""What an encoder is, and what is registered under its name."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
     @property
     def state(self) -> State:
-        """What it learned from the training texts, plain JSON and arrays; empty for most."""
+        """What it learned from the training texts; empty for most."""
         ...
 
     @property
@@ -32,7 +32,7 @@ class Encoder(Protocol):
         ...
 
     def identity(self, role: Role) -> tuple[str, ...] | None:
-        """All that decides a vector but the text, which lets (dense) vectors be kept between runs; None: do not."""
+        """All that decides a vector besides the text: the key of dense vectors on disk. None: they are not stored."""
         ...
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
@@ -49,7 +49,7 @@ class EncoderKind(Protocol):
         ...
 
     def is_installed(self) -> bool:
-        """Whether all it needs is on this machine, found out without loading it."""
+        """Whether all it needs is on this machine; nothing is loaded to learn it."""
         ...
 
     def fitted(self, texts: Sequence[str]) -> Encoder:
@@ -57,5 +57,5 @@ class EncoderKind(Protocol):
         ...
 
     def restored(self, state: State) -> Encoder:
-        """The encoder whose state was saved; with it, it gives the same vectors."""
+        """The encoder of a saved state, which gives the same vectors."""
         ...

@@ -38,14 +38,11 @@ class SentenceEncoder:
 
     def __init__(self, name: str, folder: Path, revision: str) -> None:
         self.name, self.folder, self.revision = name, folder, revision
-
-    @property
-    def state(self) -> State:
-        """Nothing: the model is on the disk."""
-        return {}
+        self.state: State = {}  # the model is on the disk
+        self._prompts = prompts(folder)
 
     def identity(self, role: Role) -> tuple[str, ...]:
-        """A text is read by its role, behind the prompt the model has for it."""
+        """Name, revision, library, role and the prompt of the role."""
         return self.name, self.revision, major_version("sentence-transformers"), role, self._prompts[role]
 
     def encode(self, texts: Sequence[str], role: Role) -> Dense:
@@ -94,10 +91,6 @@ class SentenceEncoder:
     def _pads(self) -> bool:
         """Whether lengths may be rounded up: not beyond the longest text the model takes."""
         return callable(self._model.tokenizer) and (self._model.max_seq_length or 1) % STEP == 0
-
-    @cached_property
-    def _prompts(self) -> dict[Role, str]:
-        return prompts(self.folder)
 
     @cached_property
     def _model(self) -> Any:

@@ -33,6 +33,9 @@ class StaticEncoder:
         missing = [str(path) for path in (self.table, self.tokenizer) if not path.is_file()]
         if missing:
             raise UsageError(f"encoder 'static': {missing[0]} is missing. Fix one: {WAYS_OUT['static']}")
+        digests = "\n".join((sha256(self.table), sha256(self.tokenizer), POOLING))
+        self.revision = hashlib.sha256(digests.encode()).hexdigest()
+        self.state: State = {}  # table and tokenizer are installed
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -52,19 +55,8 @@ class StaticEncoder:
         """The same encoder; its revision says whether the table is the same."""
         return cls.fitted(())
 
-    @property
-    def state(self) -> State:
-        """Nothing: table and tokenizer are installed."""
-        return {}
-
-    @cached_property
-    def revision(self) -> str:
-        """A digest of the table and of the tokenizer."""
-        parts = "\n".join((sha256(self.table), sha256(self.tokenizer), POOLING))
-        return hashlib.sha256(parts.encode()).hexdigest()
-
     def identity(self, role: Role) -> tuple[str, ...]:
-        """The role makes no difference: a text has one vector."""
+        """Name, revision and library; a text has one vector, whatever its role."""
         return self.name, self.revision, major_version("tokenizers")
 
     def encode(self, texts: Sequence[str], role: Role) -> Dense:

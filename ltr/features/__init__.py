@@ -1,1 +1,1 @@
-"""Samples become the columns of phi: four questions, each asked by one or more registered features."""
+"""Samples become the columns of phi: registered features of four families, cross-fitted where they learn."""

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State, group_sums
+from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.data.graphs import graph_text
-from ltr.data.groups import Candidates, Groups
-from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, Positive, Rate, feature
+from ltr.data.groups import Candidates
+from ltr.features.registry import Context, feature
 
 SHORT_QUERY = 5  # words
 
@@ -18,19 +17,6 @@ def graph_relevance(candidates: Candidates, state: None, context: Context) -> Fl
     is_empty = np.array([not text for text in texts])
     mapped = (context.cosines(candidates, texts, candidates.graphs) + 1) / 2
     return np.where(is_empty[candidates.graphs], 0.0, mapped)
-
-
-def fit_type_success(groups: Groups, context: Context) -> State:
-    """For each candidate type: in how many groups it was right, and how many offered it."""
-    return fit_success(groups, groups.candidates.types, groups.candidates.type_texts)
-
-
-@feature("graph.hist", "hist", fit=fit_type_success, title="success rate of its type")
-def graph_history(
-    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
-) -> FloatArray:
-    """(wins + prior * strength) / (seen + strength) of the candidate type; never seen: prior."""
-    return success_rates(state, candidates.type_texts, prior, strength)[candidates.types]
 
 
 @feature("graph.coop", "coop", title="size suits the query's length")

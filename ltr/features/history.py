@@ -1,15 +1,15 @@
-"""Smoothed success rates: how often the candidates of a name were right where they were offered."""
-
-from collections.abc import Sequence
+"""Smoothed success rates: how often a tool, or a type of graphs, was right where it was offered."""
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, distinct
-from ltr.data.groups import Groups
+from ltr.data.groups import Candidates, Groups
+from ltr.features.registry import Context, Positive, Rate, feature
 
 
-def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> State:
-    """For each name [wins, seen]: groups where a row of that name was right, and groups with such a row."""
+def fit_success(groups: Groups, context: Context) -> State:
+    """For each tool, or type of graphs, [wins, seen]: groups where it was right, and groups that offered it."""
+    codes, names = _named(groups.candidates)
     width = max(len(names), 1)
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = group * width + codes  # a type may stand several times in a group, and counts once
@@ -19,12 +19,20 @@ def fit_success(groups: Groups, codes: IntArray, names: Sequence[str]) -> State:
     return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
 
 
-def success_rates(state: State, names: Sequence[str], prior: float, strength: float) -> FloatArray:
-    """(wins + prior * strength) / (seen + strength) of each name; one never seen has the prior.
-
-    >>> success_rates({"success": {"a": [3, 4]}}, ["a", "b"], prior=0.5, strength=2.0).round(12)
-    array([0.66666667, 0.5       ])
-    """
+@feature("tool.hist", "hist", fit=fit_success, title="success rate when offered")
+@feature("graph.hist", "hist", fit=fit_success, title="success rate of its type")
+def success_rate(
+    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
+) -> FloatArray:
+    """(wins + prior * strength) / (seen + strength) of the tool, or of the graph's type; never seen: prior."""
+    codes, names = _named(candidates)
     success = state.get("success", {})
     wins, seen = np.array([success.get(name, (0, 0)) for name in names], dtype=float).reshape(-1, 2).T
-    return (wins + prior * strength) / (seen + strength)
+    return ((wins + prior * strength) / (seen + strength))[codes]
+
+
+def _named(candidates: Candidates) -> tuple[IntArray, tuple[str, ...]]:
+    """The tool of each row, or the type of its graph, as codes into names."""
+    if candidates.kind == "tool":
+        return candidates.names, candidates.name_texts
+    return candidates.types, candidates.type_texts

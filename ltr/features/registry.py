@@ -74,6 +74,7 @@ class Feature:
     """One column of phi. `fit` learns a state from groups; `column` never sees a label."""
 
     name: str
+    kind: Kind  # of its candidates: what stands before the dot of the name
     title: str  # what the column holds, in the words of a newcomer
     summary: str  # what it holds exactly, in one line
     family: Family
@@ -81,14 +82,10 @@ class Feature:
     fit: Fit | None
     options: dict[str, Option]
 
-    @property
-    def kind(self) -> str:
-        """tool or graph: what stands before the dot."""
-        return self.name.partition(".")[0]
-
 
 FEATURES: Registry[Feature] = Registry(
     "feature",
+    "ltr.features.history",
     "ltr.features.tool_specification",
     "ltr.features.graph_specification",
     "ltr.features.tool_grams",
@@ -107,8 +104,8 @@ def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "
 
     The keyword-only parameters of the two functions are its options. Without a title the name stands in tables.
     """
-    kind = name.partition(".")[0]
-    if kind not in get_args(Kind) or kind == name:
+    prefix, dot, _ = name.partition(".")
+    if prefix not in get_args(Kind) or not dot:
         raise UsageError(f"feature {name!r}: a name such as tool.{name} or graph.{name} is needed")
     if family not in get_args(Family):
         raise UsageError(f"feature {name}: family {family!r}; one of {', '.join(get_args(Family))} is needed")
@@ -121,9 +118,15 @@ def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
                 options[parameter.name] = Option(parameter.default, ranges[0] if ranges else None)
-        summary = summary_of(column)
         plugin = Feature(
-            name=name, title=title or name, summary=summary, family=family, column=column, fit=fit, options=options
+            name=name,
+            kind="graph" if prefix == "graph" else "tool",
+            title=title or name,
+            summary=summary_of(column),
+            family=family,
+            column=column,
+            fit=fit,
+            options=options,
         )
         FEATURES.add(name, plugin, made_of=column)
         return column

@@ -4,8 +4,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
-from ltr.features.history import fit_success, success_rates
-from ltr.features.registry import Context, Positive, Rate, feature
+from ltr.features.registry import Context, feature
 
 
 def tool_text(name: str, description: str = "", inputs: str = "") -> str:
@@ -40,19 +39,6 @@ def tool_relevance(candidates: Candidates, state: None, context: Context) -> Flo
 def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
     return np.sqrt(context.shared(mapped_cosines, candidates) + 0.1)
-
-
-def fit_tool_success(groups: Groups, context: Context) -> State:
-    """For each tool: in how many groups it was right, and how many offered it."""
-    return fit_success(groups, groups.candidates.names, groups.candidates.name_texts)
-
-
-@feature("tool.hist", "hist", fit=fit_tool_success, title="success rate when offered")
-def tool_history(
-    candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
-) -> FloatArray:
-    """(wins + prior * strength) / (seen + strength) of the tool, in the groups it was fitted on; never seen: prior."""
-    return success_rates(state, candidates.name_texts, prior, strength)[candidates.names]
 
 
 def fit_shares(groups: Groups, context: Context) -> State:
