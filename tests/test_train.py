@@ -193,7 +193,7 @@ def test_duplicated_columns_share_the_smallest_weights_and_are_named():
     np.testing.assert_allclose(model.w, [alone.w[0] / 5, alone.w[1], 2 * alone.w[0] / 5], atol=1e-8)
 
 
-def test_columns_that_tell_nothing_apart_leave_w_at_zero():
+def test_columns_equal_in_every_group_leave_w_at_zero():
     model = fit(np.ones((4, 2)), [1, 0, 0, 1], [0, 2, 4], UNPENALISED)
     np.testing.assert_array_equal(model.w, [0, 0])
     assert [direction_text(each) for each in model.training.not_identified] == ["x1", "x2"]
@@ -220,7 +220,7 @@ def test_any_number_of_features_trains():
     assert model.w.shape == (40,)
 
 
-def test_every_epoch_is_told_as_it_ends():
+def test_every_epoch_is_reported_as_it_ends():
     seen = []
     model = fit([[1.0], [0.0]], [1, 0], [0, 2], TrainConfig(epochs=3), on_epoch=seen.append)
     assert [epoch.number for epoch in seen] == [1, 2, 3]
@@ -228,7 +228,7 @@ def test_every_epoch_is_told_as_it_ends():
     np.testing.assert_array_equal(seen[-1].w, model.w)
 
 
-def test_every_step_of_newton_is_told_and_counted_and_the_start_is_not():
+def test_steps_of_newton_are_reported_and_counted_and_the_start_is_not():
     seen = []
     model = fit([[1.0], [0.0], [0.0], [2.0]], [1, 0, 1, 0], [0, 2, 4], NEWTON, on_epoch=seen.append)
     assert [epoch.number for epoch in seen] == list(range(1, model.training.epochs + 1))

@@ -48,7 +48,7 @@ def test_descent_keeps_the_w_of_the_best_epoch_and_stops_after_patience(two, met
     np.testing.assert_allclose(model.training.watched.values, sign * np.array(values[:stop]), atol=1e-12)
 
 
-def test_the_objective_told_is_that_of_the_w_that_is_kept(two):
+def test_the_objective_reported_is_that_of_the_best_epoch(two):
     data, held = two
     model = fit(*data, TrainConfig(epochs=60, learning_rate=0.1, patience=2), valid=Validation(*held))
     assert model.training.objective == pytest.approx(naive_objective(model.w, *data, 0.001))
