@@ -67,7 +67,7 @@ def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
     said = cli.good("compare", *one, "--format", "human")
     assert re.search("(?m)^95 % interval +(- *)+$", said)
     assert json.loads(cli.good("compare", *one, "--format", "json"))["runs"][0]["differences"][0]["low"] is None
-    assert "cannot be told from" in report_of([Path(each) for each in one])
+    assert "is not significantly different from" in report_of([Path(each) for each in one])
 
 
 def test_the_numbers_are_those_of_the_formulas(two):

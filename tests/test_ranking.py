@@ -1,64 +1,8 @@
-import time
-import tracemalloc
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ltr.arrays import groups_of
 from ltr.errors import ArrayError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.evaluation.ties import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
-
-
-def place(scores, ties, labels=None, keys=None):
-    """The first place each candidate of one group may take."""
-    ranking = rank(scores, [0, len(scores)], keys=keys)
-    rows = np.arange(len(scores))
-    return (tied_ranks(ranking, rows, ties, np.array(labels or [0.0] * len(scores))).above + 1).tolist()
-
-
-def test_without_ties_every_rule_gives_the_same_places():
-    for ties in Ties:
-        assert place([0.1, 0.4, 0.2, 0.3], ties, keys=[0, 1, 2, 3]) == [4, 1, 3, 2]
-
-
-def test_ties_by_file_follow_the_input():
-    assert place([0.5, 0.5, 0.9, 0.5], Ties.FILE) == [2, 3, 1, 4]
-
-
-def test_ties_by_trec_put_the_greater_id_first():
-    assert place([0.5, 0.5, 0.9, 0.5], Ties.TREC, keys=[7, 9, 1, 8]) == [4, 2, 1, 3]
-
-
-def test_best_and_worst_place_the_higher_label_first_and_last():
-    scores, labels = [0.5, 0.5, 0.5, 0.1], [1.0, 0.0, 2.0, 0.0]
-    assert place(scores, Ties.BEST, labels) == [2, 3, 1, 4]
-    assert place(scores, Ties.WORST, labels) == [2, 1, 3, 4]
-
-
-def test_expected_shares_the_places_of_the_tie():
-    stand = tied_ranks(rank([0.5, 0.5, 0.9, 0.5], [0, 4]), np.array([0, 2]), Ties.EXPECTED, np.zeros(4))
-    assert stand.above.tolist() == [1, 0]
-    assert stand.span.tolist() == [3, 1]
-
-
-def test_the_number_of_equal_scores_is_known_under_every_rule():
-    for ties in Ties:
-        stand = tied_ranks(rank([0.5, 0.5, 0.9], [0, 3], keys=[0, 1, 2]), np.arange(3), ties, np.zeros(3))
-        assert stand.sharing.tolist() == [2, 2, 1]
-
-
-def test_scores_are_compared_exactly_as_float64():
-    assert place([1.0, 1.000000001], Ties.FILE) == [2, 1]
-    assert place([1.0, np.nextafter(1.0, 2.0)], Ties.FILE) == [2, 1]
-    assert place([0.0, -0.0], Ties.FILE) == [1, 2]
-
-
-def test_groups_do_not_see_each_other():
-    ranking = rank([1.0, 2.0, 5.0, 4.0, 3.0], [0, 2, 5])
-    assert tied_ranks(ranking, np.arange(5), Ties.FILE, np.zeros(5)).above.tolist() == [1, 0, 0, 1, 2]
 
 
 def test_the_order_lists_equal_scores_by_the_rule():
@@ -68,73 +12,6 @@ def test_the_order_lists_equal_scores_by_the_rule():
     assert order(ranking, Ties.EXPECTED).tolist() == [2, 0, 3, 1]
 
 
-@given(st.integers(0, 10**6))
-def test_the_order_and_the_places_agree_wherever_a_rule_fixes_the_order(seed):
-    rng = np.random.default_rng(seed)
-    offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 9, 6))))
-    rows = int(offsets[-1])
-    ranking = rank(rng.integers(0, 4, rows), offsets, keys=rng.permutation(rows))
-    for ties in (Ties.FILE, Ties.TREC):
-        above = tied_ranks(ranking, np.arange(rows), ties, np.zeros(rows)).above
-        listed = order(ranking, ties)
-        starts = np.repeat(offsets[:-1], np.diff(offsets))
-        np.testing.assert_array_equal(above[listed], np.arange(rows) - starts)
-
-
-def peak_bytes(call):
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-def test_a_large_group_is_counted_in_parts():
-    scores = np.random.default_rng(0).permutation(600_000).astype(float)
-    rows = np.arange(COUNTED - 1)
-    ranking, labels = rank(scores, [0, 600_000]), np.zeros(600_000)
-    np.testing.assert_array_equal(tied_ranks(ranking, rows, Ties.FILE, labels).above, 599_999 - scores[rows])
-    assert (
-        peak_bytes(lambda: tied_ranks(ranking, rows, Ties.FILE, labels)) < 100e6
-    )  # one table of all is 150 MB a column
-
-
-@given(st.integers(0, 10**6), st.sampled_from(list(Ties)))
-def test_sorting_a_group_once_places_its_rows_as_counting_does(seed, ties):
-    rng = np.random.default_rng(seed)
-    offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 20, 6))))
-    count = int(offsets[-1])
-    ranking = rank(rng.integers(0, 4, count) * rng.choice([-1.0, 1.0], count), offsets, keys=rng.permutation(count))
-    rows, labels = np.flatnonzero(rng.random(count) < 0.7), rng.integers(0, 3, count).astype(float)
-    owners = groups_of(rows, offsets)
-    second = {Ties.TREC: -ranking.keys, Ties.BEST: -labels, Ties.WORST: labels}.get(ties)
-    tie_order = TieOrder(ties is Ties.EXPECTED, second)
-    counted, listed = (placed(ranking, rows, owners, tie_order) for placed in (_by_counting, _by_sorting))
-    np.testing.assert_array_equal(listed, counted)
-
-
-@pytest.mark.parametrize("size", [254, 255, 256, 700])
-def test_a_long_group_is_counted_past_what_a_byte_holds(size):
-    stand = tied_ranks(
-        rank([0.0] * size + [1.0] * size, [0, 2 * size]), np.array([0, 2 * size - 1]), "expected", np.zeros(1)
-    )
-    assert stand.above.tolist() == [size, 0]
-    assert stand.sharing.tolist() == [size, size]
-
-
-def test_a_large_group_with_many_labels_is_sorted():
-    scores = np.random.default_rng(0).permutation(40_000).astype(float)
-    start = time.process_time()
-    stand = tied_ranks(rank(scores, [0, 40_000]), np.arange(40_000), Ties.EXPECTED, np.zeros(40_000))
-    assert time.process_time() - start < 1
-    np.testing.assert_array_equal(stand.above, 39_999 - scores)
-
-
-def test_equal_scores_with_equal_labels_stand_in_the_order_of_the_input():
-    for ties in (Ties.BEST, Ties.WORST):
-        assert place([0.5, 0.5, 0.5], ties, [1.0, 1.0, 1.0]) == [1, 2, 3]
-
-
 def test_the_rule_may_be_given_by_its_name():
     ranking = rank([0.5, 0.5], [0, 2], keys=[0, 1])
     for ties in Ties:
@@ -142,14 +19,10 @@ def test_the_rule_may_be_given_by_its_name():
     assert order(ranking, "trec").tolist() == [1, 0]
 
 
-def test_a_rule_that_does_not_exist_is_refused_by_all():
+def test_a_rule_that_does_not_exist_is_refused():
     ranking = rank([0.5, 0.5], [0, 2])
-    for call in (
-        lambda: order(ranking, "nonsense"),
-        lambda: tied_ranks(ranking, np.arange(2), "nonsense", np.zeros(2)),
-    ):
-        with pytest.raises(UsageError, match="ties 'nonsense' is not one of expected, file, worst, best, trec"):
-            call()
+    with pytest.raises(UsageError, match="ties 'nonsense' is not one of expected, file, worst, best, trec"):
+        order(ranking, "nonsense")
 
 
 def test_a_ranking_keeps_its_own_scores():
@@ -184,8 +57,6 @@ def test_what_is_no_column_of_scores_is_blamed_on_the_scores(scores):
 
 
 def test_trec_without_ids_is_refused():
-    with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
-        place([0.5], Ties.TREC)
     with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
         order(rank([0.5], [0, 1]), Ties.TREC)
 
