@@ -7,7 +7,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from ltr.benchmark.config import DECIDING, BenchConfig, Entry
+from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
@@ -48,7 +48,7 @@ class Bench:
 
 
 def judge_outcomes(
-    config: BenchConfig, groups: Groups, outcomes: Sequence[tuple[Entry, Outcome]], *, queries_in_data: int
+    config: BenchConfig, groups: Groups, outcomes: Sequence[tuple[BenchEntry, Outcome]], *, queries_in_data: int
 ) -> Bench:
     """The figures of all rerankers that were measured, and what to choose."""
     measured = [(entry, outcome) for entry, outcome in outcomes if isinstance(outcome, Measurement)]
@@ -86,7 +86,9 @@ def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) ->
     return evaluate_groups(groups, scores[:, np.newaxis], scores, RunConfig(seed=config.seed, evaluate=rules))
 
 
-def result_of(entry: Entry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig) -> RerankerResult:
+def result_of(
+    entry: BenchEntry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig
+) -> RerankerResult:
     """The figures of one reranker by itself."""
     sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
@@ -202,7 +204,7 @@ def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed
     )
 
 
-def trained_on_queries(entries: Sequence[Entry], candidates: Candidates) -> Iterator[str]:
+def trained_on_queries(entries: Sequence[BenchEntry], candidates: Candidates) -> Iterator[str]:
     """A warning for each trained run that learned from the traces of the bench."""
     for entry in entries:
         if spelled(entry.name) == TRAINED:
@@ -218,4 +220,4 @@ def too_few(sample: int | None, queries: int, results: Sequence[RerankerResult])
         yield f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"
     if results and results[0].latency.too_few:
         percentiles, n = ", ".join(results[0].latency.too_few), results[0].latency.n
-        yield f"{percentiles} of {n} times are guesses from the slowest"
+        yield f"{percentiles} of {n} times are estimates from the slowest"

@@ -26,9 +26,9 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
+    comma_separated,
     configured,
     fetch_own_encoder,
-    metric_names,
     under,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -99,7 +99,7 @@ def evaluate(
         own,
         seed=seed,
         **under("data", tools=tools, graphs=graphs),
-        **under("evaluate", metrics=metric_names(metrics), preset=preset, group_by=group_by),
+        **under("evaluate", metrics=comma_separated(metrics), preset=preset, group_by=group_by),
         **under("evaluate", ties=ties, no_relevant=no_relevant, rel_threshold=rel_threshold),
         **under("evaluate", threshold=threshold, max_grade=max_grade, baselines=baselines or None),
     )

@@ -16,24 +16,21 @@ OFF = 0.05  # a calibration error from which probabilities are not to be taken a
 def conclusions(run: RunFiles) -> tuple[str, ...]:
     """How good the run is, better than what, why, and what to check."""
     training = run.model.training if run.model else None
-    units = run.number("interval_num_units")
+    units, queries = run.number("interval_num_units"), run.number("num_queries")
     is_enough = units is None or units >= FEWEST
-    sentences = [*_quality(run), *(_lead(run) if is_enough else ())]
-    if not is_enough and run.number("num_queries"):
+    sentences = list(_quality(run))
+    if not is_enough and queries:
         sentences.append(
             f"Too little was measured to be sure of anything: {units_text(run)}. The intervals promise too much."
         )
-    sentences += [*_optimum(training), *_weights(training)] if training else []
+    elif is_enough:
+        sentences += _lead(run)
+    sentences += _training(training) if training else ()
     error = calibration_error(run)
     if is_enough and error is not None:
-        if error < OFF:
-            sentences.append(
-                f"Its probabilities can be taken at their word: they are off by {share(error)} on average."
-            )
-        else:
-            sentences.append(
-                f"Its probabilities are off by {share(error)} on average: rank by them, do not bet on them."
-            )
+        is_off = error >= OFF
+        trust = "rank by them, do not bet on them" if is_off else "they can be taken at their word"
+        sentences.append(f"Its probabilities are off by {share(error)} on average: {trust}.")
     if warnings := len(run.record.warnings) + (len(training.warnings) if training else 0):
         sentences.append(f"Validation and diagnosis found {count(warnings, 'thing')} to look at, listed below.")
     return tuple(sentences)
@@ -68,8 +65,8 @@ def _lead(run: RunFiles) -> Iterator[str]:
     yield f"It is {is_it} than {best}: {signed(lead)} top-1, 95 % {span(low, high)}."
 
 
-def _optimum(training: TrainingRecord) -> Iterator[str]:
-    """How far the weights are from the best there are."""
+def _training(training: TrainingRecord) -> Iterator[str]:
+    """How far the weights are from the best there are, what they rest on, and which may as well be 0."""
     if training.escape:
         yield "The loss has no optimum: it falls for ever in one direction; set an l2 above 0."
     elif training.optimum == "found":
@@ -78,19 +75,14 @@ def _optimum(training: TrainingRecord) -> Iterator[str]:
         bound = "" if training.gap_bound is None else f", at most {short(training.gap_bound)} above it"
         above = f", {short(training.gap)} above the optimum"
         gap = f", not proved to be the optimum{bound}" if training.gap is None else above
-        yield f"TrainingRecord stopped at an objective of {short(training.objective)}{gap}."
-
-
-def _weights(training: TrainingRecord) -> Iterator[str]:
-    """What the decisions rest on, and which weights may as well be 0."""
+        yield f"Training stopped at an objective of {short(training.objective)}{gap}."
     losses = {name: each.loss_without for name, each in training.weights.items() if each.loss_without is not None}
-    if not losses:
-        return
-    most = max(losses, key=lambda name: losses[name])
     unsure = [
         name
         for name, each in training.weights.items()
         if each.low is not None and each.high is not None and each.low <= 0 <= each.high
     ]
-    doubt = f" Not significantly different from 0: {listed(unsure)}." if unsure else ""
-    yield f"Most depends on {most}: without it the objective rises by {short(losses[most])}.{doubt}"
+    if losses:
+        most = max(losses, key=lambda name: losses[name])
+        doubt = f" Not significantly different from 0: {listed(unsure)}." if unsure else ""
+        yield f"Most depends on {most}: without it the objective rises by {short(losses[most])}.{doubt}"

@@ -31,14 +31,21 @@ def run_page(directory: AnyPath, record: RunRecord) -> str:
 def run_view(run: RunFiles, made: str = "") -> Page:
     """The page of a run, or of an evaluation."""
     what = f"Ranks {run.model.kind}s" if run.model else "Ranked queries"
+    warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
+    findings: list[Block] = [Points(warnings)] if warnings else []
+    if run.is_recorded and not warnings:
+        findings = [Text("Nothing: no leak, no overlap, no weight that cannot be read was found.")]
+    config: list[Block] = [Code("config.yaml: everything that was decided", run.config[:MOST_CODE])]
+    if len(run.config) > MOST_CODE:
+        config.append(Text("The rest is in config.yaml."))
     sections = [
         Section("Conclusions", (Points(conclusions(run)),)),
         Section("Metrics", tuple(_metrics(run))),
         *([learning_section(run.model, run.history), weights_section(run.model.training)] if run.model else []),
         calibration_section(run),
         instructive_section(run),
-        Section("What validation found", tuple(_findings(run))),
-        Section("Config", tuple(_config(run.config))),
+        Section("What validation found", findings),
+        Section("Config", config if run.config else ()),
         Section("Provenance", tuple(_provenance(run))),
     ]
     return Page(run.name, f"{what}; measured on {measured_on(run)}.", sections, made, facts(run))
@@ -111,17 +118,14 @@ def _metrics(run: RunFiles) -> Iterator[Block]:
 
 def _rules(run: RunFiles) -> Iterator[str]:
     """What made the numbers."""
-
-    def queries(key: str) -> str:
-        return count(int(run.number(key) or 0), "query", "queries")
-
-    metrics = run.metrics
+    metrics, keys = run.metrics, ("num_tied", "num_no_relevant", "num_one_candidate")
+    tied, no_relevant, one_candidate = (count(int(run.number(key) or 0), "query", "queries") for key in keys)
     if "ties" in metrics:
-        yield f"Equal scores: rule {metrics['ties']}; {queries('num_tied')} with a right candidate in a tie."
+        yield f"Equal scores: rule {metrics['ties']}; {tied} with a right candidate in a tie."
     if run.number("num_no_relevant"):
-        yield f"Without a right candidate: {queries('num_no_relevant')}; rule {metrics.get('no_relevant')}."
+        yield f"Without a right candidate: {no_relevant}; rule {metrics.get('no_relevant')}."
     if run.number("num_one_candidate"):
-        yield f"With a single candidate: {queries('num_one_candidate')}; counted."
+        yield f"With a single candidate: {one_candidate}; counted."
     if run.number("interval_num_units"):
         yield f"Intervals resample {units_text(run)}."
     if metrics.get("best_feature"):
@@ -145,22 +149,6 @@ def _parts(run: RunFiles, field: str) -> list[Part]:
         )
         for name in names
     ]
-
-
-def _findings(run: RunFiles) -> Iterator[Block]:
-    """What validation of the data and diagnosis of the training found."""
-    warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
-    if warnings:
-        yield Points(warnings)
-    elif run.is_recorded:
-        yield Text("Nothing: no leak, no overlap, no weight that cannot be read was found.")
-
-
-def _config(config: str) -> Iterator[Block]:
-    if config:
-        yield Code("config.yaml: everything that was decided", config[:MOST_CODE])
-    if len(config) > MOST_CODE:
-        yield Text("The rest is in config.yaml.")
 
 
 def _provenance(run: RunFiles) -> Iterator[Block]:
