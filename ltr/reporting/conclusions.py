@@ -7,7 +7,8 @@ from ltr.reporting.calibration import calibration_error
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.numbers import NONE, count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
-from ltr.storage.records import MetricsRecord, TrainingRecord
+from ltr.storage.records import MetricsRecord
+from ltr.storage.training_record import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
