@@ -213,7 +213,7 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import NONE
+    from ltr.storage.training_record import NO_FEATURE
 
     metrics = flat(metrics_record(measured))
     match chosen_format(shown):
@@ -222,7 +222,7 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
         case Format.TSV:
             show_tsv(metrics.items())
         case Format.HUMAN:
-            best = router.training.best_feature if router else NONE
+            best = router.training.best_feature if router else NO_FEATURE
             lines = measured_lines(measured, best, "the model" if router else "the run")
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]

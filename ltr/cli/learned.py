@@ -13,7 +13,7 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.storage.records import TrainingRecord
+    from ltr.storage.training_record import TrainingRecord
 
 
 def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:

@@ -7,7 +7,7 @@ from ltr.reporting.metric_tables import MetricRow, metrics_table, parts_table, t
 from ltr.reporting.numbers import Bounds, count, fixed
 
 if TYPE_CHECKING:
-    from ltr.evaluation.baselines import BestFeature
+    from ltr.evaluation.ranking import BestFeature
     from ltr.results.evaluated_ranking import EvaluatedRanking
 
 MOST_PARTS = 20

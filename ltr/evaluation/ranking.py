@@ -148,3 +148,11 @@ def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
     """
     summed: FloatArray = np.einsum("ij,j->i", phi, w)
     return summed
+
+
+@dataclass(frozen=True, slots=True)
+class BestFeature:
+    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
+
+    name: str
+    sign: int

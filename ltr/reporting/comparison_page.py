@@ -30,7 +30,7 @@ from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare_runs
-from ltr.storage.records import TrainingRecord
+from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
 SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller

@@ -7,7 +7,7 @@ from ltr.reporting.calibration import calibration_error
 from ltr.reporting.numbers import count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
 from ltr.results.metrics_record import OVER_BEST
-from ltr.storage.records import TrainingRecord
+from ltr.storage.training_record import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word

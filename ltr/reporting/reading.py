@@ -19,10 +19,10 @@ from ltr.storage.records import (
     MetricsRecord,
     QueryRecord,
     RunRecord,
-    TrainingRecord,
     read_record,
 )
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 
 NEEDED = {"": "a line as ltr writes it is needed"}
