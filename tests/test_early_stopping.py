@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.evaluate import evaluate
@@ -13,8 +12,6 @@ from ltr.training.config import Epoch, TrainConfig
 from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.fit import fit
 from tests.oracles import naive_objective, random_groups
-
-seeds = st.integers(0, 10**6)
 
 
 @pytest.fixture(scope="module")

@@ -128,14 +128,15 @@ def with_front(results: Sequence[RerankerResult]) -> list[RerankerResult]:
     return [msgspec.structs.replace(result, is_on_front=mark) for result, mark in zip(results, marks, strict=True)]
 
 
-def by_quality(results: Sequence[RerankerResult]) -> list[RerankerResult]:
-    """The results, best quality first."""
-    return sorted(results, key=lambda result: -result.quality[DECIDING].mean)
+def choices_of(results: Sequence[RerankerResult]) -> list[RerankerResult]:
+    """The results to choose from, best quality first; a reference is no choice."""
+    choices = [result for result in results if not result.is_reference]
+    return sorted(choices, key=lambda result: -result.quality[DECIDING].mean)
 
 
 def conclude(results: Sequence[RerankerResult]) -> BenchConclusions:
     """The best by quality, by mean latency and by balance, the first of equals; and the front."""
-    choices = by_quality([result for result in results if not result.is_reference])
+    choices = choices_of(results)
     balances = [(result.balance, result.name) for result in choices if result.balance is not None]
     return BenchConclusions(
         best_quality=choices[0].name if choices else None,
@@ -151,7 +152,7 @@ def paired_tests(
     """Every two rerankers but the references by the deciding metric, the better one first; Holm over all pairs."""
     by_name = {result.name: ranking for result, ranking in zip(results, rankings, strict=True)}
     tests = []
-    for a, b in combinations(by_quality([result for result in results if not result.is_reference]), 2):
+    for a, b in combinations(choices_of(results), 2):
         ours, theirs = (by_name[result.name].evaluation.values[DECIDING] for result in (a, b))
         counted = ~np.isnan(ours)
         units = resampled_units(by_name[a.name].groups.candidates.traces)
