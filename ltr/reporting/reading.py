@@ -26,7 +26,7 @@ NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
 
 
-class Feature(msgspec.Struct):
+class FeatureName(msgspec.Struct):
     """A feature by its name."""
 
     name: str
@@ -37,7 +37,7 @@ class ModelFile(msgspec.Struct):
     """What a page says of model.json."""
 
     kind: str
-    features: list[Feature]
+    features: list[FeatureName]
     trainer: TrainConfig
     training: TrainingRecord = msgspec.field(default_factory=TrainingRecord)
     encoder: dict[str, Any] | None = None
