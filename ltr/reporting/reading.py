@@ -69,6 +69,7 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
     record = known or optional(home / RUN, RunRecord)
+    config = home / CONFIG
     return RunFiles(
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
@@ -79,17 +80,13 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
         history=_lines(home / HISTORY, EpochRecord),
         placed=_lines(home / PER_QUERY, QueryRecord),
         examples=_lines(home / EXAMPLES, ExampleRecord),
-        config=_read(home / CONFIG).decode("utf-8", "replace") if (home / CONFIG).exists() else "",
+        config=read_bytes(config, limit=LARGEST_DOCUMENT).decode("utf-8", "replace") if config.exists() else "",
     )
 
 
 def optional(path: Path, kind: type[Kind]) -> Kind | None:
     """The document of the kind; None where there is no such file."""
     return read_record(path, kind) if path.exists() else None
-
-
-def _read(path: Path) -> bytes:
-    return read_bytes(path, limit=LARGEST_DOCUMENT)
 
 
 def _lines(path: Path, kind: type[Kind]) -> list[Kind]:
