@@ -163,7 +163,7 @@ def test_a_search_that_gets_no_lower_ends():
 
 
 @pytest.mark.parametrize("noise, unidentified", [(1e-4, 0), (1e-5, 0), (1e-7, 1)])
-def test_nearly_duplicated_columns_are_told_apart_to_1e_12_of_the_curvature(noise, unidentified):
+def test_nearly_duplicated_columns_are_distinguished_to_1e_12_of_the_curvature(noise, unidentified):
     rng = np.random.default_rng(0)
     x = rng.normal(size=100)
     found = training(np.column_stack([x, x + noise * rng.normal(size=100)]), FIRST_OF_EACH_PAIR, PAIRS_OF_50)

@@ -13,7 +13,11 @@ from ltr.errors import ConfigError
 
 NEEDED = {"data": {"samples": "s.jsonl"}, "rerankers": ["random"]}  # without which a bench is none
 RUNS = (ltr.config.run.schema, ltr.config.run.checked, {})
-BENCHES = (ltr.benchmark.config.schema, lambda document: ltr.benchmark.config.checked(document, "bench.yaml"), NEEDED)
+BENCHES = (
+    ltr.benchmark.config.bench_schema,
+    lambda document: ltr.benchmark.config.checked_bench(document, "bench.yaml"),
+    NEEDED,
+)
 NONE_SUCH = "none-such"
 
 
@@ -76,7 +80,7 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
             for value in values:
                 assert problem(check, base, path, [value] if is_list else value) == "", path
     wanted = {
-        "run": "kind data.split features encoder train.trainer train.l2_rule train.targets train.metric "
+        "run": "kind data.split features encoder train.trainer train.l2_rule train.recipe train.targets train.metric "
         "evaluate.metrics evaluate.preset evaluate.ties evaluate.no_relevant",
         "bench": "rerankers metrics ties",
     }
@@ -97,4 +101,4 @@ def test_the_schema_lists_the_plug_ins_of_a_file(cli):
 
 
 def test_the_schema_of_a_bench_is_shown_as_well(cli):
-    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.benchmark.config.schema()
+    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.benchmark.config.bench_schema()

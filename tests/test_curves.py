@@ -17,13 +17,13 @@ from ltr import ListwiseRanker
 from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.evaluation.baselines import BestFeature
+from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
+from ltr.results.training_summary import training_record
 from ltr.storage.model_file import contributions, load_router
-from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose
@@ -33,7 +33,7 @@ from ltr.training.l2_path import exact_path
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 
-BENT = TrainConfig(trainer="newton", knots=3)
+CURVED = TrainConfig(trainer="newton", knots=3)
 seeds = st.integers(0, 10**6)
 
 
@@ -65,7 +65,7 @@ def test_scores_and_parts_are_what_the_columns_say(seed, most):
 
 
 @given(seeds, st.integers(1, 9))
-def test_bends_lie_on_values_between_the_ends(seed, most):
+def test_knots_lie_on_values_between_the_ends(seed, most):
     column = np.random.default_rng(seed).integers(0, 12, size=(40, 1)).astype(float)
     knots, values = Knots.of(column, most), np.unique(column)
     assert len(knots) == min(most, max(len(values) - 2, 0))
@@ -74,16 +74,16 @@ def test_bends_lie_on_values_between_the_ends(seed, most):
 
 
 def test_beyond_what_was_learned_from_a_curve_goes_on_level(hills):
-    model, phi = fit(*hills, BENT), hills[0]
+    model, phi = fit(*hills, CURVED), hills[0]
     outside = np.array([phi.max(axis=0) + 100, phi.min(axis=0) - 100])
     at_ends = model.scores(np.array([phi.max(axis=0), phi.min(axis=0)]))
     np.testing.assert_array_equal(model.scores(outside), at_ends)
-    flat = Knots.of(np.column_stack([phi[:, 0], np.sign(phi[:, 1])]), 2)  # a column of two values does not bend
+    flat = Knots.of(np.column_stack([phi[:, 0], np.sign(phi[:, 1])]), 2)  # a column of two values has no knot
     assert flat.scores(np.array([[0.0, 5.0]]), np.r_[np.zeros(1), 2.0, np.zeros(len(flat))]) == 10.0
 
 
 def test_equal_rows_score_alike_wherever_they_stand(hills):
-    model = fit(*hills, BENT)
+    model = fit(*hills, CURVED)
     rows = np.repeat(hills[0][:7], 40, axis=0)
     found = model.scores(rows).reshape(7, 40)
     assert (found == found[:, :1]).all()
@@ -91,7 +91,7 @@ def test_equal_rows_score_alike_wherever_they_stand(hills):
 
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("l2", [0.01, 0.3])
-def test_the_optimum_is_that_of_the_wide_columns_with_dearer_bends(hills, l2, standardize):
+def test_the_optimum_is_that_of_the_extended_columns_with_costlier_knots(hills, l2, standardize):
     rows = hills[2][60]
     phi, labels, offsets = hills[0][:rows], hills[1][:rows], hills[2][:61]
     config = TrainConfig(trainer="newton", l2=l2, knots=3, standardize=standardize)
@@ -106,46 +106,46 @@ def test_the_optimum_is_that_of_the_wide_columns_with_dearer_bends(hills, l2, st
 
 
 def test_a_curve_finds_what_no_line_can(hills):
-    bent, line = (fit(*hills, TrainConfig(trainer="newton", knots=knots)) for knots in (3, 0))
-    assert bent.training.objective < line.training.objective - 0.3
-    known = diagnose(*hills, BENT, bent)
+    curved, line = (fit(*hills, TrainConfig(trainer="newton", knots=knots)) for knots in (3, 0))
+    assert curved.training.objective < line.training.objective - 0.3
+    known = diagnose(*hills, CURVED, curved)
     values, added = known.curves[0].T
     assert 0 < np.argmax(added) < len(values) - 1  # a hill
     assert values[0] == hills[0][:, 0].min()
     assert values[-1] == hills[0][:, 0].max()
 
 
-def test_without_bends_nothing_is_other(hills):
+def test_without_knots_nothing_changes(hills):
     straight = fit(*hills, TrainConfig(trainer="newton"))
     assert len(straight.knots) == len(STRAIGHT) == 0
     assert diagnose(*hills, TrainConfig(trainer="newton"), straight).curves == ()
     assert STRAIGHT(hills[0]) is hills[0]
 
 
-def test_a_feature_is_left_out_with_its_bends(hills):
+def test_a_feature_is_left_out_with_its_knots(hills):
     phi, labels, offsets = hills
-    model = fit(*hills, BENT)
-    worth = diagnose(*hills, BENT, model).loss_without
+    model = fit(*hills, CURVED)
+    worth = diagnose(*hills, CURVED, model).loss_without
     for place in range(phi.shape[1]):
-        others = fit(np.delete(phi, place, axis=1), labels, offsets, BENT)
+        others = fit(np.delete(phi, place, axis=1), labels, offsets, CURVED)
         assert worth[place] == pytest.approx(others.training.objective - model.training.objective, abs=1e-9)
 
 
 def test_no_standard_errors_of_what_is_no_single_weight(hills):
-    known = diagnose(*hills, BENT, fit(*hills, BENT), names=("a", "b", "c"))
+    known = diagnose(*hills, CURVED, fit(*hills, CURVED), names=("a", "b", "c"))
     assert known.errors is None
     assert known.no_errors == "a curve has no single weight; standard errors need train.knots 0"
-    assert not any("bend" in pair for pair in known.collinear)
+    assert all(second < 3 for _, second, _ in known.collinear)  # columns of knots are left out
 
 
-def test_the_path_bends_as_single_fits_do(hills):
+def test_the_path_with_knots_is_that_of_single_fits(hills):
     config = TrainConfig(trainer="newton", knots=2, l2=(0.1, 0.001), standardize=True)
     for l2, w in zip(config.l2, exact_path(*hills, config), strict=True):
         single = TrainConfig(trainer="newton", knots=2, l2=l2, standardize=True)
         np.testing.assert_allclose(w, fit(*hills, single).w, atol=1e-6)
 
 
-def test_descent_is_watched_on_bent_validation_data(hills):
+def test_validation_data_have_the_columns_of_the_knots(hills):
     config = TrainConfig(knots=2, epochs=30, learning_rate=0.05, patience=30)
     model = fit(*hills, config, valid=Validation(*hills))
     losses = [naive_objective(w, model.knots(hills[0]), *hills[1:], 0.0) for w in _path(hills, config)]
@@ -159,16 +159,16 @@ def _path(data, config):
 
 
 @pytest.mark.parametrize("knots", [-1, 65, 1.5, True, "3"])
-def test_other_numbers_of_bends_are_refused(knots):
+def test_other_numbers_of_knots_are_refused(knots):
     with pytest.raises(RangeError, match="knots is"):
         TrainConfig(knots=knots)
 
 
-def test_the_estimator_bends_as_fit_does(hills):
+def test_the_estimator_learns_the_curves_of_fit(hills):
     phi, labels, offsets = hills
     qid = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     ranker = ListwiseRanker(knots=3).fit(phi, labels, qid=qid)
-    np.testing.assert_allclose(ranker.predict(phi), fit(*hills, BENT).scores(phi), atol=1e-9)
+    np.testing.assert_allclose(ranker.predict(phi), fit(*hills, CURVED).scores(phi), atol=1e-9)
     assert ranker.get_params()["knots"] == 3
     assert ranker.n_features_in_ == phi.shape[1]
 
@@ -178,11 +178,11 @@ def kept(request, tmp_path_factory):
     """A run with knots, and the directory it is kept in."""
     home = tmp_path_factory.mktemp(request.param)
     written(home / "train.jsonl", ROWS[request.param](range(25)))
-    config = RunConfig(data=DataConfig(train=str(home / "train.jsonl")), train=BENT)
+    config = RunConfig(data=DataConfig(train=str(home / "train.jsonl")), train=CURVED)
     return home / "run", run_and_save(config, home / "run").result
 
 
-def test_a_model_with_bends_comes_back_as_it_was(kept):
+def test_a_model_with_knots_is_read_as_it_was_written(kept):
     directory, result = kept
     router, phi = load_router(directory), result.measured.phi
     assert len(router.knots) == len(result.model.knots) > 0
@@ -195,14 +195,14 @@ def test_a_model_with_bends_comes_back_as_it_was(kept):
         low, high = feature.get("ends", (-np.inf, np.inf))
         assert low <= values[0]
         assert values[-1] <= high
-        said = document["weights"][place] * values
-        for start, turn in feature.get("knots", []):
-            said = said + turn * np.maximum(values - start, 0)
-        np.testing.assert_allclose(added, said, atol=1e-12)
+        expected = document["weights"][place] * values
+        for position, change in feature.get("knots", []):
+            expected = expected + change * np.maximum(values - position, 0)
+        np.testing.assert_allclose(added, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("damage", ["knots", "place", "many", "ends"])
-def test_damaged_bends_are_refused(kept, tmp_path, damage):
+def test_damaged_knots_are_refused(kept, tmp_path, damage):
     shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
     document = json.loads((tmp_path / "model.json").read_bytes())
     document.pop("checksum")
@@ -215,7 +215,7 @@ def test_damaged_bends_are_refused(kept, tmp_path, damage):
         load_router(tmp_path / "model.json")
 
 
-def test_folds_fit_their_own_bends(hills, tmp_path):
+def test_folds_fit_their_own_knots(hills, tmp_path):
     written(tmp_path / "train.jsonl", ROWS["tool"](range(25)))
     config = TrainConfig(trainer="newton", knots=3, folds=3, l2=(0.1, 0.01))
     result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))
@@ -236,12 +236,12 @@ def test_a_descent_begins_with_straight_lines(hills):
     "phi, problem",
     [([["a"] * 3] * 2, "phi"), ([1.0, 2.0], "rows x features"), ([[1.0] * 2] * 2, "3 features are needed")],
 )
-def test_validation_data_that_do_not_fit_are_refused_before_they_bend(hills, phi, problem):
+def test_validation_data_of_another_width_are_refused(hills, phi, problem):
     with pytest.raises(DataError, match=problem):
         fit(*hills, TrainConfig(knots=2, epochs=2), valid=Validation(phi, [1, 0], [0, 2]))
 
 
-def test_what_is_told_adds_up_to_the_scores(kept):
+def test_contributions_add_up_to_the_scores(kept):
     directory, result = kept
     router, measured = result.router, result.measured
     scores = router.scores(measured.phi)
@@ -252,7 +252,7 @@ def test_what_is_told_adds_up_to_the_scores(kept):
             assert sum(candidate["contributions"]) == pytest.approx(candidate["score"], rel=1e-9)
 
 
-def test_the_terminal_tells_each_curve_by_its_ends(kept):
+def test_the_terminal_shows_each_curve_by_its_ends(kept):
     said = kept[1].router.training
     lines = weight_lines(kept[1])
     assert lines[0].split() == [
@@ -277,7 +277,7 @@ def test_the_terminal_tells_each_curve_by_its_ends(kept):
     assert f", {len(kept[1].model.knots)} knots, " in " ".join(trust_lines(kept[1]))
 
 
-def test_pages_draw_the_curves_and_tell_all_of_them(kept, tmp_path):
+def test_pages_draw_the_curves_and_list_all_of_them(kept, tmp_path):
     write_report([kept[0]], tmp_path / "page.html")
     write_report([kept[0]], tmp_path / "card.md")
     page, card = ((tmp_path / name).read_text(encoding="utf-8") for name in ("page.html", "card.md"))
@@ -295,7 +295,7 @@ def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):
         for n in range(400)
     ]
     written(tmp_path / "many.jsonl", rows)
-    config = RunConfig(data=DataConfig(train=str(tmp_path / "many.jsonl")), kind="tool", train=replace(BENT, knots=7))
+    config = RunConfig(data=DataConfig(train=str(tmp_path / "many.jsonl")), kind="tool", train=replace(CURVED, knots=7))
     run_and_save(config, tmp_path / "run")
     write_report([tmp_path / "run"], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -304,7 +304,7 @@ def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):
     assert all(f">x{place}<" in page for place in range(1, 15))
 
 
-def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
+def test_directions_and_warnings_name_knots_and_count_their_weights(hills):
     column = np.array([[0.0], [1.0], [2.0], [3.0]] * 20)
     labels, offsets = np.array([0.0, 0, 1, 0] * 20), np.arange(0, 81, 4)
     free = TrainConfig(trainer="newton", l2=0.0, knots=2)
@@ -313,12 +313,12 @@ def test_directions_and_warnings_name_bends_and_count_their_weights(hills):
     document = training_record(model, known, ("rel",), BestFeature("rel", 1))
     assert model.training.escape is not None
     assert "rel above 2" in document.escape
-    assert any("40 groups for 3 weights" in each or "3 weights" in each for each in document.warnings or ["3 weights"])
+    assert "20 groups for 3 weights: another sample gives other weights" in document.warnings
     twins = (np.column_stack([hills[0], -hills[0][:, 0]]), *hills[1:])
-    straight, bent = (TrainConfig(trainer="newton", l2=0.0, knots=knots) for knots in (0, 3))
+    straight, curved = (TrainConfig(trainer="newton", l2=0.0, knots=knots) for knots in (0, 3))
     told = [
         training_record(each, diagnose(*twins, config, each), ("a", "b", "c", "d")).not_identified
-        for config in (straight, bent)
+        for config in (straight, curved)
         for each in [fit(*twins, config)]
     ]
     assert told == [["a + d"], ["a + d"]]

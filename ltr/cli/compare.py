@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.evaluate import is_below, thresholds
-from ltr.cli.options import Code, Seed, Shown, metric_names
+from ltr.cli.options import Code, Seed, Shown, comma_separated
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -44,7 +44,7 @@ def compare(
     from ltr.results.comparison import compare_runs
 
     limits = thresholds(fail_under or [])
-    asked = metric_names(metrics)
+    asked = comma_separated(metrics)
     asked = None if asked is None else [*asked, *limits]
     comparison = compare_runs(runs, baseline=baseline, metrics=asked, seed=seed or 0)
     refuse_untold(comparison, limits)

@@ -26,9 +26,9 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
+    comma_separated,
     configured,
     fetch_own_encoder,
-    metric_names,
     under,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -99,7 +99,7 @@ def evaluate(
         own,
         seed=seed,
         **under("data", tools=tools, graphs=graphs),
-        **under("evaluate", metrics=metric_names(metrics), preset=preset, group_by=group_by),
+        **under("evaluate", metrics=comma_separated(metrics), preset=preset, group_by=group_by),
         **under("evaluate", ties=ties, no_relevant=no_relevant, rel_threshold=rel_threshold),
         **under("evaluate", threshold=threshold, max_grade=max_grade, baselines=baselines or None),
     )
@@ -213,17 +213,15 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import NONE
 
-    metrics = flat(metrics_record(measured))
+    record = metrics_record(measured)
     match chosen_format(shown):
         case Format.JSON:
-            show_json(metrics)
+            show_json(flat(record))
         case Format.TSV:
-            show_tsv(metrics.items())
+            show_tsv(flat(record).items())
         case Format.HUMAN:
-            best = router.training.best_feature if router else NONE
-            lines = measured_lines(measured, best, "the model" if router else "the run")
+            lines = measured_lines(measured, record, "the model" if router else "the run")
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)

@@ -10,15 +10,19 @@ from ltr.cli.options import (
     Code,
     ConfigFile,
     Encoder,
+    Features,
     Graphs,
     Overwrite,
     Quiet,
+    Recommended,
     Samples,
     Sets,
     Tools,
     Verbose,
+    comma_separated,
     configured,
     fetch_encoder,
+    under,
 )
 from ltr.cli.terminal import note, warn
 from ltr.reporting.escaping import visible
@@ -29,6 +33,8 @@ def featurize(
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="OUT.npz, or OUT.jsonl (.gz, .zst).")],
     config: ConfigFile = None,
+    recommended: Recommended = False,
+    features: Features = None,
     model: Annotated[
         Path | None, typer.Option("--model", "-m", help="Apply the features of a model or of featurised data.")
     ] = None,
@@ -48,7 +54,14 @@ def featurize(
     """
     from ltr.experiments.featurize import featurize_and_save, fitted_features
 
-    wanted = configured(config, sets, data__train=samples, data__tools=tools, data__graphs=graphs, encoder=encoder)
+    wanted = configured(
+        config,
+        sets,
+        features=comma_separated(features),
+        encoder=encoder,
+        train__recipe="recommended" if recommended else None,
+        **under("data", train=samples, tools=tools, graphs=graphs),
+    )
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
     for warning in made.warnings:

@@ -59,6 +59,12 @@ Verbose = Annotated[
     bool,
     typer.Option("--verbose", "-v", callback=show_log, help="Show the log on stderr: files, encoder, times."),
 ]
+Features = Annotated[
+    str | None, typer.Option("--features", metavar="A,B", help="Columns, with commas (ltr list features).")
+]
+Recommended = Annotated[
+    bool, typer.Option("--recommended", help="Columns that learn, the exact optimum, one scale, as defaults.")
+]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
 NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zero or error.")]
@@ -201,6 +207,6 @@ def samples_or_share(text: str | None) -> Any:
         return text
 
 
-def metric_names(text: str | None) -> list[str] | None:
-    """The names between the commas."""
+def comma_separated(text: str | None) -> list[str] | None:
+    """The names between the commas; None without a text."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

@@ -11,6 +11,7 @@ from ltr.cli.options import (
     AllowDownload,
     Code,
     DryRun,
+    Features,
     Jobs,
     Overwrite,
     Quiet,
@@ -19,6 +20,7 @@ from ltr.cli.options import (
     Sets,
     Shown,
     Verbose,
+    comma_separated,
     fetch_encoder,
     swept,
 )
@@ -41,6 +43,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     jobs: Jobs = None,
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
+    features: Features = None,
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
@@ -55,7 +58,14 @@ def run(
     """Run CONFIGS and their sweeps; end in a leaderboard."""
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
-    plan = planned([point for name in named(configs) for point in swept(name, sets, seed=seed)], out)
+    plan = planned(
+        [
+            point
+            for name in named(configs)
+            for point in swept(name, sets, features=comma_separated(features), seed=seed)
+        ],
+        out,
+    )
     options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))
     if jobs is not None:
         options = replace(options, jobs=jobs)

@@ -11,11 +11,13 @@ from ltr.cli.options import (
     ConfigFile,
     DryRun,
     Encoder,
+    Features,
     Graphs,
     Metrics,
     NoRelevant,
     Overwrite,
     Quiet,
+    Recommended,
     RelThreshold,
     Resume,
     Samples,
@@ -25,9 +27,9 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
+    comma_separated,
     configured,
     fetch_encoder,
-    metric_names,
     samples_or_share,
     under,
 )
@@ -46,6 +48,8 @@ def train(
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="The directory of the run.")],
     config: ConfigFile = None,
+    recommended: Recommended = False,
+    features: Features = None,
     kind: Annotated[str | None, typer.Option("--kind", help="tool or graph; without it, that of the samples.")] = None,
     trainer: Annotated[str | None, typer.Option("--trainer", help="descent or newton.")] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", help="Passes of descent.")] = None,
@@ -83,12 +87,14 @@ def train(
         sets,
         name=out.name or None,
         kind=kind,
+        features=comma_separated(features),
         encoder=encoder,
         seed=seed,
+        **under("train", recipe="recommended" if recommended else None),
         **data,
         **under("data", tools=tools, graphs=graphs),
         **under("train", trainer=trainer, epochs=epochs, folds=folds, l2=l2, learning_rate=learning_rate),
-        **under("evaluate", metrics=metric_names(metrics), ties=ties),
+        **under("evaluate", metrics=comma_separated(metrics), ties=ties),
         **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
     )
     if resume and overwrite:
@@ -144,4 +150,4 @@ def show(finished: "Finished", shown: Format) -> None:
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
         case Format.HUMAN:
-            say(*run_lines(home, result, finished.seconds))
+            say(*run_lines(home, result, record, finished.seconds))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ltr.config.recipes import with_recipe
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.data.schema import Kind
@@ -13,7 +14,7 @@ from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
-from ltr.features.presets import RECOMMENDED, SPECIFICATION, recommended_features
+from ltr.features.presets import ALL, RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
 from ltr.training.config import LOSS, TrainConfig
@@ -72,7 +73,7 @@ class RunConfig:
     data: DataConfig = field(default_factory=DataConfig)
     """Where the samples are, and how validation and test data are taken out of them."""
     features: tuple[str | dict[str, Any], ...] = ()
-    """Names, or mappings of a name and options; [recommended]; without any, the specification's four of the kind."""
+    """Names, or mappings of a name and options; recommended stands for several; without any, the specification's."""
     encoder: str = "auto"
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
@@ -122,6 +123,7 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
     """The document as a config, or a ConfigError that names every mistake in it."""
     if "rerankers" in document.value:
         raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
+    document = with_recipe(document)
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
     try:
         config = strict.as_dataclass(document, RunConfig)
@@ -145,8 +147,8 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
     lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
     features = _listed(value.get("features"))
-    if features != [RECOMMENDED]:
-        lookups += [(("features", place), entry, feature_config) for place, entry in enumerate(features)]
+    columns = [(place, entry) for place, entry in enumerate(features) if entry != RECOMMENDED]
+    lookups += [(("features", place), entry, feature_config) for place, entry in columns]
     for address, name, look_up in lookups:
         try:
             if isinstance(name, str | dict):
@@ -160,12 +162,13 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _repeated(features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Features that are named again: a column, its weight and its state are known by the name."""
-    seen: set[str] = set()
+    """Features that are named again, or that [recommended] brings already: a name stands for one column."""
+    seen = {name for names in ALL.values() for name in names} if RECOMMENDED in features else set[str]()
     for place, entry in enumerate(features):
         name = entry.get("name") if isinstance(entry, dict) else entry
         if isinstance(name, str) and name in seen:
-            yield ("features", place), f"{name} stands twice"
+            by_recommended = " (recommended brings it)" if RECOMMENDED in features and name != RECOMMENDED else ""
+            yield ("features", place), f"{name} stands twice{by_recommended}"
         if isinstance(name, str):
             seen.add(name)
 
@@ -200,14 +203,20 @@ def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
 
 
 def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
-    """The features of a run, and what is to be said about them.
+    """The features of a run, and the warnings about them.
 
-    They are those it names, the recommended for so many training traces, or the specification's of the kind.
+    They are those it names, or the specification's of the kind. `recommended` among them stands for the recommended
+    ones of so many training traces, in its place.
     """
-    named, warnings = config.features or SPECIFICATION[kind], tuple[str, ...]()
-    if config.features == (RECOMMENDED,):
-        named, warnings = recommended_features(kind, traces)
-    return tuple(feature_config(entry) for entry in named), warnings
+    columns: list[FeatureConfig] = []
+    warnings: tuple[str, ...] = ()
+    for entry in config.features or SPECIFICATION[kind]:
+        if entry == RECOMMENDED:
+            names, warnings = recommended_features(kind, traces)
+            columns += map(FeatureConfig, names)
+        else:
+            columns.append(feature_config(entry))
+    return tuple(columns), warnings
 
 
 def relocated(config: RunConfig, directory: Path) -> RunConfig:

@@ -12,6 +12,7 @@ from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, load, refuse_fitted
 from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.features.presets import RECOMMENDED
 from ltr.storage.model_file import Router, nameless, refuse_other_columns
 
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
@@ -48,10 +49,11 @@ def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> 
     if ready is None:
         features, phi = fit_features(configs, groups, encoder_name(config))
         return Prepared(groups, phi, features, warnings)
-    asked = tuple(each.name for each in configs) if config.features else ()
-    if asked and asked != groups.candidates.feature_names:
+    by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
+    names = () if by_recipe or not config.features else tuple(column.name for column in configs)
+    if names and names != groups.candidates.feature_names:
         bears = ", ".join(groups.candidates.feature_names)
-        raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(asked)}")
+        raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(names)}")
     return Prepared(groups, ready, state)
 
 

@@ -21,6 +21,8 @@ LOSS = "loss"  # the mean cross-entropy, as a metric
 class TrainConfig:
     """The trainer by name, and the numbers it may read."""
 
+    recipe: Literal["specification", "recommended"] = "specification"
+    """The defaults that lie under a config; recommended: learned columns, the exact optimum, one scale."""
     trainer: str = "descent"
     """What learns the weights: descent by steps, newton to the exact optimum (ltr list trainers)."""
     learning_rate: float = 0.01
@@ -52,6 +54,8 @@ class TrainConfig:
             raise RangeError(*problems)
 
     def _problems(self) -> Iterator[str]:
+        if self.recipe not in ("specification", "recommended"):
+            yield f"recipe is {self.recipe!r}; specification or recommended is needed"
         if not isinstance(self.trainer, str):
             yield f"trainer is {self.trainer!r}; a name is needed"
         if not _is_between(self.learning_rate, 0, LARGEST) or self.learning_rate == 0:

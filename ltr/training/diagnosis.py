@@ -196,7 +196,7 @@ def _optima(
 ) -> tuple[Fitted, Fitted | None]:
     """The optimum with the penalty, and without; None for the second with knots, whose weights have no meaning alone.
 
-    Each starts from what is known: the model's w, and then the optimum with the penalty.
+    The first solve starts from the w of the model, the second from the optimum of the first.
     """
     is_penalised = config.penalty > 0
     if model.training.optimum is Optimum.FOUND and config.trainer == "newton":

@@ -1,4 +1,4 @@
-"""The ranker as an estimator that scikit-learn's tools can use; scikit-learn itself is not needed."""
+"""The ranker as an estimator for scikit-learn's tools; scikit-learn itself is not needed."""
 
 import sys
 from typing import Any
@@ -15,9 +15,9 @@ from ltr.training.config import TrainConfig
 from ltr.training.estimator_inputs import (
     InputError,
     Queries,
-    column,
+    checked_column,
+    checked_matrix,
     column_names,
-    matrix,
     query_weights,
     refuse_other_names,
 )
@@ -30,7 +30,7 @@ PARAMETERS = (*TRAINING, "metric", "single_query")
 
 
 class NotFittedError(UsageError, AttributeError):
-    """Asked for what only a fit gives."""
+    """A call that needs a fitted ranker."""
 
 
 class ListwiseRanker:
@@ -84,7 +84,7 @@ class ListwiseRanker:
         return Tags(estimator_type="ranker", target_tags=TargetTags(required=True, positive_only=True))
 
     def get_metadata_routing(self) -> Any:
-        """That qid and sample_weight belong to the rows: what searches and splits by scikit-learn hand on to us."""
+        """Ask the searches and splits of scikit-learn to pass on qid and sample_weight, which belong to the rows."""
         from sklearn.utils.metadata_routing import MetadataRequest  # its caller has it
 
         request = MetadataRequest(owner="ListwiseRanker")
@@ -115,18 +115,18 @@ class ListwiseRanker:
     ) -> "ListwiseRanker":
         """Learn `coef_` from the queries of qid, one id a row; a query weighs the mean of its rows' sample_weight."""
         _scoring(self.metric)
-        phi, names = matrix(X), column_names(X)
+        phi, names = checked_matrix(X), column_names(X)
         if len(phi) < 2:
             raise InputError(f"n_samples={len(phi)}: one sample cannot be ranked; a query needs two rows")
-        queries, labels = self._queries(qid, len(phi)), column("y", y, len(phi))
+        queries, labels = self._queries(qid, len(phi)), checked_column("y", y, len(phi))
         if (labels < 0).any():
             raise InputError("Negative values in data passed to ListwiseRanker: y holds grades of 0 or more")
         weights = query_weights(queries, sample_weight)
-        queries = queries.those(weights > 0)
-        settings = {name: getattr(self, name) for name in TRAINING}
-        given = (phi[queries.rows], labels[queries.rows], queries.offsets, TrainConfig(**settings))
+        queries = queries.where(weights > 0)
+        config = TrainConfig(**{name: getattr(self, name) for name in TRAINING})
+        groups = phi[queries.rows], labels[queries.rows], queries.offsets
         try:
-            model = fit(*given, weights=weights[weights > 0])
+            model = fit(*groups, config, weights=weights[weights > 0])
         except DataError as error:
             raise InputError(str(error)) from error
         self.coef_, self.knots_ = model.w, model.knots
@@ -138,28 +138,28 @@ class ListwiseRanker:
         return self
 
     def predict(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
-        """Score of each row, whatever its query: phi . w, and what the knots turn."""
+        """Score of each row, independent of its query: phi . w, with a column for each knot."""
         phi = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.knots_.scores(phi, self.coef_)
-        if not np.isfinite(found).all():
-            raise InputError(f"X[{int(np.argmin(np.isfinite(found)))}]: its score is beyond the range of floats")
-        return found
+            scores = self.knots_.scores(phi, self.coef_)
+        if not np.isfinite(scores).all():
+            raise InputError(f"X[{int(np.argmin(np.isfinite(scores)))}]: its score is beyond the range of floats")
+        return scores
 
     def predict_proba(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
         """Probability of each row to be the right one of its query: exp(s_i) / sum_j exp(s_j), one number a row."""
-        found = self.predict(X)
-        queries = self._queries(qid, len(found))
-        return queries.in_input_order(softmax(found[queries.rows], queries.offsets))
+        scores = self.predict(X)
+        queries = self._queries(qid, len(scores))
+        return queries.in_input_order(softmax(scores[queries.rows], queries.offsets))
 
     def rank(self, X: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> IntArray:  # noqa: N803
-        """Place of each row in its query, 1 the best; equal scores as given."""
-        found = self.predict(X)
-        queries = self._queries(qid, len(found))
-        listed = order(rank(found[queries.rows], queries.offsets), "file")
-        places = np.empty(len(found), dtype=np.int64)
-        places[listed] = np.arange(len(found)) - np.repeat(queries.offsets[:-1], np.diff(queries.offsets)) + 1
-        return queries.in_input_order(places)
+        """Rank of each row in its query, 1 the best; equal scores in the order of X."""
+        scores = self.predict(X)
+        queries = self._queries(qid, len(scores))
+        ordered_rows = order(rank(scores[queries.rows], queries.offsets), "file")
+        ranks = np.empty(len(scores), dtype=np.int64)
+        ranks[ordered_rows] = np.arange(len(scores)) - np.repeat(queries.offsets[:-1], np.diff(queries.offsets)) + 1
+        return queries.in_input_order(ranks)
 
     def score(
         self,
@@ -170,11 +170,11 @@ class ListwiseRanker:
     ) -> float:
         """The metric's mean over the queries with a positive, weighted by the mean of their rows' sample_weight."""
         metric = _scoring(self.metric)
-        found = self.predict(X)
-        queries, labels = self._queries(qid, len(found)), column("y", y, len(found))
+        scores = self.predict(X)
+        queries, labels = self._queries(qid, len(scores)), checked_column("y", y, len(scores))
         weights = query_weights(queries, sample_weight)
         least = float(labels[labels > 0].min()) if (labels > 0).any() else 1.0
-        ranking = rank(found[queries.rows], queries.offsets)
+        ranking = rank(scores[queries.rows], queries.offsets)
         values = evaluate(ranking, labels[queries.rows], [metric], rel_threshold=least).values[metric]
         counted = ~np.isnan(values) & (weights > 0)
         if not counted.any():
@@ -192,11 +192,11 @@ class ListwiseRanker:
 
     def _checked(self, X: npt.ArrayLike) -> FloatArray:  # noqa: N803
         if not hasattr(self, "coef_"):
-            known = sys.modules.get("sklearn.exceptions")  # whoever catches scikit-learn's own has loaded it
-            kind = NotFittedError if known is None else known.NotFittedError
+            sklearn_exceptions = sys.modules.get("sklearn.exceptions")  # code that catches its error has loaded it
+            kind = NotFittedError if sklearn_exceptions is None else sklearn_exceptions.NotFittedError
             raise kind("This ListwiseRanker instance is not fitted yet: call fit first")
         refuse_other_names(getattr(self, "feature_names_in_", None), column_names(X))
-        phi = matrix(X)
+        phi = checked_matrix(X)
         if phi.shape[1] != self.n_features_in_:
             expected = f"ListwiseRanker is expecting {self.n_features_in_} features as input"
             raise InputError(f"X has {phi.shape[1]} features, but {expected}")
@@ -204,8 +204,8 @@ class ListwiseRanker:
 
 
 def _scoring(metric: str) -> str:
-    """The metric's own name, if it has a value a query and the greater is the better, as scikit-learn takes scores."""
-    found = named(metric)
-    if isinstance(found, Pooled | Drawn) or found.less_is_better:
+    """The registered name of the metric, if it has a value for each query and more is better, as scikit-learn needs."""
+    measure = named(metric)
+    if isinstance(measure, Pooled | Drawn) or measure.less_is_better:
         raise UsageError(f"metric is {metric!r}; one with a value a query, of which more is better, is needed")
-    return found.name
+    return measure.name

@@ -1,4 +1,4 @@
-"""What training returns: one weight vector, and what is known about it."""
+"""What training returns: the model, with one weight vector, and the record of its training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import LARGEST, BoolArray, FloatArray, as_floats
+from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.objective import Skipped, Slope
 
-MOST_PARTS = 5  # of a direction that words name
+MOST_PARTS = 5  # of a direction that a text names
 
 
 class Optimum(StrEnum):
-    """What a trainer knows of the optimum of its objective."""
+    """What a trainer proved of the optimum of its objective."""
 
     FOUND = "found"
     NONE = "none"  # the loss falls for ever along a direction
@@ -25,48 +25,48 @@ class Optimum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a trainer returns: w, the losses on the way, and what it learned of the optimum."""
+    """What a trainer returns: w, the losses on the way, and what it proved of the optimum."""
 
     w: FloatArray
     history: FloatArray  # descent: the objective each epoch saw; newton: at w = 0, then after each step
     epochs: int  # of descent, or steps of newton
     optimum: Optimum = Optimum.NOT_REACHED
     escape: FloatArray | None = None  # (features,): the direction along which no optimum exists
-    at_end: Slope | None = None  # of the data at w, by columns of unit deviation, where it is known
+    at_end: Slope | None = None  # of the data at w, for columns of unit deviation, if the trainer has it
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What validation data said, epoch by epoch."""
+    """The metric on validation data, epoch by epoch."""
 
     metric: str
     values: FloatArray  # (epochs,)
-    best_epoch: int  # counted from 1: its w is the one returned
+    best_epoch: int  # counted from 1: its w is the result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """How w came about, and how far to trust it."""
+    """How w was found, and how far it is from the optimum."""
 
     trainer: str
     groups: int
     skipped: Skipped
     epochs: int  # of descent, or steps of newton
     history: FloatArray  # descent: the objective each epoch saw; newton: at w = 0, then after each step
-    objective: float  # mean over the trained groups, penalty included, at the w returned
+    objective: float  # mean over the groups trained on, with the penalty, at w
     gradient_norm: float  # of the objective, columns of unit deviation inside the groups; l2 = 0: where identified
     gap_bound: float | None  # objective - optimum is at most this; None where the penalty gives no bound
     optimum: Optimum
     escape: FloatArray | None
-    not_identified: FloatArray  # (directions, features): along them no probability changes, to 1e-12 of the
-    # curvature; of descent with more than 256 columns only the constant ones are looked for
-    deviations: FloatArray | None = None  # (features,) that columns were divided by; all but w is told in that scale
+    not_identified: FloatArray  # (directions, features) that change no probability, to 1e-12 of the curvature; of
+    # descent with more than 256 columns only the constant ones
+    deviations: FloatArray | None = None  # (features,) that columns were divided by: all but w is in that scale
     watched: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A ranker linear in w: score = phi . w, where phi has a column a knot after its own."""
+    """A ranker linear in w: score = phi . w, where phi has a column for each knot after its own."""
 
     w: FloatArray
     training: Training = field(repr=False)
@@ -79,19 +79,21 @@ class Model:
         if rows.ndim != 2 or rows.shape[1] != features:
             raise ArrayError("phi", "", f"{features} features are needed, found shape {rows.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.knots.scores(rows, self.w)
-        bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(found) <= LARGEST)))
+            result = self.knots.scores(rows, self.w)
+        bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(result) <= LARGEST)))
         if bad.size:
             row = int(bad[0])
-            problem = f"{rows[row].tolist()} scores {found[row]}; both must be finite, from {-LARGEST:g} to {LARGEST:g}"
+            problem = (
+                f"{rows[row].tolist()} scores {result[row]}; both must be finite, from {-LARGEST:g} to {LARGEST:g}"
+            )
             raise ArrayError("phi", f"[{row}]", problem)
-        return found
+        return result
 
 
 def direction_text(direction: FloatArray, names: Sequence[str] | None = None, units: FloatArray | None = None) -> str:
-    """A direction in words, its largest part 1, of many parts the largest; columns are x1..xn unless named.
+    """A direction as a sum of columns, its largest part 1, shortened to the largest parts; x1..xn without names.
 
-    Units: what a step along each column moves, by which its parts are large or small.
+    The size of a part is counted times `units`, the step that a column makes inside the groups.
 
     >>> direction_text(np.array([2.0, 0.0, -1.0]))
     'x1 - 0.5 x3'
@@ -102,20 +104,16 @@ def direction_text(direction: FloatArray, names: Sequence[str] | None = None, un
     """
     parts = direction / np.abs(direction).max()
     sizes = np.abs(parts if units is None else parts * units)
-    counted = sizes > 1e-6 * sizes.max()
-    text, more = "", int(counted.sum()) - MOST_PARTS
-    for column in np.flatnonzero(_largest(sizes * counted)):
+    left = np.where(sizes > 1e-6 * sizes.max(), sizes, 0.0)
+    columns, counted = list[int](), int(np.count_nonzero(left))
+    while len(columns) < min(MOST_PARTS, counted):  # the largest first, of equals the first
+        columns.append(int(np.argmax(left)))
+        left[columns[-1]] = 0.0
+    text = ""
+    for column in (index for index in range(len(parts)) if index in columns):
         size = abs(parts[column])
         factor = "" if round(size, 3) == 1 else f"{size:.3g} "
         sign = "-" if parts[column] < 0 else "+"
         joint = f" {sign} " if text else sign.replace("+", "")
-        text += f"{joint}{factor}{names[int(column)] if names else f'x{column + 1}'}"
-    return f"{text} and {more:,} more" if more > 0 else text
-
-
-def _largest(sizes: FloatArray) -> BoolArray:
-    """Which are the MOST_PARTS largest above 0, the first of equals."""
-    left = sizes.copy()
-    for _ in range(MOST_PARTS):
-        left[np.argmax(left)] = 0
-    return (sizes > 0) & (left == 0)
+        text += f"{joint}{factor}{names[column] if names else f'x{column + 1}'}"
+    return text if counted <= MOST_PARTS else f"{text} and {counted - MOST_PARTS:,} more"

@@ -24,8 +24,8 @@ ROUGH = 3  # for so many steps: then the distance left is small beside the error
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """The objective at one w, with derivatives in the coordinates w * scale of the problem."""
+class Iterate:
+    """The objective at one w, with derivatives in the coordinates w * scale of the objective."""
 
     w: FloatArray
     objective: float
@@ -35,7 +35,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PenalisedObjective:
     """The penalised objective: the data's derivatives are for columns of unit deviation, steps are in w * scale."""
 
     groups: Trainable
@@ -45,18 +45,18 @@ class Problem:
     basis: FloatArray  # (features, directions) of the steps; without a penalty of unit curvature at w = 0
 
     @classmethod
-    def of(cls, groups: Trainable, geometry: Geometry, l2: float) -> "Problem":
+    def of(cls, groups: Trainable, geometry: Geometry, l2: float) -> "PenalisedObjective":
         """Directions that change no probability take no part in the steps unless they are penalised."""
         if l2:
             return cls(groups, geometry, l2, np.maximum(geometry.scale, np.sqrt(2 * l2)), np.eye(len(geometry.scale)))
         spectrum = geometry.spectrum
         return cls(groups, geometry, l2, geometry.scale, spectrum.identified / np.sqrt(spectrum.curvature))
 
-    def at(self, w: FloatArray, data: Derivatives | None = None) -> Point:
+    def at(self, w: FloatArray, data: Derivatives | None = None) -> Iterate:
         """Objective and derivatives at w; `data` are those of the data at w, if they are known."""
         data = derivatives(self.groups, w, self.geometry.scale) if data is None else data
         ratio = self.geometry.scale / self.scale
-        return Point(
+        return Iterate(
             w,
             data.loss + self.l2 * float(w @ w),
             data.gradient * ratio + 2 * self.l2 * w / self.scale,
@@ -64,12 +64,12 @@ class Problem:
             data,
         )
 
-    def norm(self, point: Point) -> float:
+    def norm(self, point: Iterate) -> float:
         """Norm of the gradient for columns of unit deviation; without a penalty, of its identified part."""
         by_deviation = point.gradient * (self.scale / self.geometry.scale)
         return float(np.linalg.norm(by_deviation if self.l2 else self.geometry.identified_part(by_deviation)))
 
-    def is_optimum(self, point: Point) -> bool:
+    def is_optimum(self, point: Iterate) -> bool:
         """Whether the point is proved to be the optimum."""
         if self.norm(point) >= GRADIENT:
             return False
@@ -106,26 +106,26 @@ def solve(
     Of many groups a sample takes the first steps, and later corrects each step for what it leaves of the gradient.
     The steps end where the optimum is proved, where none is proved to exist, or where rounding lets nothing fall.
     """
-    problem, sample = Problem.of(groups, geometry, l2), None
+    objective, sample = PenalisedObjective.of(groups, geometry, l2), None
     if len(groups) >= MANY * EVERY:  # it only proposes: the proof looks at all groups
-        sample = replace(problem, groups=sampled(groups, EVERY))
-    point = _first_point(problem, sample, start)
+        sample = replace(objective, groups=sampled(groups, EVERY))
+    point = _first_point(objective, sample, start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:
-        if problem.is_optimum(point):
+        if objective.is_optimum(point):
             optimum = Optimum.FOUND
             break
-        step = _newton_step(point, problem.basis, point.gradient)
-        if not l2 and step.any() and problem.norm(point) < GRADIENT:
-            away = escape(groups, problem.scale, step / np.abs(step).max())
+        step = _newton_step(point, objective.basis, point.gradient)
+        if not l2 and step.any() and objective.norm(point) < GRADIENT:
+            away = escape(groups, objective.scale, step / np.abs(step).max())
         if away is not None:
-            optimum, away = Optimum.NONE, away / problem.scale
+            optimum, away = Optimum.NONE, away / objective.scale
             away /= np.abs(away).max()
             break
         if sample is not None:
             step = _corrected(step, sample, point)
-        moved = _line_search(problem, point, step / problem.scale)
-        if moved.objective >= point.objective and problem.norm(moved) >= problem.norm(point):
+        moved = _line_search(objective, point, step / objective.scale)
+        if moved.objective >= point.objective and objective.norm(moved) >= objective.norm(point):
             break  # rounding: nothing lower is to be had
         point = moved
         history.append(point.objective)
@@ -134,29 +134,29 @@ def solve(
     w = point.w
     if not l2 and len(free := geometry.not_identified()):  # the smallest w with these probabilities, if proved as well
         w = smallest(point.w, free)
-        w = point.w if problem.is_optimum(point) and not problem.is_optimum(problem.at(w)) else w
+        w = point.w if objective.is_optimum(point) and not objective.is_optimum(objective.at(w)) else w
     return Fitted(w, np.array(history), len(history) - 1, optimum, away, point.data if w is point.w else None)
 
 
-def _first_point(problem: Problem, sample: Problem | None, start: FloatArray | None) -> Point:
+def _first_point(objective: PenalisedObjective, sample: PenalisedObjective | None, start: FloatArray | None) -> Iterate:
     """The objective at the start, else near the optimum of the sample; at w = 0 where that is lower, or all there is.
 
     From far up a cliff steps may get nowhere.
     """
-    at_zero = problem.at(np.zeros(len(problem.scale)), problem.geometry.at_zero)
+    at_zero = objective.at(np.zeros(len(objective.scale)), objective.geometry.at_zero)
     if start is None and sample is not None:
         rough = sample.at(at_zero.w)
         for _ in range(ROUGH):
-            rough = _line_search(sample, rough, _newton_step(rough, problem.basis, rough.gradient) / problem.scale)
+            rough = _line_search(sample, rough, _newton_step(rough, objective.basis, rough.gradient) / objective.scale)
         start = rough.w
     if start is None:
         return at_zero
     with np.errstate(over="ignore", invalid="ignore"):
-        point = problem.at(start)
+        point = objective.at(start)
     return point if point.objective < at_zero.objective else at_zero
 
 
-def _whitener(point: Point, basis: FloatArray) -> FloatArray:
+def _whitener(point: Iterate, basis: FloatArray) -> FloatArray:
     """W with W H W' = 1 inside the basis, (directions, features)."""
     hessian = basis.T @ point.hessian @ basis
     eps, diagonal = np.finfo(float).eps, np.diag(hessian)
@@ -168,14 +168,14 @@ def _whitener(point: Point, basis: FloatArray) -> FloatArray:
     return whitener
 
 
-def _newton_step(point: Point, basis: FloatArray, gradient: FloatArray) -> FloatArray:
+def _newton_step(point: Iterate, basis: FloatArray, gradient: FloatArray) -> FloatArray:
     """-H^-1 g inside the basis."""
     whitener = _whitener(point, basis)
     step: FloatArray = -whitener.T @ (whitener @ gradient)
     return step
 
 
-def _corrected(step: FloatArray, sample: Problem, point: Point) -> FloatArray:
+def _corrected(step: FloatArray, sample: PenalisedObjective, point: Iterate) -> FloatArray:
     """The step plus a second one against the gradient it leaves in the sample; the step itself if that falls less."""
     with np.errstate(over="ignore", invalid="ignore"):
         before, after = sample.at(point.w), sample.at(point.w + step / sample.scale)
@@ -186,14 +186,14 @@ def _corrected(step: FloatArray, sample: Problem, point: Point) -> FloatArray:
     return corrected if point.gradient @ corrected < 0.5 * (point.gradient @ step) else step
 
 
-def _line_search(problem: Problem, point: Point, step: FloatArray) -> Point:
+def _line_search(objective: PenalisedObjective, point: Iterate, step: FloatArray) -> Iterate:
     """The point after the first of step, step / 2, step / 4 ... that lowers the objective enough; else the point."""
-    slope = float((point.gradient * problem.scale) @ step)
+    slope = float((point.gradient * objective.scale) @ step)
     noise = 1e-14 * (1 + abs(point.objective))  # near the optimum the objective only moves by rounding
     share = 1.0
     for _ in range(HALVINGS):
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = problem.at(point.w + share * step)
+            moved = objective.at(point.w + share * step)
         if moved.objective <= point.objective + 1e-4 * share * slope + noise:
             return moved
         share /= 2  # convex but not quadratic: a full step can overshoot far from the optimum

@@ -80,11 +80,11 @@ def standard_errors(
     if form != "hessian":
         slopes = cluster_slopes(groups, free.w, geometry.scale, codes)
         count = len(slopes)
-        one, several = ("trace", "traces") if form == "by_trace" else ("query", "queries")
+        unit, units_text = ("trace", "traces") if form == "by_trace" else ("query", "queries")
         if count < 2:
-            return f"all groups belong to one {one}"
+            return f"all groups belong to one {unit}"
         if count <= basis.shape[1]:
-            return f"{count} {several} are too few for standard errors of {basis.shape[1]} weights"
+            return f"{count} {units_text} are too few for standard errors of {basis.shape[1]} weights"
         if float(np.abs(slopes).max(initial=0.0)) * count <= ROUNDING:
             return "every query is fitted to rounding, which leaves no residuals to estimate them from"
         covariance = inverse @ (slopes.T @ slopes) @ inverse * (count / (count - 1))

@@ -18,7 +18,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.training.kernels.compiling import BLOCK, LANES, SUMS, compiled, exponential
 from ltr.training.kernels.passes import Pass
-from ltr.training.kernels.registers import centred, dot, inlined, jitted, plus, plus_pairs, read, zeros
+from ltr.training.kernels.registers import centred, dot, inlined, jitted, plus, plus_pairs, read_numbers, zeros
 
 SAFE = 300.0  # scores up to here need no shift by the largest of their group
 FILL = np.uint64(LANES - 1)
@@ -69,7 +69,7 @@ def _sums(w, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
     """Sums over the rows of a group: e = exp(score - shift), t * score, e x, t x; rows beyond SAFE. t: shares."""
     z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
     for row in range((size + FILL) & ~FILL):
-        x = read(w, phi, (first + row) * np.uint64(len(w)))
+        x = read_numbers(w, phi, (first + row) * np.uint64(len(w)))
         score = dot(w, x)
         e = exponential(score - shift) if row < size else 0.0
         share = shares[first + row] if row < size else 0.0
@@ -82,7 +82,7 @@ def _sums(w, phi, shares, first, size, shift):  # type: ignore[no-untyped-def]
 def _highest(w, phi, first, size):  # type: ignore[no-untyped-def]
     highest = -np.inf
     for row in range(size):
-        highest = max(highest, dot(w, read(w, phi, (first + row) * np.uint64(len(w)))))
+        highest = max(highest, dot(w, read_numbers(w, phi, (first + row) * np.uint64(len(w)))))
     return highest
 
 
@@ -95,7 +95,7 @@ def _epoch(features: int) -> Pass:
     zero = (0.0,) * features
 
     def descent_epoch(start, phi, offsets, weights, shares, learning_rate, l2, groups):  # type: ignore[no-untyped-def]
-        w, total, part = read(zero, start, np.uint64(0)), 0.0, 0.0
+        w, total, part = read_numbers(zero, start, np.uint64(0)), 0.0, 0.0
         shrink, pulling = -2.0 * learning_rate * l2, learning_rate * groups
         for group in range(len(weights)):
             first, weight = np.uint64(offsets[group]), weights[group]
@@ -117,9 +117,9 @@ def _sums_with_hessian(scaled, phi, shares, first, size, shift):  # type: ignore
     """As `_sums`, x minus the group's first row, over the scale; and e x x'. scaled: w, 1 / scale, zero pairs."""
     w, over, outer = scaled
     z, fit, push, pull, beyond = 0.0, 0.0, zeros(w), zeros(w), 0
-    origin = read(w, phi, first * np.uint64(len(w)))
+    origin = read_numbers(w, phi, first * np.uint64(len(w)))
     for row in range((size + FILL) & ~FILL):
-        x = centred(read(w, phi, (first + row) * np.uint64(len(w))), origin, over)
+        x = centred(read_numbers(w, phi, (first + row) * np.uint64(len(w))), origin, over)
         x = x if row < size else zeros(w)
         score = dot(w, x)
         e = exponential(score - shift) if row < size else 0.0
@@ -132,9 +132,9 @@ def _sums_with_hessian(scaled, phi, shares, first, size, shift):  # type: ignore
 @jitted
 def _shifted_sums_with_hessian(scaled, phi, shares, first, size):  # type: ignore[no-untyped-def]
     w, over, _ = scaled
-    shift, origin = 0.0, read(w, phi, first * np.uint64(len(w)))
+    shift, origin = 0.0, read_numbers(w, phi, first * np.uint64(len(w)))
     for row in range(size):
-        shift = max(shift, dot(w, centred(read(w, phi, (first + row) * np.uint64(len(w))), origin, over)))
+        shift = max(shift, dot(w, centred(read_numbers(w, phi, (first + row) * np.uint64(len(w))), origin, over)))
     return _sums_with_hessian(scaled, phi, shares, first, size, shift)[:5]
 
 
@@ -157,7 +157,11 @@ def _derivatives(features: int) -> Pass:
     zero, no_pairs = (0.0,) * features, (0.0,) * (features * (features + 1) // 2)
 
     def derivatives(start, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
-        scaled = read(zero, start * scale, np.uint64(0)), read(zero, 1.0 / scale, np.uint64(0)), no_pairs
+        scaled = (
+            read_numbers(zero, start * scale, np.uint64(0)),
+            read_numbers(zero, 1.0 / scale, np.uint64(0)),
+            no_pairs,
+        )
         loss, gradient, pairs = 0.0, np.zeros(features), np.zeros(len(no_pairs))
         for first in range(0, len(weights), BLOCK):
             part, slope, outer = _block(scaled, phi, offsets[first:], weights[first : first + BLOCK], shares)

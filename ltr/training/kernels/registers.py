@@ -18,7 +18,7 @@ def zeros(like):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def read(zero, column, at):  # type: ignore[no-untyped-def]
+def read_numbers(zero, column, at):  # type: ignore[no-untyped-def]
     """As many numbers as `zero` has, from column[at] on."""
     numbers = zero
     for place in range(len(zero)):
