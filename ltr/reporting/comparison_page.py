@@ -123,16 +123,16 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
 
 def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """The metrics of each run, and the first of them drawn."""
-    names = list(dict.fromkeys(name for run in runs for name in run.measured))
+    names = list(dict.fromkeys(name for run in runs for name in run.metric_names))
     columns = (
         Column("run", "run"),
         Column("num_queries", "queries", COUNT),
         *(Column(name, title_of(name), SHARE) for name in names),
     )
-    rows = tuple((run.name, int(run.number("num_queries") or 0), *map(run.number, names)) for run in runs)
+    rows = tuple((run.name, run.metrics.counts.num_queries, *map(run.metrics.metrics.get, names)) for run in runs)
     yield Table(columns, rows, "Each run")
     first = names[0]
-    drawn = [Estimate(run.name, run.number(first), *metric_interval(run, first)) for run in runs]
+    drawn = [Estimate(run.name, run.metrics.metrics.get(first), *metric_interval(run, first)) for run in runs]
     title = f"{title_of(first)} of each run"
     numbers = estimates_table(title, ("run", title_of(first)), drawn)
     figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)

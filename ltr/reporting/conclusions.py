@@ -6,7 +6,6 @@ from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
 from ltr.reporting.numbers import count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
-from ltr.results.metrics_record import OVER_BEST
 from ltr.storage.training_record import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
@@ -16,10 +15,10 @@ OFF = 0.05  # a calibration error from which probabilities are not to be taken a
 def conclusions(run: RunFiles) -> tuple[str, ...]:
     """How good the run is, better than what, why, and what to check."""
     training = run.model.training if run.model else None
-    units, queries = run.number("interval_num_units"), run.number("num_queries")
-    is_enough = units is None or units >= FEWEST
+    counts = run.metrics.counts
+    is_enough = counts.interval_num_units >= FEWEST
     sentences = list(_quality(run))
-    if not is_enough and queries:
+    if not is_enough and counts.num_queries:
         sentences.append(
             f"Too little was measured to be sure of anything: {units_text(run)}. The intervals promise too much."
         )
@@ -38,31 +37,32 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
 
 def units_text(run: RunFiles) -> str:
     """What the intervals resample, and how many of them."""
-    number = int(run.number("interval_num_units") or 0)
-    return count(number, "trace") if run.metrics.get("interval_unit") == "trace" else count(number, "query", "queries")
+    number, unit = run.metrics.counts.interval_num_units, run.metrics.rules.interval_unit
+    return count(number, "trace") if unit == "trace" else count(number, "query", "queries")
 
 
 def _quality(run: RunFiles) -> Iterator[str]:
     """How often the first candidate is right."""
-    queries = int(run.number("num_queries") or 0)
+    metrics, queries = run.metrics, run.metrics.counts.num_queries
     if not queries:
         yield "No query has a right candidate: there is nothing to measure."
         return
-    low, high = run.number(f"{TOP1}.low"), run.number(f"{TOP1}.high")
-    interval = f" (95 % interval: {percent(low)} to {percent(high)})" if low is not None else ""
-    seen = " These are the training queries: new ones may fare worse." if run.metrics.get("split") == "train" else ""
+    bounds = metrics.intervals.get(TOP1)
+    has_ends = bounds is not None and bounds.low is not None
+    interval = f" (95 % interval: {percent(bounds.low)} to {percent(bounds.high)})" if bounds and has_ends else ""
+    seen = " These are the training queries: new ones may fare worse." if metrics.rules.split == "train" else ""
     on = count(queries, "query", "queries")
-    yield f"The first candidate is right for {percent(run.number(TOP1))} of {on}{interval}.{seen}"
+    yield f"The first candidate is right for {percent(metrics.metrics.get(TOP1))} of {on}{interval}.{seen}"
 
 
 def _lead(run: RunFiles) -> Iterator[str]:
     """Whether the model beats its best single feature."""
-    lead, low, high = (run.number(f"{OVER_BEST}{end}") for end in ("", ".low", ".high"))
-    if lead is None or low is None or high is None:
+    lead, best = run.metrics.over_best_feature, run.metrics.best_feature
+    if lead is None or best is None or lead.low is None or lead.high is None:
         return
-    is_it = "better" if low > 0 else "worse" if high < 0 else "not shown to be better"
-    best = f"the best single feature, {run.metrics.get('best_feature')}"
-    yield f"It is {is_it} than {best}: {signed(lead)} top-1, 95 % {span(low, high)}."
+    is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
+    ends = span(lead.low, lead.high)
+    yield f"It is {is_it} than the best single feature, {best.name}: {signed(lead.mean)} top-1, 95 % {ends}."
 
 
 def _training(training: TrainingRecord) -> Iterator[str]:

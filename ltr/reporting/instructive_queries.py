@@ -16,9 +16,10 @@ OPEN = 1  # examples of each kind that are open from the start
 
 def instructive_section(run: RunFiles) -> Section:
     """Where the model is wrong and sure; then where it is right and the best single feature is not."""
+    best = run.metrics.best_feature
     kinds = {
         WRONG: "Wrong with high confidence: the surest first.",
-        RESCUED: f"Right where the best single feature, {run.metrics.get('best_feature')}, is wrong: the surest first.",
+        RESCUED: f"Right where the best single feature, {best.name if best else ''}, is wrong: the surest first.",
     }
     blocks: list[Block] = []
     for kind, title in kinds.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.reporting.numbers import COUNT, INTERVAL, SHARE, Bounds
 from ltr.reporting.table import Column, Table
-from ltr.results.breakdown import Part
+from ltr.storage.records import PartRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
 BASELINES = {
@@ -51,7 +51,7 @@ def metrics_table(rows: Sequence[MetricRow], own: str, best_feature: str) -> Tab
     )
 
 
-def parts_table(field: str, parts: Iterable[Part], most: int) -> Table:
+def parts_table(field: str, parts: Iterable[PartRecord], most: int) -> Table:
     """The headline of each value of the field, those with the most queries first, so many of them."""
     columns = (
         Column(field, field),
@@ -59,5 +59,5 @@ def parts_table(field: str, parts: Iterable[Part], most: int) -> Table:
         *(Column(name, title, SHARE) for name, title in TITLES.items()),
     )
     largest = sorted(parts, key=lambda part: -part.num_queries)[:most]
-    rows = tuple((part.name or None, part.num_queries, *map(part.means.get, TITLES)) for part in largest)
+    rows = tuple((part.name or None, part.num_queries, *map(part.metrics.get, TITLES)) for part in largest)
     return Table(columns, rows, f"For each {field}")

@@ -14,8 +14,6 @@ from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, p
 from ltr.reporting.reading import RunFiles, read_run
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section
-from ltr.results.breakdown import Part
-from ltr.results.metrics_record import OVER_BEST
 from ltr.storage.records import RunRecord
 
 MOST_PARTS = 30
@@ -53,43 +51,41 @@ def run_view(run: RunFiles, made: str = "") -> Page:
 
 def measured_on(run: RunFiles) -> str:
     """How many queries the numbers are of, and what they are."""
-    split = str(run.metrics.get("split"))
-    return f"{count(int(run.number('num_queries') or 0), 'query', 'queries')}, {SPLITS.get(split, f'{split} data')}"
+    split = run.metrics.rules.split
+    return f"{count(run.metrics.counts.num_queries, 'query', 'queries')}, {SPLITS.get(split, f'{split} data')}"
 
 
 def facts(run: RunFiles) -> tuple[Fact, ...]:
     """The headline, and the lead over the best feature, each with its interval."""
-    shown = [(name, label, share(run.number(name))) for name, label in TITLES.items()]
-    if run.number(OVER_BEST) is not None:
-        shown.append((OVER_BEST, "top-1 over best feature", signed(run.number(OVER_BEST))))
-    intervals = {name: metric_interval(run, name) for name, *_ in shown}
-    return tuple(
-        Fact(label, value, "" if None in intervals[name] else f"95 % {span(*intervals[name])}")
-        for name, label, value in shown
-    )
+    metrics, lead = run.metrics.metrics, run.metrics.over_best_feature
+    shown = [(title, share(metrics.get(name)), metric_interval(run, name)) for name, title in TITLES.items()]
+    if lead is not None and lead.mean is not None:
+        shown.append(("top-1 over best feature", signed(lead.mean), Bounds(lead.low, lead.high)))
+    return tuple(Fact(title, value, "" if None in ends else f"95 % {span(*ends)}") for title, value, ends in shown)
 
 
 def metric_interval(run: RunFiles, name: str) -> Bounds:
     """The 95 % interval of a metric."""
-    return Bounds(run.number(f"{name}.low"), run.number(f"{name}.high"))
+    interval = run.metrics.intervals.get(name)
+    return Bounds(None, None) if interval is None else Bounds(interval.low, interval.high)
 
 
 def metric_rows(run: RunFiles) -> list[MetricRow]:
     """Each metric of the run beside the baselines that have it."""
     rows = []
-    for name in run.measured:
-        beside = {baseline: run.number(f"{baseline}.{name}") for baseline in BASELINES}
-        values = {baseline: value for baseline, value in beside.items() if value is not None}
-        rows.append(MetricRow(name, run.number(name), metric_interval(run, name), values))
+    for name in run.metric_names:
+        baselines = {baseline: means.get(name) for baseline, means in run.metrics.baselines.items()}
+        values = {baseline: value for baseline, value in baselines.items() if value is not None}
+        rows.append(MetricRow(name, run.metrics.metrics[name], metric_interval(run, name), values))
     return rows
 
 
 def _metrics(run: RunFiles) -> Iterator[Block]:
     """The metrics beside what they must beat, drawn and in a table, and what made the numbers."""
     rows = metric_rows(run)
-    sign = "-" if run.number("best_feature.sign") == -1 else ""
-    best = f"{sign}{run.metrics.get('best_feature')}"
-    table = metrics_table(rows, "the model" if run.model else "the ranking", best)
+    best = run.metrics.best_feature
+    best_title = "" if best is None else f"{'-' if best.sign == -1 else ''}{best.name}"
+    table = metrics_table(rows, "the model" if run.model else "the ranking", best_title)
     names = (table.columns[1].title, *(column.title for column in table.columns[3:]))
     drawn = []
     for row in rows:
@@ -108,47 +104,26 @@ def _metrics(run: RunFiles) -> Iterator[Block]:
     yield from [figure] if figure else []
     yield Points(tuple(_rules(run)))
     yield table
-    field = run.metrics.get("group_by")
-    if isinstance(field, str):
-        parts = _parts(run, field)
-        yield parts_table(field, parts, MOST_PARTS)
-        if len(parts) > MOST_PARTS:
-            yield Text(f"and {len(parts) - MOST_PARTS:,} more in metrics.json")
+    if breakdown := run.metrics.breakdown:
+        yield parts_table(breakdown.field, breakdown.parts, MOST_PARTS)
+        if len(breakdown.parts) > MOST_PARTS:
+            yield Text(f"and {len(breakdown.parts) - MOST_PARTS:,} more in metrics.json")
 
 
 def _rules(run: RunFiles) -> Iterator[str]:
     """What made the numbers."""
-    metrics, keys = run.metrics, ("num_tied", "num_no_relevant", "num_one_candidate")
-    tied, no_relevant, one_candidate = (count(int(run.number(key) or 0), "query", "queries") for key in keys)
-    if "ties" in metrics:
-        yield f"Equal scores: rule {metrics['ties']}; {tied} with a right candidate in a tie."
-    if run.number("num_no_relevant"):
-        yield f"Without a right candidate: {no_relevant}; rule {metrics.get('no_relevant')}."
-    if run.number("num_one_candidate"):
-        yield f"With a single candidate: {one_candidate}; counted."
-    if run.number("interval_num_units"):
+    rules, counts = run.metrics.rules, run.metrics.counts
+    tied = count(counts.num_tied, "query", "queries")
+    yield f"Equal scores: rule {rules.ties}; {tied} with a right candidate in a tie."
+    if counts.num_no_relevant:
+        no_relevant = count(counts.num_no_relevant, "query", "queries")
+        yield f"Without a right candidate: {no_relevant}; rule {rules.no_relevant}."
+    if counts.num_one_candidate:
+        yield f"With a single candidate: {count(counts.num_one_candidate, 'query', 'queries')}; counted."
+    if counts.interval_num_units:
         yield f"Intervals resample {units_text(run)}."
-    if metrics.get("best_feature"):
-        yield f"Best single feature: {metrics['best_feature']}, chosen on the training groups."
-
-
-def _parts(run: RunFiles, field: str) -> list[Part]:
-    """The headline of each value of the field."""
-    first, *_ = TITLES
-    start, ending = f"{field}=", f".{first}"
-    names = [
-        key.removeprefix(start).removesuffix(ending)
-        for key in run.metrics
-        if key.startswith(start) and key.endswith(ending)
-    ]
-    return [
-        Part(
-            name,
-            int(run.number(f"{start}{name}.num_queries") or 0),
-            {metric: run.number(f"{start}{name}.{metric}") for metric in TITLES},
-        )
-        for name in names
-    ]
+    if best := run.metrics.best_feature:
+        yield f"Best single feature: {best.name}, chosen on the training groups."
 
 
 def _provenance(run: RunFiles) -> Iterator[Block]:
@@ -163,8 +138,8 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
         facts["encoder"] = f"{encoder.get('name')}, revision {encoder.get('revision')}" if encoder else ""
         facts["model"] = run.model.checksum
     facts |= {
-        "fingerprint": run.metrics.get("fingerprint"),
-        "version of the metrics": run.metrics.get("metrics_version"),
+        "fingerprint": run.metrics.rules.fingerprint,
+        "version of the metrics": run.metrics.rules.metrics_version,
     }
     versions = run.record.task.get("versions")
     facts |= {f"version of {name}": value for name, value in versions.items()} if isinstance(versions, dict) else {}
