@@ -7,7 +7,7 @@ from typing import Any
 
 from ltr.errors import DataError, UsageError
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
-from ltr.reporting.metric_tables import title_of
+from ltr.reporting.metric_tables import interval_of, title_of
 from ltr.reporting.numbers import (
     COUNT,
     DIFFERENCE,
@@ -26,7 +26,6 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.reading import RunFiles
-from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare_runs
@@ -123,7 +122,7 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
 
 def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """The metrics of each run, and the first of them drawn."""
-    names = list(dict.fromkeys(name for run in runs for name in run.metric_names))
+    names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
         Column("run", "run"),
         Column("num_queries", "queries", COUNT),
@@ -132,7 +131,7 @@ def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     rows = tuple((run.name, run.metrics.counts.num_queries, *map(run.metrics.metrics.get, names)) for run in runs)
     yield Table(columns, rows, "Each run")
     first = names[0]
-    drawn = [Estimate(run.name, run.metrics.metrics.get(first), *metric_interval(run, first)) for run in runs]
+    drawn = [Estimate(run.name, run.metrics.metrics.get(first), *interval_of(run.metrics, first)) for run in runs]
     title = f"{title_of(first)} of each run"
     numbers = estimates_table(title, ("run", title_of(first)), drawn)
     figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)

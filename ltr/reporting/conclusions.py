@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
-from ltr.reporting.numbers import count, listed, percent, share, short, signed, span
+from ltr.reporting.metric_tables import interval_of
+from ltr.reporting.numbers import NONE, count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
+from ltr.storage.records import MetricsRecord
 from ltr.storage.training_record import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
@@ -17,13 +19,12 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     training = run.model.training if run.model else None
     counts = run.metrics.counts
     is_enough = counts.interval_num_units >= FEWEST
-    sentences = list(_quality(run))
+    sentences = list(_quality(run.metrics))
     if not is_enough and counts.num_queries:
-        sentences.append(
-            f"Too little was measured to be sure of anything: {units_text(run)}. The intervals promise too much."
-        )
+        units = units_text(run.metrics)
+        sentences.append(f"Too little was measured to be sure of anything: {units}. The intervals promise too much.")
     elif is_enough:
-        sentences += _lead(run)
+        sentences += _lead(run.metrics)
     sentences += _training(training) if training else ()
     error = calibration_error(run)
     if is_enough and error is not None:
@@ -35,34 +36,33 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def units_text(run: RunFiles) -> str:
+def units_text(record: MetricsRecord) -> str:
     """What the intervals resample, and how many of them."""
-    number, unit = run.metrics.counts.interval_num_units, run.metrics.rules.interval_unit
-    return count(number, "trace") if unit == "trace" else count(number, "query", "queries")
+    is_trace = record.rules.interval_unit == "trace"
+    return count(record.counts.interval_num_units, *(("trace", "traces") if is_trace else ("query", "queries")))
 
 
-def _quality(run: RunFiles) -> Iterator[str]:
+def _quality(record: MetricsRecord) -> Iterator[str]:
     """How often the first candidate is right."""
-    metrics, queries = run.metrics, run.metrics.counts.num_queries
+    queries = record.counts.num_queries
     if not queries:
         yield "No query has a right candidate: there is nothing to measure."
         return
-    bounds = metrics.intervals.get(TOP1)
-    has_ends = bounds is not None and bounds.low is not None
-    interval = f" (95 % interval: {percent(bounds.low)} to {percent(bounds.high)})" if bounds and has_ends else ""
-    seen = " These are the training queries: new ones may fare worse." if metrics.rules.split == "train" else ""
+    low, high = interval_of(record, TOP1)
+    interval = f" (95 % interval: {percent(low)} to {percent(high)})" if low is not None else ""
+    seen = " These are the training queries: new ones may fare worse." if record.rules.split == "train" else ""
     on = count(queries, "query", "queries")
-    yield f"The first candidate is right for {percent(metrics.metrics.get(TOP1))} of {on}{interval}.{seen}"
+    yield f"The first candidate is right for {percent(record.metrics.get(TOP1))} of {on}{interval}.{seen}"
 
 
-def _lead(run: RunFiles) -> Iterator[str]:
+def _lead(record: MetricsRecord) -> Iterator[str]:
     """Whether the model beats its best single feature."""
-    lead, best = run.metrics.over_best_feature, run.metrics.best_feature
-    if lead is None or best is None or lead.low is None or lead.high is None:
+    lead = record.over_best_feature
+    if lead is None or lead.low is None or lead.high is None:
         return
     is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
-    ends = span(lead.low, lead.high)
-    yield f"It is {is_it} than the best single feature, {best.name}: {signed(lead.mean)} top-1, 95 % {ends}."
+    best = f"the best single feature, {record.best_feature.name if record.best_feature else NONE}"
+    yield f"It is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
 
 
 def _training(training: TrainingRecord) -> Iterator[str]:

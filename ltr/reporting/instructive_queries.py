@@ -2,7 +2,7 @@
 
 import math
 
-from ltr.reporting.numbers import DIFFERENCE, SHARE, WRITTEN, count
+from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN, count
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table, TableRow
@@ -19,7 +19,7 @@ def instructive_section(run: RunFiles) -> Section:
     best = run.metrics.best_feature
     kinds = {
         WRONG: "Wrong with high confidence: the surest first.",
-        RESCUED: f"Right where the best single feature, {best.name if best else ''}, is wrong: the surest first.",
+        RESCUED: f"Right where the best single feature, {best.name if best else NONE}, is wrong: the surest first.",
     }
     blocks: list[Block] = []
     for kind, title in kinds.items():

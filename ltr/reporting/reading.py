@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from ltr.data.jsonlines import records
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.records import (
@@ -64,11 +63,6 @@ class RunFiles:
     def name(self) -> str:
         """What the run is called."""
         return self.record.name or Path(self.path).name or self.path
-
-    @property
-    def metric_names(self) -> list[str]:
-        """The headline, and the other metrics that are a number, in their order."""
-        return [name for name, mean in self.metrics.metrics.items() if name in (TOP1, TOP3, MRR) or mean is not None]
 
 
 def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
