@@ -6,7 +6,7 @@ from ltr.data.groups import candidate_text, read_groups
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.results.explanations import rescued, wrong
-from ltr.storage.model_file import Router
+from ltr.serving.router import Router
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
 
