@@ -84,7 +84,7 @@ def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, m
         ltr.sweep(sweep, ["sweep.features=[[tool.rel], [tool.coop]]", f"train.folds={folds or 'null'}"]), "r"
     )
     run_batch([replace(each, directory=tmp_path / each.directory) for each in plan], tmp_path / "r")
-    assert calls.count("load") == 1
+    assert calls.count("read_data") == 1
     assert calls.count("fit_features") == 2 * (1 + (folds or 0))
 
 
