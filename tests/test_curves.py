@@ -187,7 +187,7 @@ def test_a_model_with_knots_is_read_as_it_was_written(kept):
     router, phi = load(directory), result.measured.phi
     assert len(router.knots) == len(result.model.knots) > 0
     assert router.scores(phi).tobytes() == result.router.scores(phi).tobytes()
-    np.testing.assert_allclose(router.parts(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
+    np.testing.assert_allclose(router.contributions(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
     document = json.loads((directory / "model.json").read_bytes())
     assert len(document["weights"]) == len(document["features"]) == len(router.names)
     for place, feature in enumerate(document["features"]):
