@@ -1,4 +1,4 @@
-"""Columns with offsets: the shapes the numbers travel in, and the checks at their door.
+"""Columns with offsets: the arrays that the package computes with, and the checks of arrays from outside.
 
 A group is a slice of rows: group g owns rows offsets[g]:offsets[g + 1], at least one.
 """
@@ -179,7 +179,7 @@ def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
-    """Sum of the values that bear each code 0 .. length - 1, added in their order.
+    """Sum of the values of each code 0 .. length - 1, added in their order.
 
     >>> code_sums(np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0]), 3)
     array([2., 4., 0.])
@@ -188,7 +188,7 @@ def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
 
 
 def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Of each distinct code, from the least, where it first stands; and of each code which of them it is.
+    """For each distinct code, in rising order, its first index; and for each code the number of its distinct code.
 
     Sorts each code with its place in one number, many times quicker than np.unique sorts them apart.
 

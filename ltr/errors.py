@@ -26,7 +26,7 @@ class RangeError(UsageError):
 
 
 class DataError(LtrError):
-    """Input that cannot be used as it stands."""
+    """Input that cannot be used."""
 
 
 class RunError(LtrError):
@@ -98,7 +98,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        is_named = self.place.source.endswith(f" {self.path}")  # --set train.l2 has said it already
+        is_named = self.place.source.endswith(f" {self.path}")  # --set train.l2 names the key already
         return (
             f"{self.place}: {self.message}"
             if is_named or not self.path

@@ -41,7 +41,7 @@ _loading: ContextVar[Source | None] = ContextVar("loading", default=None)
 
 
 def source_of(plugin: object) -> Source:
-    """Where a function or a class comes from; what ltr defines is its own, whoever made ltr import it."""
+    """Where a function or a class comes from: ltr for those that ltr defines, else the module being loaded."""
     module = getattr(plugin, "__module__", None) or "python"
     if module.partition(".")[0] == OURS.name:
         return OURS
@@ -49,7 +49,7 @@ def source_of(plugin: object) -> Source:
 
 
 def summary_of(plugin: object) -> str:
-    """The first line of the plug-in's own docstring; "" without one, whatever its base classes say of themselves.
+    """The first line of the plug-in's own docstring; "" without one, even where a base class has one.
 
     >>> summary_of(len), summary_of(lambda: None)
     ('Return the number of items in a container.', '')
@@ -86,7 +86,7 @@ def load_installed(group: str) -> None:
         try:
             with _registering(source):
                 point.load()
-        except (Exception, SystemExit) as error:  # any failure of a stranger's module
+        except (Exception, SystemExit) as error:  # any failure of a module from outside
             problem = f"the plug-in {point.value} of {source} cannot be loaded: {_cause(error)}"
             warnings.warn(problem, LtrWarning, stacklevel=2)
 
@@ -149,7 +149,7 @@ def _file(plugin: object) -> str:
 
 @contextmanager
 def _registering(source: Source) -> Iterator[None]:
-    """What is registered inside comes from the source, and what is printed goes to stderr."""
+    """Plug-ins registered inside have this source; the output of the module goes to stderr."""
     token = _loading.set(source)
     try:
         with redirect_stdout(sys.stderr):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from ltr.evaluation.baselines import BestFeature, baselines, best_feature
+from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.evaluate import NoRelevant, Rules
-from ltr.evaluation.ranking import Ties, rank
+from ltr.evaluation.ranking import BestFeature, Ties, rank
 
 RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])

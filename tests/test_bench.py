@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from ltr.benchmark.config import BenchConfig, BenchData, Entry, load_bench
+from ltr.benchmark.config import BenchConfig, BenchData, BenchEntry, load_bench
 from ltr.benchmark.measuring import Task, measure_reranker
 from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import DataConfig, RunConfig
@@ -100,7 +100,7 @@ def lines(path):
 
 
 def test_a_bench_says_all_that_it_promises(samples, tmp_path):
-    priced = Entry(name="hash", label="letters", price_per_document=0.25, price_per_query=1.0)
+    priced = BenchEntry(name="hash", label="letters", price_per_document=0.25, price_per_query=1.0)
     home = tmp_path / "out"
     run_bench(load_plain(config(samples, "random", "oracle", "bm25", priced)), home)
     found = document(home)
@@ -220,9 +220,9 @@ def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code,
     assert b"out: holds a bench; add --resume to keep what was measured, or --overwrite" in refused.stderr
     done = process(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[:3] == [b"kept bm25", b"measured killer", b"measured random"]
+    assert done.stderr.splitlines()[:3] == [b"reused bm25", b"measured killer", b"measured random"]
     again = process(*command, "--resume", cwd=tmp_path)
-    assert again.stderr.splitlines()[:3] == [b"kept bm25", b"kept killer", b"kept random"]
+    assert again.stderr.splitlines()[:3] == [b"reused bm25", b"reused killer", b"reused random"]
     assert again.stdout == done.stdout
 
 
@@ -285,11 +285,11 @@ def test_another_reranker_joins_and_other_options_are_measured_again(samples, tm
     told = []
     home = tmp_path / "out"
     run_bench(config(samples, "bm25"), home)
-    other = Entry(name="bm25", label="bm25, b 0", options={"b": 0.0})
+    other = BenchEntry(name="bm25", label="bm25, b 0", options={"b": 0.0})
     run_bench(
         config(samples, "bm25", other), home, resume=True, on_event=lambda event: told.append((event.name, event.what))
     )
-    assert told == [("bm25", "kept"), ("bm25, b 0", "measured")]
+    assert told == [("bm25", "reused"), ("bm25, b 0", "measured")]
 
 
 def test_other_data_or_settings_are_no_resume(samples, tmp_path):
@@ -357,7 +357,7 @@ def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
     run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
     others = ({**line, "trace_id": f"other{line['trace_id']}"} for line in tool_lines(traces=TRACES, groups=GROUPS))
     elsewhere = write_lines(tmp_path / "others.jsonl", others)
-    entry = Entry(name=f"model:{tmp_path / 'run'}", label="mine")
+    entry = BenchEntry(name=f"model:{tmp_path / 'run'}", label="mine")
     for path, told in (
         (samples, [f"mine: {TRACES} of {TRACES} traces that were compared are among those the model was trained on"]),
         (elsewhere, []),
@@ -385,7 +385,7 @@ def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
 
 
 def test_what_would_end_a_cell_or_move_a_terminal_is_written_out(samples, tmp_path):
-    run_bench(config(samples, Entry(name="random", label="a\tb\u202e")), tmp_path / "out")
+    run_bench(config(samples, BenchEntry(name="random", label="a\tb\u202e")), tmp_path / "out")
     assert (tmp_path / "out" / "cost.tsv").read_text().splitlines()[1].split("\t")[0] == "a\\tb\\u202e"
 
 
@@ -413,7 +413,7 @@ def test_a_program_takes_part_when_allowed_and_its_arguments_are_told(samples, t
     from tests.test_rerankers import ANSWERING
 
     told = []
-    entry = Entry(name="command", options={"arguments": [sys.executable, "-c", ANSWERING]})
+    entry = BenchEntry(name="command", options={"arguments": [sys.executable, "-c", ANSWERING]})
     bench = run_bench(config(samples, entry), tmp_path / "out", allowed=Allowed(command=True), on_event=told.append)
     assert told[0].what == "runs"
     assert repr(sys.executable) in told[0].detail
@@ -515,7 +515,7 @@ def test_the_command_shows_three_tables_and_what_to_choose(cli, samples, tmp_pat
     assert out.startswith("30 queries, 120 documents\nquality")
     for part in ("latency, ms", "cold start", "docs/s", "per document", "best quality: bm25", "model:no: left out:"):
         assert part in out
-    assert "p99_ms of 30 times are guesses from the slowest" in cli.err
+    assert "p99_ms of 30 times are estimates from the slowest" in cli.err
     assert (tmp_path / "runs" / "small" / "bench.json").exists()
     code, said = cli.refused("bench", path)
     assert (code, said.startswith("runs/small: holds a bench")) == (2, True)

@@ -13,7 +13,11 @@ from ltr.errors import ConfigError
 
 NEEDED = {"data": {"samples": "s.jsonl"}, "rerankers": ["random"]}  # without which a bench is none
 RUNS = (ltr.config.run.schema, ltr.config.run.checked, {})
-BENCHES = (ltr.benchmark.config.schema, lambda document: ltr.benchmark.config.checked(document, "bench.yaml"), NEEDED)
+BENCHES = (
+    ltr.benchmark.config.bench_schema,
+    lambda document: ltr.benchmark.config.checked_bench(document, "bench.yaml"),
+    NEEDED,
+)
 NONE_SUCH = "none-such"
 
 
@@ -97,4 +101,4 @@ def test_the_schema_lists_the_plug_ins_of_a_file(cli):
 
 
 def test_the_schema_of_a_bench_is_shown_as_well(cli):
-    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.benchmark.config.schema()
+    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.benchmark.config.bench_schema()

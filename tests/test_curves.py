@@ -17,13 +17,13 @@ from ltr import ListwiseRanker
 from ltr.cli.learned import trust_lines, weight_lines
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.evaluation.baselines import BestFeature
+from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
+from ltr.results.training_summary import training_record
 from ltr.serving.router import load
-from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose

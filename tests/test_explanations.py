@@ -3,12 +3,12 @@ import pytest
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import candidate_text, read_groups
-from ltr.evaluation.baselines import BestFeature
 from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.results.explanations import rescued, wrong
 from ltr.serving.router import Router
-from ltr.storage.records import TrainingRecord
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
 

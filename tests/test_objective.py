@@ -7,7 +7,6 @@ from ltr.errors import ArrayError, DataError
 from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.objective import derivatives, log_softmax, softmax, trainable
-from ltr.training.targets import targets
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)
@@ -72,14 +71,6 @@ def test_probabilities_of_each_group_sum_to_one():
     offsets = np.array([0, 1, 5, 7])
     p = softmax(np.random.default_rng(0).normal(size=7) * 50, offsets)
     assert [p[rows].sum() for rows in slices(offsets)] == pytest.approx([1, 1, 1], abs=1e-15)
-
-
-def test_targets_share_the_labels_of_a_group():
-    np.testing.assert_allclose(targets(np.array([3.0, 1.0, 0.0]), np.array([0, 3])), [3 / 4, 1 / 4, 0])
-
-
-def test_targets_of_huge_labels_still_sum_to_one():
-    np.testing.assert_array_equal(targets(np.array([1e300, 1e300]), np.array([0, 2])), [0.5, 0.5])
 
 
 @pytest.mark.parametrize("features", [1, 3, 4, 7, 16, 33, 64])

@@ -9,12 +9,12 @@ import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.evaluation.baselines import BestFeature
+from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import catalogue
 from ltr.results.query_records import query_records as queries
 from ltr.serving.router import Router
-from ltr.storage.records import TrainingRecord
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from tests.made import written
 from tests.stored import flat_metrics as metrics

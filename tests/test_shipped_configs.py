@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from ltr.benchmark.config import BenchConfig, Entry, load_bench
+from ltr.benchmark.config import BenchConfig, BenchEntry, load_bench
 from ltr.config.run import RunConfig, load_config
 from ltr.features.presets import recommended_features
 from ltr.features.registry import FEATURES
@@ -45,7 +45,7 @@ def test_the_shipped_bench_can_be_read_and_explains_every_key():
     assert config.name == BENCH.stem
     assert len(config.entries) >= 7
     lines = BENCH.read_text(encoding="utf-8").splitlines()
-    for *_, key in (*keys(BenchConfig), *keys(Entry)):
+    for *_, key in (*keys(BenchConfig), *keys(BenchEntry)):
         line = next(line for line in lines if re.match(rf"[\s-]*{key}:", line))
         assert "#" in line, f"{key} is not explained"
 

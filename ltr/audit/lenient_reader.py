@@ -128,17 +128,24 @@ def read_leniently(
         reader.errors.append(DataError(f"{', '.join(files)}: no samples; at least one line is needed"))
     if kind is not None:
         samples = as_samples(kind, reader.files, reader.groups, reader.rows)
-        keys = enumerate(zip(samples.traces.tolist(), samples.nodes.tolist(), strict=True))
-        damaged = {
-            code for code, (trace, node) in keys if (samples.trace_ids[trace], samples.node_ids[node]) in reader.damaged
-        }
-        for error, rows in (*_duplicates(samples), *_bad_trees(samples, graphs)):
+        keys = zip(samples.traces.tolist(), samples.nodes.tolist(), strict=True)
+        is_damaged = [(samples.trace_ids[trace], samples.node_ids[node]) in reader.damaged for trace, node in keys]
+        damaged = set(np.flatnonzero(is_damaged).tolist())
+        for error, rows in sample_errors(samples, graphs):
             reader.errors.append(error)
             damaged.update(samples.groups[rows].tolist())
-        usable = _without(samples, np.array(sorted(damaged), dtype=np.int64))
+        usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
         if len(usable.groups):
             groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
-    return groups, [*_error_findings(reader.errors), *_repeated_key_findings(reader.repeated_keys)]
+    findings = [error_finding(error) for error in reader.errors[:MOST_ERRORS]]
+    if (rest := len(reader.errors) - MOST_ERRORS) > 0:
+        findings.append(Finding(severity="error", code="data-error", message="more errors like these", count=rest))
+    for key, lines in reader.repeated_keys.items():
+        message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
+        findings.append(
+            Finding(severity="warning", code="repeated-key", message=message, where=where, count=len(lines))
+        )
+    return groups, findings
 
 
 def error_finding(error: DataError) -> Finding:
@@ -153,41 +160,26 @@ def error_finding(error: DataError) -> Finding:
     return Finding(severity="error", code="data-error", message=message, where=where)
 
 
-def _error_findings(errors: list[DataError]) -> Iterator[Finding]:
-    """A finding for each error; when there are very many, one for the rest."""
-    yield from map(error_finding, errors[:MOST_ERRORS])
-    if len(errors) > MOST_ERRORS:
-        rest = len(errors) - MOST_ERRORS
-        yield Finding(severity="error", code="data-error", message="more errors like these", count=rest)
+def sample_errors(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:
+    """Names that their group has already, and trees that are no graph; each error with its rows.
 
-
-def _repeated_key_findings(lines_of_key: dict[str, list[str]]) -> Iterator[Finding]:
-    for key, lines in lines_of_key.items():
-        message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
-        yield Finding(severity="warning", code="repeated-key", message=message, where=where, count=len(lines))
-
-
-def _duplicates(samples: Samples) -> Iterator[tuple[SampleError, IntArray]]:
-    """An error for each row whose name its group has already, and the row."""
+    A tree that several rows share is one error; a tree that the catalogue replaces is none.
+    """
     again, before = repeated_rows(samples)
     for row, first in sorted(zip(again.tolist(), before.tolist(), strict=True)):
         yield repetition_error(samples, row, first), np.array([row])
-
-
-def _bad_trees(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:
-    """An error for each distinct tree that is no graph and that no catalogue replaces, and the rows with that tree."""
     own = np.arange(len(samples.trees))
     if catalogue:
         own = np.array([row for row in own.tolist() if graph_key(samples, row) not in catalogue], dtype=np.int64)
-    codes, first = np.unique(samples.trees[own], return_index=True)
-    for code, row in zip(codes.tolist(), own[first].tolist(), strict=True):
+    codes, first_rows = np.unique(samples.trees[own], return_index=True)
+    for code, row in zip(codes.tolist(), own[first_rows].tolist(), strict=True):
         try:
             own_graph(samples, row)
         except SampleError as error:
             yield error, own[samples.trees[own] == code]
 
 
-def _without(samples: Samples, damaged: IntArray) -> Samples:
+def without_groups(samples: Samples, damaged: IntArray) -> Samples:
     """The samples without the damaged groups."""
     if not damaged.size:
         return samples

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from ltr.benchmark.config import relocated, render
+from ltr.benchmark.config import relocated_bench
 from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
+from ltr.configtext import rendering
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.reading import read_bytes, reason
 from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines, write_text
@@ -134,7 +135,7 @@ def read_measurement(path: Path, task: Task) -> Measurement | None:
 
 def write_bench(bench: Bench, home: Path) -> None:
     """Write all results; bench.json last, which says that all others are there."""
-    write_text(home / CONFIG, render(relocated(bench.config, home)))
+    write_text(home / CONFIG, rendering.yaml_text(relocated_bench(bench.config, home)))
     candidates = bench.groups.candidates
     keys = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)
     sampled = ({"trace_id": candidates.trace_ids[code], "node_id": node} for code, node in keys)

@@ -34,7 +34,7 @@ class BenchData:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class BenchEntry:
     """A reranker that takes part."""
 
     name: str
@@ -75,7 +75,7 @@ class BenchConfig:
     """Where the queries are."""
     sample: int | None = None
     """How many queries are drawn, without replacement; without it, all."""
-    rerankers: tuple[str | Entry, ...] = ()
+    rerankers: tuple[str | BenchEntry, ...] = ()
     """Names, or mappings of a name and what belongs to it."""
     metrics: tuple[str, ...] = ("ndcg@1", "ndcg@3", "ndcg@5", DECIDING, "mrr", "hit@1")
     """What quality is measured by; ndcg@10 decides, and always stands there."""
@@ -113,117 +113,95 @@ class BenchConfig:
             raise ValueError(*wrong)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[BenchEntry, ...]:
         """The rerankers, each as a mapping."""
-        return tuple(Entry(name=entry) if isinstance(entry, str) else entry for entry in self.rerankers)
+        return tuple(BenchEntry(name=entry) if isinstance(entry, str) else entry for entry in self.rerankers)
 
 
 def load_bench(path: AnyPath, overrides: Sequence[str] = ()) -> BenchConfig:
     """The config of a file (`-` is stdin) with what `--set PATH=VALUE` asks for; every mistake is reported at once."""
-    return checked(read_document(path, overrides), path)
+    return checked_bench(read_document(path, overrides), path)
 
 
-def checked(document: Document, path: AnyPath) -> BenchConfig:
+def checked_bench(document: Document, path: AnyPath) -> BenchConfig:
     """The document as a config with its paths put against its directory, or a ConfigError with all mistakes."""
     foreign = [key for key in ("features", "encoder", "train") if key in document.value]
     if foreign and "rerankers" not in document.value:
         raise ConfigError((Problem(document.place((foreign[0],)), foreign[0], FOR_A_RUN),))
-    problems = [Problem(document.place(at), path_text(at), why) for at, why in _misnamed(document.value)]
+    problems = [Problem(document.place(at), path_text(at), problem) for at, problem in _unknown_names(document.value)]
     try:
         config = strict.as_dataclass(document, BenchConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
         raise ConfigError(strict.in_order(document, problems))
+
+    def from_here(name: str, at: KeyPath) -> str:
+        """The path as seen from here: a flag's path is, a file's path is relative to the directory of the file."""
+        is_flag = document.place(at).source != document.source
+        base = Path() if is_flag or str(path) == STDIN else Path(path).parent
+        return name if name == STDIN else str(base / Path(name).expanduser())
+
     metrics = tuple(dict.fromkeys(named(metric).name for metric in (*config.metrics, DECIDING)))
-    return replace(_moved(config, lambda name, at: _joined(_base(document, at, path), name)), metrics=metrics)
+    return replace(_with_paths(config, from_here), metrics=metrics)
 
 
-def relocated(config: BenchConfig, directory: Path) -> BenchConfig:
+def relocated_bench(config: BenchConfig, directory: Path) -> BenchConfig:
     """The config as it stands in a file of another directory: it names the same files from there."""
-    return _moved(config, lambda name, at: name if name == STDIN else path_from(directory, name))
+    return _with_paths(config, lambda name, at: name if name == STDIN else path_from(directory, name))
 
 
-def render(config: BenchConfig) -> str:
-    """The config as YAML, every default written out."""
-    return rendering.yaml_text(config)
-
-
-def schema() -> dict[str, Any]:
+def bench_schema() -> dict[str, Any]:
     """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
     described = rendering.json_schema(BenchConfig)
     properties = described["properties"]
     properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
     names = {"examples": [*RERANKERS.names()]}
     properties["rerankers"]["items"]["anyOf"][0] |= names
-    described["$defs"][Entry.__name__]["properties"]["name"] |= names
+    described["$defs"][BenchEntry.__name__]["properties"]["name"] |= names
     return described
 
 
-def _base(document: Document, at: KeyPath, path: AnyPath) -> Path:
-    """What a path that stands there is relative to: the directory of the file; of a flag, the current one."""
-    is_flag = document.place(at).source != document.source
-    return Path() if is_flag or str(path) == STDIN else Path(path).parent
+def _with_paths(config: BenchConfig, move: Move) -> BenchConfig:
+    """The config with every path moved; what follows the colon of a reranker is a path if a file lies there.
 
-
-def _joined(base: Path, name: str) -> str:
-    return name if name == STDIN else str(base / Path(name).expanduser())
-
-
-def _moved(config: BenchConfig, move: Move) -> BenchConfig:
-    """The config with every path moved; what follows a colon is one where a file lies there, or a run should."""
-    data = config.data
+    The colon of model:RUN is always followed by a path.
+    """
+    data, rerankers = config.data, []
     samples = (data.samples,) if isinstance(data.samples, str) else data.samples
-    named = {key: getattr(data, key) for key in PATHS if getattr(data, key) is not None}
-    catalogues = {key: move(name, ("data", key)) for key, name in named.items()}
-    moved = replace(data, samples=tuple(move(name, ("data", "samples")) for name in samples), **catalogues)
-    entries = enumerate(config.entries)
-    return replace(config, data=moved, rerankers=tuple(_moved_entry(entry, place, move) for place, entry in entries))
+    catalogues = {key: move(name, ("data", key)) for key in PATHS if (name := getattr(data, key)) is not None}
+    moved_data = replace(data, samples=tuple(move(name, ("data", "samples")) for name in samples), **catalogues)
+    for place, entry in enumerate(config.entries):
+        start, _, argument = entry.name.partition(":")
+        if argument:
+            moved = move(argument, ("rerankers", place))
+            if spelled(entry.name).endswith(":RUN") or Path(moved).exists() or Path(argument).is_dir():
+                entry = replace(entry, name=f"{start}:{moved}", label=entry.shown_name)
+        rerankers.append(entry)
+    return replace(config, data=moved_data, rerankers=tuple(rerankers))
 
 
-def _moved_entry(entry: Entry, place: int, move: Move) -> Entry:
-    start, colon, argument = entry.name.partition(":")
-    if not argument:
-        return entry
-    moved = move(argument, ("rerankers", place))
-    is_path = spelled(entry.name).endswith(":RUN") or Path(moved).exists() or Path(argument).is_dir()
-    return replace(entry, name=f"{start}{colon}{moved}", label=entry.shown_name) if is_path else entry
-
-
-def _misnamed(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Rerankers, options and metrics that nobody registered, and labels that stand twice."""
-    lookups: list[tuple[KeyPath, Any, Any]] = [
-        (("metrics", place), name, _by_query) for place, name in enumerate(_listed(value.get("metrics")))
-    ]
-    entries = _listed(value.get("rerankers"))
-    lookups += [(("rerankers", place), entry, _choice) for place, entry in enumerate(entries)]
-    for address, entry, look_up in lookups:
+def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
+    """Rerankers, options and metrics that are not registered, and labels that stand twice."""
+    lists = (value.get("metrics"), value.get("rerankers"))
+    metrics, entries = (part if isinstance(part, list) else [] for part in lists)
+    for place, name in enumerate(metrics):
         try:
-            look_up(entry)
-        except RangeError as error:
-            yield from ((address, problem) for problem in error.args)
+            if isinstance(name, str) and type(named(name)) is not Measure:
+                yield ("metrics", place), f"{name} is not measured query by query; ltr list metrics"
         except LtrError as error:
-            yield address, str(error)
-    seen: set[str] = set()
+            yield ("metrics", place), str(error)
+    labels: set[str] = set()
     for place, entry in enumerate(entries):
         keys = entry if isinstance(entry, dict) else {"name": entry}
-        shown_name = keys.get("label") or keys.get("name")
-        if isinstance(shown_name, str) and shown_name in seen:
-            yield ("rerankers", place), f"{shown_name} stands twice; give one of them another label"
-        seen.add(str(shown_name))
-
-
-def _by_query(name: Value) -> None:
-    if isinstance(name, str) and type(named(name)) is not Measure:
-        raise LtrError(f"{name} is not measured query by query; ltr list metrics")
-
-
-def _choice(entry: Value) -> None:
-    keys = entry if isinstance(entry, dict) else {"name": entry}
-    name, options = keys.get("name"), keys.get("options", {})
-    if isinstance(name, str) and isinstance(options, dict):
-        RerankerChoice(name, options)
-
-
-def _listed(value: Value) -> list[Value]:
-    return value if isinstance(value, list) else []
+        name, options, label = keys.get("name"), keys.get("options", {}), keys.get("label") or keys.get("name")
+        try:
+            if isinstance(name, str) and isinstance(options, dict):
+                RerankerChoice(name, options)
+        except RangeError as error:
+            yield from ((("rerankers", place), problem) for problem in error.args)
+        except LtrError as error:
+            yield ("rerankers", place), str(error)
+        if isinstance(label, str) and label in labels:
+            yield ("rerankers", place), f"{label} stands twice; give one of them another label"
+        labels.add(str(label))

@@ -7,7 +7,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from ltr.benchmark.config import DECIDING, BenchConfig, Entry
+from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
@@ -48,7 +48,7 @@ class Bench:
 
 
 def judge_outcomes(
-    config: BenchConfig, groups: Groups, outcomes: Sequence[tuple[Entry, Outcome]], *, queries_in_data: int
+    config: BenchConfig, groups: Groups, outcomes: Sequence[tuple[BenchEntry, Outcome]], *, queries_in_data: int
 ) -> Bench:
     """The figures of all rerankers that were measured, and what to choose."""
     measured = [(entry, outcome) for entry, outcome in outcomes if isinstance(outcome, Measurement)]
@@ -86,7 +86,9 @@ def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) ->
     return evaluate_groups(groups, scores[:, np.newaxis], scores, RunConfig(seed=config.seed, evaluate=rules))
 
 
-def result_of(entry: Entry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig) -> RerankerResult:
+def result_of(
+    entry: BenchEntry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig
+) -> RerankerResult:
     """The figures of one reranker by itself."""
     sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
@@ -126,14 +128,15 @@ def with_front(results: Sequence[RerankerResult]) -> list[RerankerResult]:
     return [msgspec.structs.replace(result, is_on_front=mark) for result, mark in zip(results, marks, strict=True)]
 
 
-def by_quality(results: Sequence[RerankerResult]) -> list[RerankerResult]:
-    """The results, best quality first."""
-    return sorted(results, key=lambda result: -result.quality[DECIDING].mean)
+def choices_of(results: Sequence[RerankerResult]) -> list[RerankerResult]:
+    """The results to choose from, best quality first; a reference is no choice."""
+    choices = [result for result in results if not result.is_reference]
+    return sorted(choices, key=lambda result: -result.quality[DECIDING].mean)
 
 
 def conclude(results: Sequence[RerankerResult]) -> BenchConclusions:
     """The best by quality, by mean latency and by balance, the first of equals; and the front."""
-    choices = by_quality([result for result in results if not result.is_reference])
+    choices = choices_of(results)
     balances = [(result.balance, result.name) for result in choices if result.balance is not None]
     return BenchConclusions(
         best_quality=choices[0].name if choices else None,
@@ -149,7 +152,7 @@ def paired_tests(
     """Every two rerankers but the references by the deciding metric, the better one first; Holm over all pairs."""
     by_name = {result.name: ranking for result, ranking in zip(results, rankings, strict=True)}
     tests = []
-    for a, b in combinations(by_quality([result for result in results if not result.is_reference]), 2):
+    for a, b in combinations(choices_of(results), 2):
         ours, theirs = (by_name[result.name].evaluation.values[DECIDING] for result in (a, b))
         counted = ~np.isnan(ours)
         units = resampled_units(by_name[a.name].groups.candidates.traces)
@@ -202,7 +205,7 @@ def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed
     )
 
 
-def trained_on_queries(entries: Sequence[Entry], candidates: Candidates) -> Iterator[str]:
+def trained_on_queries(entries: Sequence[BenchEntry], candidates: Candidates) -> Iterator[str]:
     """A warning for each trained run that learned from the traces of the bench."""
     for entry in entries:
         if spelled(entry.name) == TRAINED:
@@ -218,4 +221,4 @@ def too_few(sample: int | None, queries: int, results: Sequence[RerankerResult])
         yield f"{queries} queries are few: intervals are wide; {FEWEST_QUERIES} or more tell rerankers apart"
     if results and results[0].latency.too_few:
         percentiles, n = ", ".join(results[0].latency.too_few), results[0].latency.n
-        yield f"{percentiles} of {n} times are guesses from the slowest"
+        yield f"{percentiles} of {n} times are estimates from the slowest"

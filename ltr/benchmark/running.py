@@ -19,7 +19,7 @@ from ltr.benchmark.bench_directory import (
     refuse_taken_bench,
     write_bench,
 )
-from ltr.benchmark.config import BenchConfig, Entry
+from ltr.benchmark.config import BenchConfig, BenchEntry
 from ltr.benchmark.judging import Bench, Outcome, judge_outcomes
 from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process, measured, revision, revision_of, scored
 from ltr.data.catalogues.graphs import read_graphs
@@ -50,7 +50,7 @@ class Event:
     """A step of a bench, for whoever watches it."""
 
     name: str
-    what: str  # runs (a command, with its arguments), measured, kept, left out, failed
+    what: str  # runs (a command, with its arguments), measured, reused, left out, failed
     detail: str = ""
 
 
@@ -159,7 +159,7 @@ def draw(config: BenchConfig, queries: int) -> tuple[IntArray, tuple[int, ...]]:
     return drawn, tuple(rising(of_timed, len(drawn), config.timed).tolist())
 
 
-def usable(plan: Plan, entry: Entry) -> RerankerChoice | LeftOut | Failed:
+def usable(plan: Plan, entry: BenchEntry) -> RerankerChoice | LeftOut | Failed:
     """The reranker; or why it cannot be used here."""
     try:
         choice = RerankerChoice(entry.name, entry.options)
@@ -169,7 +169,7 @@ def usable(plan: Plan, entry: Entry) -> RerankerChoice | LeftOut | Failed:
     return LeftOut(entry.shown_name, why) if why else choice
 
 
-def outcome(plan: Plan, entry: Entry, on_event: OnEvent) -> Outcome:
+def outcome(plan: Plan, entry: BenchEntry, on_event: OnEvent) -> Outcome:
     """The measurement of one reranker, from the directory or fresh; or why there is none."""
     choice = usable(plan, entry)
     if isinstance(choice, RerankerChoice):
@@ -185,7 +185,7 @@ def outcome(plan: Plan, entry: Entry, on_event: OnEvent) -> Outcome:
     return choice
 
 
-def measurement_of(plan: Plan, entry: Entry, choice: RerankerChoice, on_event: OnEvent) -> Measurement:
+def measurement_of(plan: Plan, entry: BenchEntry, choice: RerankerChoice, on_event: OnEvent) -> Measurement:
     """The measurement in the directory, if there is one; else a fresh one, written there."""
     kind = choice.kind
     task = Task(
@@ -204,7 +204,7 @@ def measurement_of(plan: Plan, entry: Entry, choice: RerankerChoice, on_event: O
     path = measurement_file(plan.home, plan.task, identity)
     measurement = read_measurement(path, task)
     if measurement is not None:
-        on_event(Event(entry.shown_name, "kept"))
+        on_event(Event(entry.shown_name, "reused"))
         return measurement
     measurement = fresh_measurement(task, workers=plan.config.workers)
     write_bytes(path, msgspec.json.encode(measurement))

@@ -80,7 +80,7 @@ def bench(
 
 def show_event(event: "Event", *, quiet: bool) -> None:
     """A line for a step; commands that run and rerankers that are missing are shown even with --quiet."""
-    if event.what in ("measured", "kept"):
+    if event.what in ("measured", "reused"):
         if not quiet:
             note(f"{event.what} {visible(event.name)}")
     elif event.what == "runs":

@@ -45,7 +45,7 @@ def schema(
 ) -> None:
     """Show the JSON Schema, for editors."""
     if bench:
-        from ltr.benchmark.config import schema as described
+        from ltr.benchmark.config import bench_schema as described
     else:
         from ltr.config.run import schema as described
     show_json(described())

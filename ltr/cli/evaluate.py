@@ -200,17 +200,15 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import NONE
 
-    metrics = flat(metrics_record(measured))
+    record = metrics_record(measured)
     match chosen_format(shown):
         case Format.JSON:
-            show_json(metrics)
+            show_json(flat(record))
         case Format.TSV:
-            show_tsv(metrics.items())
+            show_tsv(flat(record).items())
         case Format.HUMAN:
-            best = router.training.best_feature if router else NONE
-            lines = measured_lines(measured, best, "the model" if router else "the run")
+            lines = measured_lines(measured, record, "the model" if router else "the run")
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)

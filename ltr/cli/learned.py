@@ -13,13 +13,14 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.storage.records import TrainingRecord
+    from ltr.storage.records import MetricsRecord
+    from ltr.storage.training_record import TrainingRecord
 
 
-def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
+def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
     return [
-        *measured_lines(result.measured, result.router.training.best_feature),
+        *measured_lines(result.measured, record),
         *gain_lines(result),
         "",
         *weight_lines(result),

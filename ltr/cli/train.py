@@ -150,4 +150,4 @@ def show(finished: "Finished", shown: Format) -> None:
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
         case Format.HUMAN:
-            say(*run_lines(home, result, finished.seconds))
+            say(*run_lines(home, result, record, finished.seconds))

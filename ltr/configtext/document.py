@@ -22,7 +22,7 @@ class Document:
     places: Mapping[KeyPath, Place]
 
     def place(self, path: KeyPath) -> Place:
-        """Where the value stands; for one that is not there, the nearest thing around it that is."""
+        """The place of the value; of a missing one, that of the nearest mapping or list around it."""
         while path not in self.places and path:
             path = path[:-1]
         return self.places.get(path, Place(self.source, 1, 1))

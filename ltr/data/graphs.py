@@ -1,4 +1,4 @@
-"""A candidate graph: its nodes, their texts, its edges, and the one text that stands for all of it."""
+"""A candidate graph: its nodes, their texts, its edges, and one text that describes the whole graph."""
 
 from dataclasses import dataclass
 

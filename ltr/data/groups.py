@@ -26,7 +26,7 @@ LISTED_NODES = 6  # of a graph, where a person reads its name
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Candidates:
-    """What is known at ranking time, one row a candidate; no labels.
+    """The columns that are known when queries are ranked, a row for each candidate; no labels.
 
     A code is an index into the table named beside it. A table holds each value once, and only what is used.
     """
@@ -51,7 +51,7 @@ class Candidates:
     lines: IntArray  # (rows,) line numbers counted through all files, for `place`
     files: tuple[SourceFile, ...]
     fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
-    are_applied: bool = False  # ready numbers of features fitted before, on whatever samples, and not cross-fitted
+    are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
 
     def place(self, row: int) -> tuple[str, int]:

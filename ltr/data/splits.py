@@ -1,4 +1,4 @@
-"""Splits of groups: no trace stands on both sides; traces are drawn by the seed, or taken by time."""
+"""Splits of groups: no trace is on both sides; traces are drawn by the seed, or taken by time."""
 
 import hashlib
 from collections.abc import Iterator

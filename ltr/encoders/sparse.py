@@ -1,6 +1,6 @@
 """Vectors that hold only the numbers that are not 0."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -79,11 +79,13 @@ class Sparse:
         products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
         by_owner = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
-        for part, first in enumerate(range(0, len(distinct), at_once)):
+        for block_number, first in enumerate(range(0, len(distinct), at_once)):
             block = distinct[first : first + at_once]
             spread = self._spread(np.arange(len(block)), block, np.ones(len(block)), len(block))
-            pairs = by_owner[bounds[part] : bounds[part + 1]]
-            products[pairs] = other._looked_up(spread, owner[pairs] - first, other_rows[pairs])
+            pairs = by_owner[bounds[block_number] : bounds[block_number + 1]]
+            for part, place, entries in other._in_parts(other_rows[pairs]):
+                factors = spread[owner[pairs[part]][place] - first, other.columns[entries]]
+                products[pairs[part]] = code_sums(place, factors * other.numbers[entries], len(pairs[part]))
         return products
 
     def arrays(self) -> dict[str, Array]:
@@ -118,28 +120,18 @@ class Sparse:
         owner, step = ragged(lengths)
         return lengths, owner, self.starts[rows][owner] + step
 
+    def _in_parts(self, rows: IntArray) -> Iterator[tuple[slice, IntArray, IntArray]]:
+        """Slices of the rows with about PAIRED_NUMBERS entries, each with the last two of `_entries`."""
+        mean = float(np.diff(self.starts)[rows].mean()) if len(rows) else 1.0
+        at_once = max(int(PAIRED_NUMBERS / max(mean, 1)), 1)
+        for first in range(0, len(rows), at_once):
+            part = slice(first, first + at_once)
+            yield part, *self._entries(rows[part])[1:]
+
     def _spread(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> FloatArray:
         """sum_i weights[i] * row rows[i] of each owner, every number written out, (count, dimensions)."""
         totals = np.zeros(count * self.dimensions)
-        at_once = self._at_once(rows)
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            _, place, entries = self._entries(rows[part])
+        for part, place, entries in self._in_parts(rows):
             cells = owner[part][place] * self.dimensions + self.columns[entries]
             np.add.at(totals, cells, weights[part][place] * self.numbers[entries])
         return totals.reshape(count, self.dimensions)
-
-    def _looked_up(self, spread: FloatArray, spread_rows: IntArray, rows: IntArray) -> FloatArray:
-        """sum_d spread[i, d] b_d of each pair of a written-out row i and a row b of these."""
-        products, at_once = np.zeros(len(rows)), self._at_once(rows)
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            _, owner, entries = self._entries(rows[part])
-            factors = spread[spread_rows[part][owner], self.columns[entries]]
-            products[part] = code_sums(owner, factors * self.numbers[entries], len(rows[part]))
-        return products
-
-    def _at_once(self, rows: IntArray) -> int:
-        """How many of the rows have about PAIRED_NUMBERS entries."""
-        mean = float(np.diff(self.starts)[rows].mean()) if len(rows) else 1.0
-        return max(int(PAIRED_NUMBERS / max(mean, 1)), 1)

@@ -1,24 +1,16 @@
 """What a trained w must beat: random order, the best single feature, w = 1; and what nothing can beat."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate, evaluate_by
 from ltr.evaluation.metrics.ranked import MRR, TOP1
-from ltr.evaluation.ranking import Ranking, Ties, linear_scores, rank
+from ltr.evaluation.ranking import BestFeature, Ranking, Ties, linear_scores, rank
 
 BASELINES = ("random", "best_feature", "untrained", "oracle")
-
-
-@dataclass(frozen=True, slots=True)
-class BestFeature:
-    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
-
-    name: str
-    sign: int
 
 
 def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray) -> BestFeature:

@@ -48,8 +48,10 @@ class Evaluation:
     """The means, the values behind them, and the rules and counts that belong to both."""
 
     rules: Rules  # with every metric computed, and the greatest grade
-    means: dict[str, float | None]  # None: no query could be scored; with what is pooled over candidates
-    values: dict[str, FloatArray]  # (queries,) each; NaN where the query is left out; nothing of what is pooled
+    means: dict[str, float | None]  # of all measures; None: no query could be scored
+    values: dict[
+        str, FloatArray
+    ]  # (queries,) each; NaN: the query is left out; measures pooled over candidates have none
     curves: dict[str, Curve]  # of measures that are no number
     rank: IntArray  # (queries,): place of the best relevant candidate, 0 without one in the list
     tied: IntArray  # (queries,): other candidates with its score

@@ -84,17 +84,11 @@ def as_keys(keys: npt.ArrayLike, offsets: IntArray) -> IntArray:
     if values.size and values.max() > np.iinfo(np.int64).max:
         raise ArrayError("keys", f"[{np.argmax(values)}]", f"{values.max()} does not fit 64 bits with a sign")
     integers = values.astype(np.int64)
-    _refuse_equal(integers, offsets)
-    return integers
-
-
-def _refuse_equal(keys: IntArray, offsets: IntArray) -> None:
-    """Raise for two equal keys of one group: they would share a place."""
     groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
-    if (high - low + 1) * len(offsets) > np.iinfo(np.int64).max:
-        keys, low, high = np.unique(keys, return_inverse=True)[1], 0, len(keys)
-    codes = groups * (high - low + 1) + (keys - low)
+    compact, low, high = integers, int(integers.min(initial=0)), int(integers.max(initial=0))
+    if (high - low + 1) * len(offsets) > np.iinfo(np.int64).max:  # a code of group and key would overflow
+        compact, low, high = np.unique(integers, return_inverse=True)[1], 0, len(integers)
+    codes = groups * (high - low + 1) + (compact - low)
     listed = np.sort(codes)
     equal = np.flatnonzero(listed[1:] == listed[:-1])
     if equal.size:
@@ -102,6 +96,7 @@ def _refuse_equal(keys: IntArray, offsets: IntArray) -> None:
         start = offsets[groups[first]]
         problem = f"rows {first - start} and {second - start} of group {groups[first]} share a key; ids differ"
         raise ArrayError("keys", f"[{second}]", problem)
+    return integers
 
 
 def order(ranking: Ranking, ties: str) -> IntArray:
@@ -153,3 +148,11 @@ def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
     """
     summed: FloatArray = np.einsum("ij,j->i", phi, w)
     return summed
+
+
+@dataclass(frozen=True, slots=True)
+class BestFeature:
+    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
+
+    name: str
+    sign: int

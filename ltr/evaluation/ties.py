@@ -1,4 +1,4 @@
-"""The ranks that rows may take in their groups: the one place that knows how ties fall."""
+"""The ranks that rows may take in their groups under each tie rule."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
-from ltr.storage.records import ChoiceRecord, PenaltyRecord
+from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign

@@ -11,10 +11,11 @@ from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, vectors_from
 from ltr.features.graph_shape import edge_table, table_edges
 from ltr.features.matrices import all_dots
+from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, Positive, feature
+from ltr.features.rows import right_rows, row_queries
 from ltr.features.tables import positions
 from ltr.features.tool_prototypes import refuse_other_revision
-from ltr.features.tool_texts import graph_tables, right_graphs, right_rows, row_queries
 from ltr.features.words import Ragged
 
 NEIGHBOURS, SHARPNESS = 20, 10.0

@@ -6,6 +6,7 @@ from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates
 from ltr.features.registry import Context, feature
+from ltr.features.rows import row_queries
 
 SHORT_QUERY = 5  # words
 
@@ -22,8 +23,8 @@ def graph_relevance(candidates: Candidates, state: None, context: Context) -> Fl
 @feature("graph.coop", "coop", title="size suits the query's length")
 def size_fit(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """0.2 + 0.8 s; s = 1 / (1 + ln(1 + n)) for a query of under 5 words, else min(1, ln(1 + n) / 5)."""
-    words = np.array([len(text.split()) for text in candidates.query_texts])[candidates.queries]
-    is_short = np.repeat(words < SHORT_QUERY, np.diff(candidates.offsets))
+    is_short_query = np.array([len(text.split()) < SHORT_QUERY for text in candidates.query_texts])
+    is_short = is_short_query[row_queries(candidates)]
     logs = np.log1p(node_counts(candidates))
     return 0.2 + 0.8 * np.where(is_short, 1 / (1 + logs), np.minimum(1, logs / 5))
 

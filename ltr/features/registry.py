@@ -14,6 +14,7 @@ from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, RangeError, UsageError, suggestion
 from ltr.features.read_only import write_protected
+from ltr.features.rows import row_queries
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.plugins import OURS, origin_prefix, plugin_errors, summary_of
@@ -46,8 +47,7 @@ class Context:
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
         """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
         queries = self.encoder.encode(candidates.query_texts, "query")
-        rows = np.repeat(candidates.queries, np.diff(candidates.offsets))
-        return queries.dots(rows, self.encoder.encode(texts, "document"), codes)
+        return queries.dots(row_queries(candidates), self.encoder.encode(texts, "document"), codes)
 
     def shared(self, compute: "Callable[[Subject, Context], Value]", subject: Subject) -> Value:
         """compute(subject, context), computed once for all features that read it; nobody may write to it.

@@ -6,8 +6,11 @@ from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
+from ltr.features.clauses import query_clauses
+from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, feature
-from ltr.features.tool_texts import distinct_tools, graph_tables, query_clauses, row_queries
+from ltr.features.rows import row_queries
+from ltr.features.tool_texts import distinct_tools
 from ltr.features.words import sparse_rows
 
 ROWS = 1 << 12  # graphs whose grams are merged at once

@@ -5,8 +5,8 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, Positive, feature
+from ltr.features.rows import right_rows
 from ltr.features.tables import looked_up, table_texts, text_table
-from ltr.features.tool_texts import right_rows
 
 
 def fit_lift(groups: Groups, context: Context) -> State:

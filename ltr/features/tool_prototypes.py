@@ -6,9 +6,12 @@ from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
+from ltr.features.clauses import query_clauses
+from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, Positive, feature
+from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
-from ltr.features.tool_texts import distinct_tools, graph_tables, query_clauses, right_answers, row_queries
+from ltr.features.tool_texts import distinct_tools, right_answers
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision

@@ -5,6 +5,7 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, feature
+from ltr.features.rows import row_queries
 
 
 def tool_text(name: str, description: str = "", inputs: str = "") -> str:
@@ -63,7 +64,6 @@ def name_overlap(candidates: Candidates, state: None, context: Context) -> Float
     queries = [text.lower() for text in candidates.query_texts]
     names = [text.lower() for text in candidates.name_texts]
     parts = [[part for part in name.split("_") if part] for name in names]
-    rows = np.repeat(candidates.queries, np.diff(candidates.offsets)).tolist()
     return np.array(
         [
             1.0
@@ -71,6 +71,6 @@ def name_overlap(candidates: Candidates, state: None, context: Context) -> Float
             else 0.7
             if any(part in queries[query] for part in parts[name])
             else 0.3
-            for query, name in zip(rows, candidates.names.tolist(), strict=True)
+            for query, name in zip(row_queries(candidates).tolist(), candidates.names.tolist(), strict=True)
         ]
     )

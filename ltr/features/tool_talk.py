@@ -7,8 +7,9 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
 from ltr.features.registry import Context, feature
+from ltr.features.rows import row_queries
 from ltr.features.tables import table_texts, text_table
-from ltr.features.tool_texts import distinct_tools, right_answers, row_queries
+from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.words import Lexicon, Ragged, sparse_rows
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing

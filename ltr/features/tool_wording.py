@@ -7,9 +7,11 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
+from ltr.features.clauses import query_clauses
 from ltr.features.registry import Context, Positive, feature
+from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
-from ltr.features.tool_texts import distinct_tools, query_clauses, right_answers, row_queries
+from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.words import Lexicon, Ragged, sparse_rows
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted

@@ -40,7 +40,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A row: a value, its interval, and other values beside it as (name, value)."""
+    """A row: a value, its interval, and up to four other values beside it as (name, value)."""
 
     label: str
     value: float | None
@@ -69,8 +69,9 @@ class Scale:
 
     low: float
     high: float
-    first: float
+    first: float  # the place of low
     last: float
+    ticks: list[float]  # the round numbers that stand along the edge
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
@@ -79,48 +80,39 @@ class Scale:
         share = (value - low) / (high - low)
         return round(self.first + min(max(share, 0.0), 1.0) * (self.last - self.first), 1)
 
-    @property
-    def ticks(self) -> list[float]:
-        """Round numbers from low to high.
-
-        >>> Scale(0.0, 1.0, 0, 100).ticks, Scale(0.1, 100.0, 0, 100, is_log=True).ticks
-        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.1, 1.0, 10.0, 100.0])
-        """
-        if self.is_log:
-            first, last = round(math.log10(self.low)), round(math.log10(self.high))
-            return [10.0**power for power in range(first, last + 1, max(1, (last - first) // TICKS))]
-        step = round_step(self.low, self.high)
-        digits = max(0, -math.floor(math.log10(step)))
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [round(number * step, digits) + 0.0 for number in range(first, last + 1)]
-
-
-def round_step(low: float, high: float) -> float:
-    """The round step that goes about TICKS times into the span: 1, 2 or 5 times a power of ten.
-
-    >>> round_step(0.0, 1.0), round_step(0.0, 240.0)
-    (0.2, 50.0)
-    """
-    rough = (high - low) / TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    return power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
-
 
 def linear(values: Iterable[float | None], first: float, last: float, *, zero: bool = False) -> Scale:
-    """A scale that holds the values, its ends round; with zero, that number too."""
+    """A scale that holds the values, its ends and ticks round; with zero, that number too.
+
+    The step between ticks is 1, 2 or 5 times a power of ten, and goes about TICKS times into the span.
+
+    >>> linear([0.0, 1.0], 0, 100).ticks, linear([7.0, 230.0], 0, 100).ticks
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 50.0, 100.0, 150.0, 200.0, 250.0])
+    """
     numbers = [*drawable(values), *([0.0] if zero else [])] or [0.0, 1.0]
     low, high = min(numbers), max(numbers)
     if high - low < max(SMALLEST, 1e-9 * abs(high)):
         low, high = low - max(abs(low), 1.0) / 2, high + max(abs(high), 1.0) / 2
-    step = round_step(low, high)
-    return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, first, last)
+    rough = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    start, end = math.floor(low / step), math.ceil(high / step)
+    digits = max(0, -math.floor(math.log10(step)))
+    ticks = [round(number * step, digits) + 0.0 for number in range(start, end + 1)]
+    return Scale(start * step, end * step, first, last, ticks)
 
 
 def logarithmic(values: Iterable[float | None], first: float, last: float) -> Scale:
-    """A scale of powers of ten that holds the values, all above 0."""
+    """A scale of powers of ten that holds the values, all above 0.
+
+    >>> logarithmic([0.2, 50.0], 0, 100).ticks
+    [0.1, 1.0, 10.0, 100.0]
+    """
     numbers = [value for value in drawable(values) if value > SMALLEST] or [1.0]
     low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
-    return Scale(10.0**low, 10.0 ** max(high, low + 1), first, last, is_log=True)
+    high = max(high, low + 1)
+    ticks = [10.0**power for power in range(low, high + 1, max(1, (high - low) // TICKS))]
+    return Scale(10.0**low, 10.0**high, first, last, ticks, is_log=True)
 
 
 def drawable(values: Iterable[float | None]) -> list[float]:
@@ -253,7 +245,7 @@ def estimates(
     if not drawn:
         return None
     scale = linear([value for _, values in drawn for value in values], LEFT + 8, RIGHT - 8, zero=zero)
-    marks, above = legend([(FORMS[place % 5], _look(place), name) for place, name in enumerate(names)])
+    marks, above = legend(list(zip(FORMS, LOOKS, names, strict=False)))
     top = TOP + above
     bottom = top + ROW * len(drawn)
     marks += grid_below(scale, top, bottom)
@@ -264,17 +256,11 @@ def estimates(
         marks.append(text(LEFT, middle - 12, cut(row.label, RIGHT - LEFT)))
         if row.low is not None and row.high is not None:
             marks.append(line((scale(row.low), middle), (scale(row.high), middle), "interval", row.tip))
-        for place, (name, value) in enumerate(row.others):
+        for form, look, (name, value) in zip(FORMS[1:], LOOKS[1:], row.others, strict=False):
             if value is not None:
-                form = FORMS[1 + place % 4]
-                marks.append(shape(form, scale(value), middle, _look(place + 1), f"{name}: {value:.4g}"))
+                marks.append(shape(form, scale(value), middle, look, f"{name}: {value:.4g}"))
         marks.append(shape("circle", scale(row.value or 0.0), middle, "own", row.tip))
     return figure_of(words, marks, bottom + 22, of=len(complete))
-
-
-def _look(place: int) -> str:
-    """The class of the values at this place of a legend."""
-    return LOOKS[0] if place == 0 else LOOKS[1 + (place - 1) % 4]
 
 
 def bars(words: Words, rows: Sequence[tuple[str, float | None, str]]) -> Figure | None:
@@ -331,7 +317,7 @@ def diagonal(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Fi
     if not shown:
         return None
     top = TOP + 18
-    x, y = Scale(0.0, 1.0, *EDGES), Scale(0.0, 1.0, HEIGHT + top - BOTTOM, top + 4)
+    x, y = linear((0.0, 1.0), *EDGES), linear((0.0, 1.0), HEIGHT + top - BOTTOM, top + 4)
     level = path([(x(0.0), y(0.0)), (x(1.0), y(1.0))], "level")
     return figure_of(words, [*plane(x, y, axes), level, *scatter(x, y, shown)], HEIGHT + top)
 
@@ -342,7 +328,9 @@ def front(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figur
     shown = complete[:MOST_ROWS]
     if not shown:
         return None
-    entries = [(*_form_of(point), f"{number} {point.label[:40]}") for number, point in enumerate(shown, start=1)]
+    entries = []
+    for number, point in enumerate(shown, start=1):
+        entries.append((FORMS[not point.is_marked], LOOKS[not point.is_marked], f"{number} {point.label[:40]}"))
     legends, above = legend(entries)
     top = TOP + 18 + above
     x = logarithmic([point.x for point in shown], *EDGES)
@@ -359,13 +347,8 @@ def scatter(x: Scale, y: Scale, points: Sequence[Point]) -> Iterator[Mark]:
     for point in points:
         if point.low is not None and point.high is not None:
             yield line((x(point.x), y(point.low)), (x(point.x), y(point.high)), "interval", point.tip)
-        form, look = _form_of(point)
+        form, look = FORMS[not point.is_marked], LOOKS[not point.is_marked]
         yield shape(form, x(point.x), y(point.y), look, point.tip)
-
-
-def _form_of(point: Point) -> tuple[str, str]:
-    """Form and class of a point."""
-    return (FORMS[0], LOOKS[0]) if point.is_marked else (FORMS[1], LOOKS[1])
 
 
 def places_beside(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ltr.errors import DataError, UsageError
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
-from ltr.reporting.metric_tables import title_of
+from ltr.reporting.metric_tables import interval_of, title_of
 from ltr.reporting.numbers import (
     COUNT,
     DIFFERENCE,
@@ -26,11 +26,10 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.reading import RunFiles
-from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
-from ltr.storage.records import TrainingRecord
+from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
 SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller
@@ -123,16 +122,16 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
 
 def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """The metrics of each run, and the first of them drawn."""
-    names = list(dict.fromkeys(name for run in runs for name in run.measured))
+    names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
         Column("run", "run"),
         Column("num_queries", "queries", COUNT),
         *(Column(name, title_of(name), SHARE) for name in names),
     )
-    rows = tuple((run.name, int(run.number("num_queries") or 0), *map(run.number, names)) for run in runs)
+    rows = tuple((run.name, run.metrics.counts.num_queries, *map(run.metrics.metrics.get, names)) for run in runs)
     yield Table(columns, rows, "Each run")
     first = names[0]
-    drawn = [Estimate(run.name, run.number(first), *metric_interval(run, first)) for run in runs]
+    drawn = [Estimate(run.name, run.metrics.metrics.get(first), *interval_of(run.metrics, first)) for run in runs]
     title = f"{title_of(first)} of each run"
     numbers = estimates_table(title, ("run", title_of(first)), drawn)
     figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)

@@ -2,7 +2,7 @@
 
 import math
 
-from ltr.reporting.numbers import DIFFERENCE, SHARE, WRITTEN, count
+from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN, count
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table, TableRow
@@ -16,9 +16,10 @@ OPEN = 1  # examples of each kind that are open from the start
 
 def instructive_section(run: RunFiles) -> Section:
     """Where the model is wrong and sure; then where it is right and the best single feature is not."""
+    best = run.metrics.best_feature
     kinds = {
         WRONG: "Wrong with high confidence: the surest first.",
-        RESCUED: f"Right where the best single feature, {run.metrics.get('best_feature')}, is wrong: the surest first.",
+        RESCUED: f"Right where the best single feature, {best.name if best else NONE}, is wrong: the surest first.",
     }
     blocks: list[Block] = []
     for kind, title in kinds.items():

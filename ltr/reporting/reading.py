@@ -7,22 +7,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from ltr.data.jsonlines import records
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_bytes, read_lines
-from ltr.results.metrics_record import flat
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.records import (
     RUN_FORMAT,
     EpochRecord,
     ExampleRecord,
-    Json,
     MetricsRecord,
     QueryRecord,
     RunRecord,
-    TrainingRecord,
     read_record,
 )
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 
 NEEDED = {"": "a line as ltr writes it is needed"}
@@ -54,8 +51,7 @@ class RunFiles:
     path: str
     record: RunRecord
     is_recorded: bool  # an evaluation has no record, and nobody looked at its data
-    stored: MetricsRecord
-    metrics: dict[str, Json]  # the same, flat
+    metrics: MetricsRecord
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
@@ -68,28 +64,16 @@ class RunFiles:
         """What the run is called."""
         return self.record.name or Path(self.path).name or self.path
 
-    def number(self, key: str) -> float | None:
-        """A number of metrics.json; None where there is none."""
-        value = self.metrics.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    @property
-    def measured(self) -> list[str]:
-        """The metrics, in their order, that are a number."""
-        return [name for name, mean in self.stored.metrics.items() if name in (TOP1, TOP3, MRR) or mean is not None]
-
 
 def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
-    stored = read_record(home / METRICS, MetricsRecord)
     record = known or optional(home / RUN, RunRecord)
     return RunFiles(
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
-        stored=stored,
-        metrics=flat(stored),
+        metrics=read_record(home / METRICS, MetricsRecord),
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),

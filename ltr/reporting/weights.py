@@ -17,7 +17,7 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
-from ltr.storage.records import TrainingRecord, WeightRecord
+from ltr.storage.training_record import TrainingRecord, WeightRecord
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more

@@ -11,12 +11,11 @@ from ltr.data.groups import Groups, key_order
 from ltr.data.importers.ranked import read_ranked
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.baselines import BestFeature
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.ranked import TOP1
-from ltr.evaluation.ranking import Ranking, Ties, rank
+from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
 

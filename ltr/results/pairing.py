@@ -24,7 +24,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairing:
-    """The queries of a baseline in its order, and what is resampled when another run is compared with it."""
+    """The queries of a baseline in its order, and the units that are resampled to compare another run with it."""
 
     baseline: StoredEvaluation
     keys: list[Key]

@@ -18,7 +18,8 @@ from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
-from ltr.storage.records import TrainingRecord, refuse_earlier
+from ltr.storage.records import refuse_earlier
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from ltr.training.curves import MOST as MOST_KNOTS
 from ltr.training.curves import STRAIGHT, Knots

@@ -11,103 +11,15 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from ltr.errors import FileError
-from ltr.evaluation.baselines import BestFeature
+from ltr.evaluation.ranking import BestFeature
 from ltr.files.reading import read_bytes
 
 METRICS_FORMAT: Final = "ltr-metrics/2"
 RUN_FORMAT: Final = "ltr-run/2"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
-NONE = BestFeature("", 1)
-
 Document = TypeVar("Document")
 Json = Any  # a value of plain JSON whose shape is somebody else's
-
-
-class WeightRecord(msgspec.Struct, omit_defaults=True):
-    """A feature's weight, and what is known of it; a number that was not computed is left out."""
-
-    weight: float
-    unpenalised: float | None = None
-    standard_error: float | None = None
-    z: float | None = None
-    low: float | None = None
-    high: float | None = None
-    shrinkage: float | None = None  # share of the unpenalised weight that the penalty, or stopping early, took away
-    loss_without: float | None = None  # how far the optimum rises without the feature
-    lowest_at: float | None = None  # of a curve: the value at which it adds least
-    highest_at: float | None = None
-    range: float | None = None  # how much more it adds at most than at least
-
-
-class ErrorsRecord(msgspec.Struct, omit_defaults=True):
-    """How the standard errors came about; without a form, why there are none."""
-
-    form: str | None = None  # hessian: its inverse; by_trace, by_group: the sandwich, clustered
-    reason: str = ""
-    clusters: int = 0
-    effective_clusters: float | None = None
-    level: float = 0.95
-
-
-class WatchedRecord(msgspec.Struct):
-    """What validation data said of the epoch whose weights were returned."""
-
-    metric: str
-    best_epoch: int
-    best: float
-    last: float
-
-
-class PenaltyRecord(msgspec.Struct, omit_defaults=True):
-    """One l2 and what held-out data said of it: over folds the mean with its standard error."""
-
-    l2: float
-    value: float
-    standard_error: float | None = None
-
-
-class ChoiceRecord(msgspec.Struct, omit_defaults=True):
-    """How l2 was chosen: by folds, or by validation data."""
-
-    metric: str
-    l2: float
-    path: list[PenaltyRecord] = []
-    folds: int | None = None
-
-
-class TrainingRecord(msgspec.Struct, kw_only=True):
-    """What is known of a training: where the weights stand, how sure each is, what each feature is worth."""
-
-    groups: int = 0
-    groups_one_candidate: int = 0
-    groups_no_positive: int = 0
-    groups_all_alike: int = 0
-    effective_groups: float | None = None
-    epochs: int = 0
-    objective: float | None = None
-    objective_at_zero: float | None = None
-    possible_gain: float | None = None
-    lost_to_penalty: float | None = None
-    gap: float | None = None
-    gap_bound: float | None = None
-    gradient_norm: float | None = None
-    optimum: str = ""
-    deviations: list[float] | None = None
-    escape: str | None = None
-    not_identified: list[str] = []
-    condition_number: float | None = None
-    scale_ratio: float | None = None
-    collinear: list[tuple[str, str, float]] = []
-    weights: dict[str, WeightRecord] = {}
-    curves: dict[str, list[tuple[float, float]]] = {}
-    errors: ErrorsRecord = msgspec.field(default_factory=ErrorsRecord)
-    watched: WatchedRecord | None = None
-    warnings: list[str] = []
-    best_feature: BestFeature = NONE
-    traces: list[str] = []  # short hashes of the traces it learned from
-    folds: ChoiceRecord | None = None
-    validated: ChoiceRecord | None = None
 
 
 class IntervalRecord(msgspec.Struct):

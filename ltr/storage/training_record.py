@@ -1,94 +1,93 @@
-"""What is kept of a training: where the weights stand, how sure each is, what the objective loses without a feature."""
-
-import math
-from collections.abc import Sequence
-from typing import Any
+"""What model.json says of its training: one description, for whoever writes it and whoever reads it."""
 
 import msgspec
-import numpy as np
 
-from ltr.evaluation.baselines import BestFeature
-from ltr.storage.records import NONE, ErrorsRecord, TrainingRecord, WatchedRecord, WeightRecord
-from ltr.training.diagnosis import Diagnosis
-from ltr.training.model import Model, direction_text
+from ltr.evaluation.ranking import BestFeature
+
+NO_FEATURE = BestFeature("", 1)
 
 
-def training_record(
-    model: Model, diagnosis: Diagnosis, names: Sequence[str], best_feature: BestFeature = NONE
-) -> TrainingRecord:
-    """The record of a training, columns by name."""
-    training, watched, errors = model.training, model.training.watched, diagnosis.errors
-    columns = model.knots.names(tuple(names))
-    return TrainingRecord(
-        groups=training.groups,
-        groups_one_candidate=training.skipped.one_candidate,
-        groups_no_positive=training.skipped.no_positive,
-        groups_all_alike=diagnosis.groups_all_alike,
-        effective_groups=diagnosis.effective_groups,
-        epochs=training.epochs,
-        objective=training.objective,
-        objective_at_zero=diagnosis.at_zero,
-        possible_gain=diagnosis.possible_gain,
-        lost_to_penalty=diagnosis.lost_to_penalty,
-        gap=diagnosis.gap,
-        gap_bound=training.gap_bound,
-        gradient_norm=training.gradient_norm,
-        optimum=training.optimum.value,
-        deviations=None if training.deviations is None else training.deviations.tolist(),
-        escape=None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
-        not_identified=not_identified(diagnosis, names),
-        condition_number=diagnosis.condition_number,
-        scale_ratio=diagnosis.scale_ratio,
-        collinear=[(names[first], names[second], share) for first, second, share in diagnosis.collinear],
-        weights=weight_records(model, diagnosis, names),
-        curves={
-            name: [(value, added) for value, added in curve.tolist()]
-            for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))
-        },
-        errors=ErrorsRecord(reason=diagnosis.no_errors or "")
-        if errors is None
-        else ErrorsRecord(errors.form, clusters=errors.clusters, effective_clusters=errors.effective_clusters),
-        watched=None
-        if watched is None
-        else WatchedRecord(
-            metric=watched.metric,
-            best_epoch=watched.best_epoch,
-            best=float(watched.values[watched.best_epoch - 1]),
-            last=float(watched.values[-1]),
-        ),
-        warnings=list(diagnosis.warnings(model, names)),
-        best_feature=best_feature,
-    )
+class WeightRecord(msgspec.Struct, omit_defaults=True):
+    """A feature's weight, and what is known of it; a number that was not computed is left out."""
+
+    weight: float
+    unpenalised: float | None = None
+    standard_error: float | None = None
+    z: float | None = None
+    low: float | None = None
+    high: float | None = None
+    shrinkage: float | None = None  # share of the unpenalised weight that the penalty, or stopping early, took away
+    loss_without: float | None = None  # how far the optimum rises without the feature
+    lowest_at: float | None = None  # of a curve: the value at which it adds least
+    highest_at: float | None = None
+    range: float | None = None  # how much more it adds at most than at least
 
 
-def not_identified(diagnosis: Diagnosis, names: Sequence[str]) -> list[str]:
-    """The directions that change no probability, in words, without the columns that only rounding puts there."""
-    rows = np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)
-    return [direction_text(row * np.sign(row[np.argmax(row != 0)]), names, diagnosis.deviation) for row in rows]
+class ErrorsRecord(msgspec.Struct, omit_defaults=True):
+    """How the standard errors came about; without a form, why there are none."""
+
+    form: str | None = None  # hessian: its inverse; by_trace, by_group: the sandwich, clustered
+    reason: str = ""
+    clusters: int = 0
+    effective_clusters: float | None = None
+    level: float = 0.95
 
 
-def weight_records(model: Model, diagnosis: Diagnosis, names: Sequence[str]) -> dict[str, WeightRecord]:
-    """Of each feature its weight, the unpenalised one with its standard error, and the loss without the feature.
+class WatchedRecord(msgspec.Struct):
+    """What validation data said of the epoch whose weights were returned."""
 
-    Of a curve the values at which it adds least and most, and how much more that is.
-    """
-    columns: dict[str, Any] = {"weight": model.w[: len(names)]}
-    if diagnosis.errors is not None:
-        unpenalised, (low, high) = diagnosis.errors.w, diagnosis.errors.interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shrinkage = 1 - model.w / unpenalised
-        columns |= {"unpenalised": unpenalised, "standard_error": diagnosis.errors.standard, "z": diagnosis.errors.z}
-        columns |= {"low": low, "high": high, "shrinkage": shrinkage}
-    if diagnosis.loss_without is not None:
-        columns["loss_without"] = diagnosis.loss_without
-    if diagnosis.curves:
-        columns["lowest_at"] = [curve[curve[:, 1].argmin(), 0] for curve in diagnosis.curves]
-        columns["highest_at"] = [curve[curve[:, 1].argmax(), 0] for curve in diagnosis.curves]
-        columns["range"] = [np.ptp(curve[:, 1]) for curve in diagnosis.curves]
-    numbers = {key: [float(value) for value in column[: len(names)]] for key, column in columns.items()}
-    return {
-        name: msgspec.convert(
-            {key: column[place] for key, column in numbers.items() if math.isfinite(column[place])}, WeightRecord
-        )
-        for place, name in enumerate(names)
-    }
+    metric: str
+    best_epoch: int
+    best: float
+    last: float
+
+
+class PenaltyRecord(msgspec.Struct, omit_defaults=True):
+    """One l2 and what held-out data said of it: over folds the mean with its standard error."""
+
+    l2: float
+    value: float
+    standard_error: float | None = None
+
+
+class ChoiceRecord(msgspec.Struct, omit_defaults=True):
+    """How l2 was chosen: by folds, or by validation data."""
+
+    metric: str
+    l2: float
+    path: list[PenaltyRecord] = []
+    folds: int | None = None
+
+
+class TrainingRecord(msgspec.Struct, kw_only=True):
+    """What is known of a training: where the weights stand, how sure each is, what each feature is worth."""
+
+    groups: int = 0
+    groups_one_candidate: int = 0
+    groups_no_positive: int = 0
+    groups_all_alike: int = 0
+    effective_groups: float | None = None
+    epochs: int = 0
+    objective: float | None = None
+    objective_at_zero: float | None = None
+    possible_gain: float | None = None
+    lost_to_penalty: float | None = None
+    gap: float | None = None
+    gap_bound: float | None = None
+    gradient_norm: float | None = None
+    optimum: str = ""
+    deviations: list[float] | None = None
+    escape: str | None = None
+    not_identified: list[str] = []
+    condition_number: float | None = None
+    scale_ratio: float | None = None
+    collinear: list[tuple[str, str, float]] = []
+    weights: dict[str, WeightRecord] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    errors: ErrorsRecord = msgspec.field(default_factory=ErrorsRecord)
+    watched: WatchedRecord | None = None
+    warnings: list[str] = []
+    best_feature: BestFeature = NO_FEATURE
+    traces: list[str] = []  # short hashes of the traces it learned from
+    folds: ChoiceRecord | None = None
+    validated: ChoiceRecord | None = None

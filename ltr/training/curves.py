@@ -60,7 +60,7 @@ class Knots:
         features = phi.shape[1]
         extended = np.empty((len(phi), features + len(self)))
         extended[:, :features] = self._clipped(phi)
-        for place, (column, position) in enumerate(self._pairs(), start=features):
+        for place, (column, position) in enumerate(zip(self.columns, self.positions, strict=True), start=features):
             np.maximum(extended[:, column] - position, 0.0, out=extended[:, place])
         return extended
 
@@ -73,7 +73,7 @@ class Knots:
         """
         phi = self._clipped(phi)
         total = linear_scores(phi, w[: phi.shape[1]])
-        for (column, position), change in zip(self._pairs(), w[phi.shape[1] :], strict=True):
+        for column, position, change in zip(self.columns, self.positions, w[phi.shape[1] :], strict=True):
             total += change * np.maximum(phi[:, column] - position, 0.0)
         return total
 
@@ -86,7 +86,7 @@ class Knots:
         """
         phi = self._clipped(phi)
         added: FloatArray = w[: phi.shape[1]] * phi
-        for (column, position), change in zip(self._pairs(), w[phi.shape[1] :], strict=True):
+        for column, position, change in zip(self.columns, self.positions, w[phi.shape[1] :], strict=True):
             added[:, column] += change * np.maximum(phi[:, column] - position, 0.0)
         return added
 
@@ -96,7 +96,8 @@ class Knots:
         >>> Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]])).names(("rel",))
         ('rel', 'rel above 2')
         """
-        return (*names, *(f"{names[column]} above {position:.6g}" for column, position in self._pairs()))
+        pairs = zip(self.columns, self.positions, strict=True)
+        return (*names, *(f"{names[column]} above {position:.6g}" for column, position in pairs))
 
     def of_feature(self, feature: int) -> IntArray:
         """The indices of a feature's columns: its own, and those of its knots."""
@@ -118,10 +119,6 @@ class Knots:
     def _clipped(self, phi: FloatArray) -> FloatArray:
         """Phi with values beyond the ends moved to them."""
         return np.clip(phi, self.ends[:, 0], self.ends[:, 1]) if len(self) else phi
-
-    def _pairs(self) -> list[tuple[int, float]]:
-        """Of each knot its column and position."""
-        return list(zip(self.columns.tolist(), self.positions.tolist(), strict=True))
 
 
 STRAIGHT = Knots.of(np.empty((0, 0)), 0)

@@ -146,7 +146,7 @@ def widen_tokens(words: Words, width: int) -> Words:
 
 
 def token_hashes(words: Words, seed: IntArray | int = 0) -> Words:
-    """A 64-bit hash of each token and its seed; equal tokens have equal hashes, whatever the width of the words."""
+    """A 64-bit hash of each token and its seed; equal tokens have equal hashes in words of any width."""
     mixed = np.full(len(words), seed, dtype=np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for column in words.T:
         spread = (mixed ^ column) * np.uint64(0xD6E8FEB86659FD93)
@@ -162,7 +162,7 @@ def same_tokens(words: Words, others: Words) -> BoolArray:
 
 
 def as_numbers(path: AnyPath, lines: IntArray, words: Words, field: str) -> FloatArray:
-    """The tokens as finite numbers with finite differences; an error names the first that is none."""
+    """The tokens as finite numbers with finite differences; an error names the first other token."""
     tokens = as_tokens(words)
     try:
         values = np.array(list(map(float, tokens)), dtype=np.float64)

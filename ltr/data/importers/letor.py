@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.jsonlines import excerpt
@@ -47,7 +46,7 @@ def import_letor(files: Sequence[str]) -> Imported:
     return Imported(_samples(files, width, named))
 
 
-def _samples(files: Sequence[str], width: int, named: set[str]) -> Iterator[dict[str, Any]]:
+def _samples(files: Sequence[str], width: int, named: set[str]) -> Iterator[dict[str, object]]:
     places = Counter[str]()
     for path in files:
         for row in _rows(path):

@@ -11,7 +11,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 BANDS = ((0.9, "excellent"), (0.7, "good"), (0.5, "usable"))  # of Top-1, each above its bound
 LOW, HIGH = 0.5, 0.7
 FEWEST = 100
-COMPLETE = 0.9  # share of what is right that a search is to find before anybody orders it
+COMPLETE = 0.9  # share of the right candidates that a search should find
 
 
 def notes(result: Evaluation, preset: PresetName = "ltr") -> list[str]:

@@ -1,4 +1,4 @@
-"""Sets of metrics that belong together, by the name of what is measured."""
+"""Sets of metrics that belong together, by the kind of task."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ PresetName = Literal["ltr", "recall", "ranking", "end-to-end", "ctr"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What is measured beside top1_accuracy, top3_accuracy and mrr."""
+    """The metrics of a task beside top1_accuracy, top3_accuracy and mrr."""
 
     metrics: tuple[str, ...]
     together: tuple[str, ...] = ()  # read together, where lists are long enough

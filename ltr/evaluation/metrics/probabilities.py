@@ -68,7 +68,7 @@ def tied_levels(candidates: CandidateProbabilities) -> Levels:
 def chains(values: FloatArray, within: FloatArray) -> IntArray:
     """Of each interval value +- within the chain it belongs to, counted from the least.
 
-    Intervals that overlap are of one chain, and so is whatever overlaps with one of them, however the rows stand.
+    Intervals that overlap, directly or through others, are one chain; the order of the rows does not matter.
 
     >>> chains(np.array([3.0, 1.0, 1.5, 2.0]), np.array([0.2, 0.3, 0.3, 0.3]))
     array([1, 0, 0, 0])

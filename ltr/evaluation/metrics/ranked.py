@@ -233,7 +233,7 @@ def _ndcg(blocks: TieBlocks, gains: FloatArray, k: int) -> FloatArray:
 
 
 def _dcg(blocks: TieBlocks, order: Blocks, gains: FloatArray, k: int) -> FloatArray:
-    """sum over blocks of the block's gain * the mean discount of its places; in order of place, whatever the file's."""
+    """sum over blocks of the block's gain * the mean discount of its places, added in order of place."""
     gain = code_sums(order.of_label, gains, len(order.query))
     discount = discounts(order.place, min(k, blocks.longest))  # what is not in the list has a place far behind it
     return blocks.per_query(order.query, gain * code_sums(order.owner, discount, len(gain)) / order.span)

@@ -1,11 +1,9 @@
-"""Validation data, targets and the path of penalties, against what plain loops say."""
+"""Early stopping: the best epoch on validation data, against plain loops."""
 
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.evaluate import evaluate
@@ -13,11 +11,7 @@ from ltr.evaluation.ranking import rank
 from ltr.training.config import Epoch, TrainConfig
 from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.fit import fit
-from ltr.training.l2_path import chosen_l2, exact_path
-from ltr.training.targets import targets
-from tests.oracles import naive_descent, naive_objective, random_groups
-
-seeds = st.integers(0, 10**6)
+from tests.oracles import naive_objective, random_groups
 
 
 @pytest.fixture(scope="module")
@@ -115,80 +109,3 @@ def test_what_is_fitted_from_where_it_stood_ends_in_the_same_bytes(two, standard
             again = fit(*data, config, valid=valid, progress=progress)
             assert again.w.tobytes() == whole.w.tobytes()
             assert again.training.history.tobytes() == whole.training.history.tobytes()
-
-
-def test_descent_starts_at_init(two):
-    phi, labels, offsets = two[0]
-    model = fit(phi, labels, offsets, TrainConfig(epochs=1, learning_rate=1e-9, init=-2.5))
-    np.testing.assert_allclose(model.w, -2.5, atol=1e-5)
-
-
-@pytest.mark.parametrize("targets, gains", [("onehot", lambda y: y > 0), ("label", lambda y: y), ("gain", np.exp2)])
-def test_targets_are_what_positives_share_by(two, targets, gains):
-    phi, labels, offsets = two[0]
-    gained = np.asarray(gains(labels), dtype=float) - (targets == "gain")
-    ours = fit(phi, labels, offsets, TrainConfig(epochs=3, targets=targets))
-    w, history = naive_descent(phi, gained, offsets, learning_rate=0.01, epochs=3, l2=0.001)
-    np.testing.assert_allclose(ours.w, w, atol=1e-12)
-    np.testing.assert_allclose(ours.training.history, history, atol=1e-12)
-
-
-def test_gains_of_labels_beyond_the_range_of_floats_are_shared():
-    data = ([[1.0], [0.0], [0.5]], [5000, 4999, 1], [0, 3])
-    w = fit(*data, TrainConfig(trainer="newton", targets="gain")).w
-    shared = fit(data[0], [2 / 3, 1 / 3, 0], data[2], TrainConfig(trainer="newton")).w
-    np.testing.assert_allclose(w, shared, rtol=1e-9)
-
-
-def test_gains_are_shared_in_each_group_by_its_own_labels():
-    labels, offsets = np.array([900.0, 899.0, 1e-20, 0.0, 3e-20]), np.array([0, 2, 5])
-    np.testing.assert_allclose(targets(labels, offsets, of="gain"), [2 / 3, 1 / 3, 1 / 4, 0, 3 / 4], rtol=1e-12)
-
-
-@given(seeds)
-def test_the_path_finds_what_single_fits_find(seed):
-    phi, labels, offsets = random_groups(np.random.default_rng(seed), 40, sizes=(2, 6))
-    labels[offsets[:-1]] = 1
-    config = TrainConfig(trainer="newton", l2=(0.01, 1.0, 0.0, 0.1), standardize=bool(seed % 2))
-    for l2, w in zip(config.l2, exact_path(phi, labels, offsets, config), strict=True):
-        single = TrainConfig(trainer="newton", l2=l2, standardize=config.standardize)
-        np.testing.assert_allclose(w, fit(phi, labels, offsets, single).w, atol=1e-7)
-
-
-@pytest.mark.parametrize("l2s", [(1e300, 1e299, 1e-10), (1e300, np.nextafter(1e300, 0).item(), 1e-10)])
-def test_the_path_bears_steps_of_any_length(two, l2s):
-    phi, labels, offsets = two[0]
-    for l2, w in zip(l2s, exact_path(phi, labels, offsets, TrainConfig(trainer="newton", l2=l2s)), strict=True):
-        single = fit(phi, labels, offsets, TrainConfig(trainer="newton", l2=l2)).w
-        np.testing.assert_allclose(w, single, rtol=1e-7, atol=1e-300)
-
-
-def test_one_standard_error_takes_the_largest_l2_as_good_as_the_best():
-    values = np.array([[0.5, 0.7, 0.9], [0.5, 0.6, 0.7], [0.1, 0.2, 0.3]])  # mean .7, error .2 / sqrt 3 = .115
-    assert chosen_l2((0.1, 1.0, 10.0), values, "best") == 0.1
-    assert chosen_l2((0.1, 1.0, 10.0), values, "one_se") == 1.0
-
-
-def test_a_fit_has_one_l2(two):
-    with pytest.raises(UsageError, match="l2 names 2 values; a fit has one"):
-        fit(*two[0], TrainConfig(l2=(0.1, 1.0)))
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"l2": ()}, r"l2 is \[\]; different numbers are needed"),
-        ({"epochs": 0, "patience": 0}, "^epochs is 0; .*; patience is 0; "),
-        ({"l2": (1.0, 1.0)}, "different numbers are needed"),
-        ({"l2": (1.0, -1.0)}, "l2 is -1.0; it must be 0 or more"),
-        ({"l2_rule": "least"}, "l2_rule is 'least'; best or one_se is needed"),
-        ({"targets": "gains"}, "targets is 'gains'; it must be one of onehot, label, gain"),
-        ({"init": float("inf")}, "init is inf; it must be finite"),
-        ({"patience": 0}, "patience is 0; it must be at least 1"),
-        ({"folds": 1}, "folds is 1; it must be at least 2"),
-        ({"metric": 3}, "metric is 3; a name is needed"),
-    ],
-)
-def test_options_out_of_range_are_refused(options, message):
-    with pytest.raises(UsageError, match=message):
-        TrainConfig(**options)
