@@ -10,7 +10,7 @@ from ltr.reporting.table import SHORTEST_CELL, Column, Table, TableRow, shortene
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.explanations import Explanation
-    from ltr.storage.model_file import Router
+    from ltr.serving.router import Router
 
 SHOWN = 3
 

@@ -1,5 +1,7 @@
 """Encoders by name: the registered ones, any sentence-transformers model behind a prefix, and the best installed."""
 
+from collections.abc import Callable
+
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.protocol import EncoderKind
 from ltr.encoders.sentences import PREFIX, Minilm, Named
@@ -14,6 +16,11 @@ ENCODERS.add("hash", HashEncoder)
 ENCODERS.add("static", StaticEncoder)
 ENCODERS.add("minilm", Minilm)
 ENCODERS.add(Named().name, Named())
+
+
+def encoder(name: str) -> Callable[[EncoderKind], EncoderKind]:
+    """A decorator that registers what makes an encoder under the name."""
+    return ENCODERS.register(name)
 
 
 def encoder_kind(name: str) -> EncoderKind:

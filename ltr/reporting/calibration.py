@@ -51,7 +51,7 @@ def ranks(run: RunFiles) -> Figure | None:
     """The histogram of the ranks of the best right candidates."""
     counted = Counter(
         "none" if not query.rank else str(query.rank) if 1 <= query.rank <= LAST else f"{LAST + 1}+"
-        for query in run.placed
+        for query in run.queries
     )
     labels = [*map(str, range(1, LAST + 1)), f"{LAST + 1}+", "none"]
     labels = labels[: max((labels.index(label) for label in counted), default=-1) + 1]

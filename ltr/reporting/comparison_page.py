@@ -28,7 +28,7 @@ from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
-from ltr.results.comparison import Comparison, RunComparison, compare_runs
+from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
@@ -81,7 +81,7 @@ def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> 
 def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
     """The page of several runs; the others are compared with the first."""
     try:
-        comparison = by_name(compare_runs([Path(run.path) for run in runs], seed=seed), runs)
+        comparison = by_name(compare([Path(run.path) for run in runs], seed=seed), runs)
     except (DataError, UsageError) as error:
         conclusions = [f"These runs cannot be compared query by query: {error}"]
         tests, subtitle = list[Section](), "Measured on different data."

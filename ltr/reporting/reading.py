@@ -55,7 +55,7 @@ class RunFiles:
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
-    placed: list[QueryRecord]
+    queries: list[QueryRecord]
     examples: list[ExampleRecord]
     config: str
 
@@ -78,7 +78,7 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),
-        placed=_lines(home / PER_QUERY, QueryRecord),
+        queries=_lines(home / PER_QUERY, QueryRecord),
         examples=_lines(home / EXAMPLES, ExampleRecord),
         config=read_bytes(config, limit=LARGEST_DOCUMENT).decode("utf-8", "replace") if config.exists() else "",
     )
