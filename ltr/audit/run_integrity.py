@@ -10,7 +10,7 @@ from ltr.config.run import load_config
 from ltr.errors import LtrError
 from ltr.files.naming import path_to
 from ltr.files.reading import AnyPath, digest_file, read_bytes
-from ltr.storage.model_file import MODEL, load_router
+from ltr.storage.model_file import MODEL, load_model
 from ltr.storage.run_directory import CONFIG, RUN
 
 LARGEST_RECORD = 16 << 20
@@ -53,7 +53,7 @@ def run_findings(directory: Path) -> Iterator[Finding]:
         elif digest_file(file).sha256 != checksum.removeprefix("sha256:"):
             yield _error("checksum", f"{name} is not what it was when the run ended: changed or damaged", file)
     yield from changed_inputs(directory, record.inputs)
-    for name, load in ((CONFIG, load_config), (MODEL, load_router)):
+    for name, load in ((CONFIG, load_config), (MODEL, load_model)):
         if (directory / name).exists():
             try:
                 load(directory / name)

@@ -1,6 +1,6 @@
 """Encoders by name: the registered ones, any sentence-transformers model behind a prefix, and the best installed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.protocol import EncoderKind
@@ -17,6 +17,11 @@ ENCODERS.add("hash", HashEncoder)
 ENCODERS.add("static", StaticEncoder)
 ENCODERS.add("minilm", Minilm)
 ENCODERS.add(Named().name, Named())
+
+
+def encoder(name: str) -> Callable[[EncoderKind], EncoderKind]:
+    """A decorator that registers what makes an encoder under the name."""
+    return ENCODERS.register(name)
 
 
 def encoder_kind(name: str) -> EncoderKind:
