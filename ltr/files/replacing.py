@@ -133,9 +133,10 @@ def new_files(main: AnyPath) -> Iterator[Path]:
 def _exchange_files(new: Path, place: Path) -> None:
     """The new files beside each other, `place` the last, and the earlier ones in the directory of the new."""
     folder, old = place.parent, earlier_files(place)
-    folders = [path.relative_to(new) for path in sorted(new.rglob("*")) if path.is_dir()]
-    names = [path.relative_to(new) for path in sorted(new.rglob("*")) if not path.is_dir()]
-    names.sort(key=lambda name: name == Path(place.name))
+    written = sorted(new.rglob("*"))
+    folders = [path.relative_to(new) for path in written if path.is_dir()]
+    names = [path.relative_to(new) for path in written if not path.is_dir() and path != new / place.name]
+    names.append(Path(place.name))
     made = [inner for inner in folders if not os.path.lexists(folder / inner)]
     old.mkdir()
     descriptor = locked_directory(old)

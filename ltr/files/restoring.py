@@ -59,9 +59,11 @@ def _directory(aside: Path, place: Path) -> None:
 
 def _files(aside: Path, place: Path) -> None:
     """The file itself last: as long as it is missing, the others are not sure to be the earlier ones."""
-    files = [path.relative_to(aside) for path in sorted(aside.rglob("*")) if not path.is_dir()]
-    for name in sorted(files, key=lambda name: name == Path(place.name)):
-        (aside / name).replace(place.parent / name)
+    for path in sorted(aside.rglob("*")):
+        if not path.is_dir() and path != aside / place.name:
+            path.replace(place.parent / path.relative_to(aside))
+    if os.path.lexists(aside / place.name):
+        (aside / place.name).replace(place)
     for folder in sorted(aside.rglob("*"), reverse=True):
         folder.rmdir()
     aside.rmdir()
