@@ -10,10 +10,10 @@ from ltr.errors import UsageError
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files, refuse_unwritable
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
-from ltr.storage.run_directory import refuse_unwritable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ def featurize_and_save(
     if features is None:
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
-    write(out, groups, phi, features, is_applied=model is not None)
+    with new_files(out) as new:
+        write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
     return Featurized(groups, features.names, warnings)
 
 

@@ -13,7 +13,7 @@ from ltr.data.columns import SourceFile
 from ltr.data.sources import source_names
 from ltr.experiments.loading import Loaded
 from ltr.files.reading import STDIN, expand
-from ltr.storage.checkpoints import drop_checkpoints, read_progress, read_task, refuse_other_task, write_checkpoint
+from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.read_samples import fingerprinted
 from ltr.storage.run_directory import inputs, is_whole, recorded_task
 from ltr.training.config import Epoch, OnEpoch, Progress
@@ -47,10 +47,6 @@ class Keeper:
         if epoch.progress is not None and self.clock() - self.kept_at >= EVERY:
             self._keep(epoch)
         return self.on_epoch(epoch)
-
-    def finish(self) -> None:
-        """Leave no checkpoint beside a complete run: what lies there does not depend on the time it took."""
-        drop_checkpoints(self.home)
 
     def _keep(self, epoch: Epoch) -> None:
         if epoch.progress is not None:

@@ -18,6 +18,7 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_directory
 from ltr.files.writing import encode_lines, write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -28,11 +29,10 @@ from ltr.serving.router import Router
 from ltr.storage.records import RUN_FORMAT, RunRecord
 from ltr.storage.run_directory import (
     CONFIG,
-    EVALUATION,
+    EVALUATION_KIND,
     EXAMPLES,
     REPORT,
     TOOLS,
-    claim,
     inputs,
     refuse_taken,
     write_history,
@@ -107,7 +107,7 @@ def run_and_save(
     shared: SharedInputs | None = None,
     digests: Digests | None = None,
 ) -> Finished:
-    """Run the config and keep all of it in the directory; run.json is written last.
+    """Run the config and keep all of it in the directory, which replaces an earlier one when all of it is written.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
     leave it as it is. While another process writes there, this one is refused. `shared` and `digests`: what runs of
@@ -120,17 +120,16 @@ def run_and_save(
     keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
     with locked(directory):
         result = run(config, on_epoch=keeper, begin=keeper.begin, shared=shared)
-        known = record(result, Path(directory))  # before anything of an older run is removed
-        home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
+        refuse_taken(directory, overwrite=overwrite or resume or keeper.has_kept)  # others may have written meanwhile
         computed = clock() - start
-        save(result, home)
-        known = msgspec.structs.replace(known, task=keeper.task)
-        write_text(home / REPORT, run_page(home, known))
-        timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
-        write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-        write_record(home, msgspec.structs.replace(known, timings=timings))
-        keeper.finish()
-    return Finished(home, result, clock() - start)
+        with new_directory(directory) as home:  # checkpoints go with what it replaces
+            save(result, home)
+            known = msgspec.structs.replace(record(result, Path(directory)), task=keeper.task)
+            write_text(home / REPORT, run_page(home, known))
+            timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
+            write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
+            write_record(home, msgspec.structs.replace(known, timings=timings))
+    return Finished(Path(directory), result, clock() - start)
 
 
 def save(result: RunResult, home: Path) -> None:
@@ -152,9 +151,11 @@ def keep_evaluation(
     measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
 ) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
-    home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    queries = query_records(measured, router, explain=explain)
-    write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
+    with locked(out):
+        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
+        with new_directory(out) as home:
+            queries = query_records(measured, router, explain=explain)
+            write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
 
 
 def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
