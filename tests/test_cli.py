@@ -767,7 +767,7 @@ def scaled_rows(scale):
 
 def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_bound(tmp_path):
     samples = written(tmp_path / "s.jsonl", scaled_rows(1))
-    result = ltr.run(ltr.RunConfig(data=ltr.DataConfig(train=str(samples))))
+    result = ltr.train(str(samples))
     unproved = {"objective": 3.6468712e21, "optimum": "not_reached", "gap": None, "gap_bound": 4.6123e21}
     training = msgspec.structs.replace(result.router.training, **unproved)
     told = trust_lines(replace(result, router=replace(result.router, training=training)))[0]

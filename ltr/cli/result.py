@@ -21,7 +21,7 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
     lines = [
         emphasis(f"{queries}, {candidates} ({split} data)"),
         *table_lines(metrics_table(record, trained), turned=True),
-        *(line for text in rule_lines(record) for line in wrapped(text)),
+        *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
     ]
     if record.breakdown:
@@ -31,7 +31,7 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
     return lines
 
 
-def rule_lines(record: "MetricsRecord") -> list[str]:
+def evaluation_rules(record: "MetricsRecord") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     rules, counts = record.rules, record.counts
     lines = [f"ties: {rules.ties}; {count(counts.num_tied, 'query', 'queries')} with a right candidate in a tie"]
@@ -53,6 +53,6 @@ def reading_lines(measured: "EvaluatedRanking", record: "MetricsRecord") -> list
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.interpretation import notes
 
-    spans = [f"{title_of(name)} {fixed(both.worst)}-{fixed(both.best)}" for name, both in record.ranges.items()]
+    spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
     return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]

@@ -115,7 +115,7 @@ def train(
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
     """What a run would read and write."""
     from ltr.config.run import render
-    from ltr.experiments.loading import load
+    from ltr.experiments.loading import read_data
     from ltr.experiments.resume import Digests, is_finished
     from ltr.storage.run_directory import refuse_taken
 
@@ -124,7 +124,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
         note(f"{visible(out.as_posix())}/: complete, stays as it is")
         show_yaml(render(config))
         return
-    loaded = load(config)
+    loaded = read_data(config)
     groups = count(len(loaded.train[0].offsets) - 1, "group")
     tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")

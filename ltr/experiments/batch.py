@@ -26,7 +26,7 @@ from ltr.files.reading import STDIN, AnyPath
 from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
-from ltr.storage.checkpoints import read_task, refuse_other_task, sweep
+from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
 from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
 from ltr.training.config import OnEpoch, ignore
 
@@ -65,14 +65,19 @@ class BatchOptions:
     code: tuple[str, ...] = ()  # files of plug-ins, for the processes of the jobs
 
 
-def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned, ...]:
-    """Where each run is kept: a directory of root named after it."""
-    each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
-    homes = [path_inside(root, point.config.name) for point in each]
-    refuse_homes(homes)
-    if len(each) > 1:
-        refuse_stdin([point.config for point in each])
-    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+def planned(runs: Sequence[Point | RunConfig | Planned], root: AnyPath) -> tuple[Planned, ...]:
+    """Each run with its directory: one of root that is named after it, unless it is planned already."""
+    plan: list[Planned] = []
+    for run in runs:
+        if isinstance(run, Planned):
+            plan.append(run)
+            continue
+        config, values = (run, {}) if isinstance(run, RunConfig) else (run.config, run.values)
+        plan.append(Planned(config, values, path_inside(root, config.name)))
+    refuse_homes([run.directory for run in plan])
+    if len(plan) > 1:
+        refuse_stdin([run.config for run in plan])
+    return tuple(plan)
 
 
 def refuse_homes(homes: Sequence[Path]) -> None:
@@ -94,7 +99,7 @@ def refuse_stdin(configs: Sequence[RunConfig]) -> None:
 
 
 def run_batch(
-    plan: Sequence[Planned],
+    runs: Sequence[Point | RunConfig | Planned],
     root: AnyPath,
     options: BatchOptions = BatchOptions(),  # frozen
     *,
@@ -107,13 +112,14 @@ def run_batch(
     What cannot be begun at all, such as a run that is there already, is refused before the first; and so is a batch
     while another one writes there.
     """
+    plan = planned(runs, root)
     refuse_unmeasured(plan, metric)
     ended: dict[int, Ended] = {}
     with locked(root):
         refuse_foreign(root)
         for each in plan:
             refuse_taken_run(each, options)
-        sweep(Path(root))
+        remove_leftovers(Path(root))
         for index, one in run_all(plan, options, on_epoch=on_epoch):
             ended[index] = one
             on_end(one)

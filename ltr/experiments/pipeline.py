@@ -11,14 +11,14 @@ from ltr.data.groups import Groups
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.doubts import MOST_MARKS, doubts, learned_from, marks, outdone
 from ltr.experiments.loading import Loaded
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
-from ltr.experiments.warnings import choices
+from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
 from ltr.results.training_summary import training_record
-from ltr.storage.model_file import Router
+from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
+from ltr.serving.router import Router
 from ltr.training.config import OnEpoch, Progress, ignore
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.early_stopping import Validation
@@ -66,7 +66,7 @@ def run(
     router = new_router(settings, prepared, model, diagnosis)
     split = "test" if loaded.test else "train"
     measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router), split=split)
-    chosen = choices(config, settings, folds, model.training.watched)
+    chosen = choice_warnings(config, settings, folds, model.training.watched)
     warnings = tuple(dict.fromkeys((*loaded.warnings, *chosen, *prepared.warnings, *measured.warnings)))
     return RunResult(decided(config, prepared), router, model, groups, replace(measured, folds=folds), warnings)
 
@@ -91,7 +91,7 @@ def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: D
     best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
     training = msgspec.structs.replace(
         training_record(model, diagnosis, names, best),
-        traces=marks(groups.candidates)[:MOST_MARKS],
+        traces=trace_marks(groups.candidates)[:MOST_MARKS],
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
@@ -120,8 +120,9 @@ def evaluate_router(
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best=best)
         measured = replace(measured, gain=gain(measured, config.seed))
-    learned = learned_from(router, groups.candidates) if split == "given" else ()
-    warnings = (*learned, *doubts(router, groups.candidates), *measured.warnings, *outdone(measured))
+    learned = training_trace_warnings(router, groups.candidates) if split == "given" else ()
+    before = (*learned, *candidate_warnings(router, groups.candidates))
+    warnings = (*before, *measured.warnings, *outdone_warnings(measured))
     return replace(measured, warnings=warnings)
 
 

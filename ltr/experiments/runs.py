@@ -1,17 +1,21 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 
-from ltr.config.run import RunConfig, relocated, render
+from ltr.config.run import RunConfig, checked, relocated, render
+from ltr.configtext.document import Document, Value
 from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.resume import Digests, Keeper, is_finished
 from ltr.experiments.shared_inputs import SharedInputs
+from ltr.features.presets import RECOMMENDED
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.writing import encode_lines, write_lines, write_text
@@ -20,7 +24,7 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
-from ltr.storage.model_file import Router, save_router
+from ltr.serving.router import Router
 from ltr.storage.records import RUN_FORMAT, RunRecord
 from ltr.storage.run_directory import (
     CONFIG,
@@ -53,6 +57,43 @@ class Finished:
     def is_untouched(self) -> bool:
         """Whether the run was complete before, so that nothing was done."""
         return self.result is None
+
+
+def train(
+    samples: AnyPath | Sequence[AnyPath],
+    *,
+    out: AnyPath | None = None,
+    recommended: bool = False,
+    features: Sequence[str] = (),
+    valid: AnyPath | float | None = None,
+    test: AnyPath | float | None = None,
+    tools: AnyPath | None = None,
+    graphs: AnyPath | None = None,
+    encoder: str | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    **settings: Value,
+) -> RunResult:
+    """The result of a run on the samples, also written into the directory `out`, if there is one.
+
+    `recommended` is the recipe of that name. `settings` are keys of `train` in a config, such as l2=0.1.
+    """
+    paths = [samples] if isinstance(samples, str | PathLike) else samples
+    data = {"train": [str(path) for path in paths], "valid": valid, "test": test, "tools": tools, "graphs": graphs}
+    written = {key: str(value) if isinstance(value, PathLike) else value for key, value in data.items()}
+    document: dict[str, Any] = {
+        "seed": seed,
+        "data": {key: value for key, value in written.items() if value is not None},
+        "train": {**({"recipe": RECOMMENDED} if recommended else {}), **settings},
+        **({"name": Path(out).name} if out is not None else {}),
+        **({"features": list(features)} if features else {}),
+        **({} if encoder is None else {"encoder": encoder}),
+    }
+    config = checked(Document("ltr.train", document, {}))
+    if out is None:
+        return run(config)
+    finished = run_and_save(config, out, overwrite=overwrite)
+    return cast(RunResult, finished.result)  # without resume every run is made
 
 
 def run_and_save(
@@ -94,7 +135,7 @@ def run_and_save(
 
 def save(result: RunResult, home: Path) -> None:
     """Everything of a run but its log and record."""
-    save_router(home, result.router)
+    result.router.save(home)
     write_text(home / CONFIG, render(relocated(result.config, home)))
     watched = result.model.training.watched
     values = [] if watched is None else watched.values.tolist()

@@ -10,10 +10,11 @@ from ltr.configtext.rendering import plain_values
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
-from ltr.experiments.loading import Loaded, load, refuse_fitted
+from ltr.experiments.loading import Loaded, read_data, refuse_fitted
 from ltr.features.crossfit import FittedFeatures, fit_features
 from ltr.features.presets import RECOMMENDED
-from ltr.storage.model_file import Router, nameless, refuse_other_columns
+from ltr.serving.router import Router
+from ltr.storage.model_file import nameless, refuse_other_columns
 
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
 
@@ -80,7 +81,7 @@ class SharedInputs:
     def loaded(self) -> Loaded:
         """What was read."""
         if self._loaded is None:
-            self._loaded = load(self.config)
+            self._loaded = read_data(self.config)
         return self._loaded
 
     @cached_property

@@ -32,7 +32,7 @@ class _Progress(msgspec.Struct):
 def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Progress) -> None:
     """The progress, after the task it belongs to."""
     home = make_directory(Path(directory, CHECKPOINTS))
-    sweep(home)
+    remove_leftovers(home)
     if not _is_of(directory, task):
         remove(home / PROGRESS)  # of another task
         write_bytes(home / TASK, msgspec.json.encode(task))
@@ -79,7 +79,7 @@ def drop_checkpoints(directory: AnyPath) -> None:
     for name in (PROGRESS, TASK):
         remove(home / name)
     if home.is_dir():
-        sweep(home)
+        remove_leftovers(home)
         home.rmdir()
 
 
@@ -89,7 +89,7 @@ def holds_only_checkpoints(directory: Path) -> bool:
     return all(name in (TASK, PROGRESS) or TEMPORARY.fullmatch(name) for name in names)
 
 
-def sweep(directory: Path) -> None:
+def remove_leftovers(directory: Path) -> None:
     """Remove what a killed process was writing in the directory."""
     for entry in directory.iterdir():
         if TEMPORARY.fullmatch(entry.name):
