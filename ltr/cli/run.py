@@ -106,7 +106,8 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
     if ended.error is not None:
         note("\n".join(f"error: {visible(f'{name}: {line}')}" for line in lines_of(ended.error)))
     elif not quiet:
-        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s)")
+        encoder = f", encoder {ended.encoder} (auto)" if ended.encoder else ""
+        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s{encoder})")
 
 
 def show(board: "Leaderboard", shown: Format) -> None:

@@ -109,7 +109,11 @@ def train(
         note(f"{visible(out.as_posix())}/ was complete")
     for warning in finished.result.warnings if finished.result else ():
         warn(warning)
-    show(finished, chosen_format(shown))
+    fitted = finished.result.router.features if finished.result else None
+    if fitted is not None and wanted.encoder == "auto" and not quiet:
+        note(f"encoder {fitted.encoder.name}: the best that is installed (auto); --encoder names another")
+    is_plain = config is None and not (sets or recommended or features)
+    show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
@@ -131,9 +135,9 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format) -> None:
-    """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
-    from ltr.cli.learned import run_lines
+def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+    """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
+    from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
@@ -149,5 +153,7 @@ def show(finished: "Finished", shown: Format) -> None:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
-        case Format.HUMAN:
+        case Format.HUMAN if verbose:
             say(*run_lines(home, result, record, finished.seconds))
+        case Format.HUMAN:
+            say(*short_lines(home, result, record, finished.seconds, is_plain=is_plain))

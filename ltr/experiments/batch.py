@@ -13,6 +13,7 @@ from ltr.config.sweeps import Point
 from ltr.data.groups import Candidates
 from ltr.data.sources import source_names
 from ltr.encoders.cached import cached_texts
+from ltr.encoders.naming import AUTO
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
@@ -49,6 +50,7 @@ class Ended:
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     is_untouched: bool = False  # it was complete before
+    encoder: str = ""  # what auto took
 
 
 OnEnd = Callable[[Ended], object]
@@ -197,7 +199,11 @@ class Runner:
             shared=self._basis,
             digests=self._digests,
         )
-        return Ended(each, warnings=made.result.warnings if made.result else (), is_untouched=made.is_untouched)
+        if made.result is None:
+            return Ended(each, is_untouched=True)
+        fitted = made.result.router.features
+        encoder = fitted.encoder.name if fitted is not None and each.config.encoder == AUTO else ""
+        return Ended(each, warnings=made.result.warnings, encoder=encoder)
 
 
 def started(options: BatchOptions) -> Callable[[Planned], Ended]:

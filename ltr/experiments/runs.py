@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.groups import Candidates
@@ -176,6 +177,7 @@ def record(result: RunResult, home: Path) -> RunRecord:
         format=RUN_FORMAT,
         name=result.config.name,
         seed=result.config.seed,
+        recipe=recipe_version(result.config.train.recipe),
         inputs=known,
         warnings=[renamed(warning, told) for warning in result.warnings],
     )
