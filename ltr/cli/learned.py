@@ -22,16 +22,16 @@ def short_lines(
 ) -> list[str]:
     """The quality of a run beside its baselines, where the run is stored, and the next command."""
     place, notes = visible(home.as_posix()), len(result.router.training.warnings)
-    with_notes = f" and {count(notes, 'note')} on them" if notes else ""
+    with_notes = f" and {count(notes, 'note')}" if notes else ""
     can_rank = result.router.kind == "tool" and result.router.features is not None
+    command = f'ltr rank {place} "your query"' if can_rank else f"ltr evaluate {place} SAMPLES"
     return [
         *quality_lines(record),
         *gain_lines(result),
         *fold_lines(result.measured, result.config.data.split),
         *breakdown_lines(record),
-        f"stored in {place}/ ({seconds:.1f} s); report.html there shows the weights{with_notes}, as does -v",
-        (f'next: ltr rank {place} "your query"' if can_rank else f"next: ltr evaluate {place} SAMPLES")
-        + ("; or train with --recommended: columns that learn, the exact optimum" if is_plain else ""),
+        *wrapped(f"stored in {place}/ ({seconds:.1f} s); weights{with_notes}: report.html, or -v"),
+        *wrapped(f"next: {command}{'; better: train with --recommended' if is_plain else ''}"),
     ]
 
 

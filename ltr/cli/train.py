@@ -33,7 +33,7 @@ from ltr.cli.options import (
     samples_or_share,
     under,
 )
-from ltr.cli.progress import planned_epochs, watched
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -103,15 +103,14 @@ def train(
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    with run_progress(quiet=quiet) as on_progress:
+        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
     for warning in finished.result.warnings if finished.result else ():
         warn(warning)
-    fitted = finished.result.router.features if finished.result else None
-    if fitted is not None and wanted.encoder == "auto" and not quiet:
-        note(f"encoder {fitted.encoder.name}: the best that is installed (auto); --encoder names another")
+    if finished.result and finished.result.auto_encoder and not quiet:
+        note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
     is_plain = config is None and not (sets or recommended or features)
     show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
 
