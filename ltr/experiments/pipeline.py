@@ -54,7 +54,8 @@ def run(
     data = shared.data(on_progress)
     prepared = shared.columns(on_progress)
     groups, phi = prepared.groups, prepared.phi
-    valid = None if data.valid is None else validation(config, data.valid, prepared.applied(data.valid.candidates))
+    valid_phi = shared.valid_columns()
+    valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
     folds = None
     if config.train.folds is not None:
         asked = rules(config, groups, also=judged_by(config.train))

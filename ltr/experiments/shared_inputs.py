@@ -70,6 +70,7 @@ class SharedInputs:
         self.config = config
         self._data = data
         self._columns: Prepared | None = None
+        self._valid_columns: FloatArray | None = None
         self._test_columns: FloatArray | None = None
         self._folds: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
@@ -93,6 +94,13 @@ class SharedInputs:
             on_progress(Step("featurising"))
             self._columns = prepare(self.config, groups, state)
         return self._columns
+
+    def valid_columns(self) -> FloatArray | None:
+        """The columns of the validation groups, if there are any."""
+        valid = self.data().valid
+        if valid is not None and self._valid_columns is None:
+            self._valid_columns = self.columns().applied(valid.candidates)
+        return self._valid_columns
 
     def test_columns(self, router: Router) -> FloatArray:
         """The columns that the metrics are of: those of the test groups, or the training ones."""
