@@ -8,6 +8,7 @@ import msgspec
 from ltr.audit.findings import AuditReport, Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
+from ltr.files.naming import path_to
 from ltr.files.reading import AnyPath, digest_file, read_bytes
 from ltr.storage.model_file import MODEL, load_model
 from ltr.storage.run_directory import CONFIG, RUN
@@ -63,7 +64,7 @@ def run_findings(directory: Path) -> Iterator[Finding]:
 def changed_inputs(directory: Path, inputs: list[_Input]) -> Iterator[Finding]:
     """Input files that have changed since the run, or that are gone: the run cannot be repeated with them."""
     for recorded in inputs:
-        path = directory / Path(recorded.path).expanduser()
+        path = path_to(directory, recorded.path)
         where = (path.as_posix(),)
         if not path.is_file():
             message = "an input of the run is no longer there"

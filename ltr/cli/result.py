@@ -17,7 +17,7 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
     """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
     lines = [
         *quality_lines(record, trained),
-        *(line for text in rule_lines(record) for line in wrapped(text)),
+        *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
     ]
     return [*lines, *breakdown_lines(record)]
@@ -41,7 +41,7 @@ def breakdown_lines(record: "MetricsRecord") -> list[str]:
     return ["", *table_lines(parts_table(record.breakdown, MOST_PARTS)), *rest]
 
 
-def rule_lines(record: "MetricsRecord") -> list[str]:
+def evaluation_rules(record: "MetricsRecord") -> list[str]:
     """How ties fell, which queries the numbers leave out, and what the intervals resample."""
     rules, counts = record.rules, record.counts
     lines = [f"ties: {rules.ties}; {count(counts.num_tied, 'query', 'queries')} with a right candidate in a tie"]
@@ -63,6 +63,6 @@ def reading_lines(measured: "EvaluatedRanking", record: "MetricsRecord") -> list
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.interpretation import notes
 
-    spans = [f"{title_of(name)} {fixed(both.worst)}-{fixed(both.best)}" for name, both in record.ranges.items()]
+    spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
     return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]

@@ -117,11 +117,10 @@ def show(board: "Leaderboard", shown: Format) -> None:
     from ltr.cli.standings import standings
     from ltr.reporting.batch_page import leaderboard_table
     from ltr.reporting.table import tsv_rows
-    from ltr.results.leaderboard import leaderboard_record
 
     match shown:
         case Format.JSON:
-            show_json(msgspec.to_builtins(leaderboard_record(board)))
+            show_json(msgspec.to_builtins(board))
         case Format.TSV:
             show_tsv(tsv_rows(leaderboard_table(board, board.rows)))
         case Format.HUMAN:

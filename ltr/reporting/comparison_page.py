@@ -179,7 +179,7 @@ def _tests(comparison: Comparison) -> list[Section]:
 
 def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """What the configs differ in, key by key."""
-    configs = [dict(flat(run.record.task.get("config", {}))) for run in runs]
+    configs = [dict(config_values(run.record.task.get("config", {}))) for run in runs]
     if not any(configs):
         return
     keys = list(dict.fromkeys(key for config in configs for key in config if key != "name"))
@@ -191,15 +191,17 @@ def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     yield Table(columns, rows, "Keys with different values") if rows else Text("Nothing but the name.")
 
 
-def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
+def config_values(config: Any, path: str = "") -> list[tuple[str, Any]]:
     """Each value of nested mappings with the path that leads to it.
 
-    >>> flat({"train": {"l2": 0.1}, "seed": 0})
+    >>> config_values({"train": {"l2": 0.1}, "seed": 0})
     [('train.l2', 0.1), ('seed', 0)]
     """
     if not isinstance(config, Mapping):
         return [(path, config)]
-    return [pair for key, value in config.items() for pair in flat(value, f"{path}.{key}" if path else str(key))]
+    return [
+        pair for key, value in config.items() for pair in config_values(value, f"{path}.{key}" if path else str(key))
+    ]
 
 
 def _weights(runs: Sequence[RunFiles]) -> Iterator[Block]:

@@ -76,11 +76,11 @@ def _training(training: TrainingRecord) -> Iterator[str]:
         above = f", {short(training.gap)} above the optimum"
         gap = f", not proved to be the optimum{bound}" if training.gap is None else above
         yield f"Training stopped at an objective of {short(training.objective)}{gap}."
-    losses = {name: each.loss_without for name, each in training.weights.items() if each.loss_without is not None}
+    losses = {name: weight.loss_without for name, weight in training.weights.items() if weight.loss_without is not None}
     unsure = [
         name
-        for name, each in training.weights.items()
-        if each.low is not None and each.high is not None and each.low <= 0 <= each.high
+        for name, weight in training.weights.items()
+        if weight.low is not None and weight.high is not None and weight.low <= 0 <= weight.high
     ]
     if losses:
         most = max(losses, key=lambda name: losses[name])

@@ -26,7 +26,7 @@ NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
 
 
-class Feature(msgspec.Struct):
+class FeatureName(msgspec.Struct):
     """A feature by its name."""
 
     name: str
@@ -37,7 +37,7 @@ class ModelFile(msgspec.Struct):
     """What a page says of model.json."""
 
     kind: str
-    features: list[Feature]
+    features: list[FeatureName]
     trainer: TrainConfig
     training: TrainingRecord = msgspec.field(default_factory=TrainingRecord)
     encoder: dict[str, Any] | None = None
@@ -55,7 +55,7 @@ class RunFiles:
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
-    placed: list[QueryRecord]
+    queries: list[QueryRecord]
     examples: list[ExampleRecord]
     config: str
 
@@ -69,6 +69,7 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
     record = known or optional(home / RUN, RunRecord)
+    config = home / CONFIG
     return RunFiles(
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
@@ -77,19 +78,15 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),
-        placed=_lines(home / PER_QUERY, QueryRecord),
+        queries=_lines(home / PER_QUERY, QueryRecord),
         examples=_lines(home / EXAMPLES, ExampleRecord),
-        config=_read(home / CONFIG).decode("utf-8", "replace") if (home / CONFIG).exists() else "",
+        config=read_bytes(config, limit=LARGEST_DOCUMENT).decode("utf-8", "replace") if config.exists() else "",
     )
 
 
 def optional(path: Path, kind: type[Kind]) -> Kind | None:
     """The document of the kind; None where there is no such file."""
     return read_record(path, kind) if path.exists() else None
-
-
-def _read(path: Path) -> bytes:
-    return read_bytes(path, limit=LARGEST_DOCUMENT)
 
 
 def _lines(path: Path, kind: type[Kind]) -> list[Kind]:

@@ -117,7 +117,7 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
     """What went in, and with what it was computed."""
     if run.record.inputs:
         columns = (Column("file", "file"), Column("bytes", "bytes", COUNT), Column("sha256", "sha256"))
-        files: tuple[tuple[Value, ...], ...] = tuple((each.path, each.bytes, each.sha256) for each in run.record.inputs)
+        files: tuple[tuple[Value, ...], ...] = tuple((file.path, file.bytes, file.sha256) for file in run.record.inputs)
         yield Table(columns, files, "Files that were read")
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
