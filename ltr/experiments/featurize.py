@@ -11,6 +11,7 @@ from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files, refuse_unwritable
+from ltr.files.restoring import put_back
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
@@ -62,7 +63,7 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
     if str(path).endswith(".npz"):
         return load_columns(path)[1]
     if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(path)).features
+        return load_features(sidecar(put_back(path))).features
     features = load_model(path).features
     if features is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")

@@ -8,6 +8,7 @@ import msgspec
 
 from ltr.data.jsonlines import records
 from ltr.files.reading import AnyPath, read_bytes, read_lines
+from ltr.files.restoring import put_back
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.records import (
     RUN_FORMAT,
@@ -67,7 +68,7 @@ class RunFiles:
 
 def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
-    home = Path(directory)
+    home = put_back(directory)
     record = known or optional(home / RUN, RunRecord)
     config = home / CONFIG
     return RunFiles(

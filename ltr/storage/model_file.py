@@ -16,6 +16,7 @@ from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.restoring import put_back
 from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import features_document, features_from
 from ltr.storage.records import refuse_earlier
@@ -121,7 +122,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 def load_model(path: AnyPath) -> StoredModel:
     """The model of a model.json or of a run directory, checked against its checksums."""
     given = Path(path)
-    file = held(given, MODEL) if given.is_dir() else given
+    file = held(given, MODEL) if put_back(given).is_dir() else given
     document = _read(file)
     try:
         model = msgspec.convert(document, _Document)
@@ -154,12 +155,12 @@ def weighing(model: _Document) -> tuple[FloatArray, Knots]:
 def model_digest(path: AnyPath) -> str:
     """The checksum of a model.json or of that of a run directory, which speaks for its arrays, too."""
     given = Path(path)
-    return _digest(read_bytes(given / MODEL if given.is_dir() else given, limit=LARGEST_DOCUMENT))
+    return _digest(read_bytes(given / MODEL if put_back(given).is_dir() else given, limit=LARGEST_DOCUMENT))
 
 
 def held(directory: Path, name: str) -> Path:
     """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
-    runs = sorted(each.parent.as_posix() for each in directory.glob(f"*/{name}"))
+    runs = sorted(path.parent.as_posix() for path in directory.glob(f"*/{name}") if path.parent.name[0] != ".")
     if runs and not (directory / name).exists():
         raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
     return directory / name
