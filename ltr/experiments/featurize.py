@@ -55,7 +55,7 @@ def refuse_output(out: Path, *, overwrite: bool) -> None:
     taken = [each for each in (out, *state) if os.path.lexists(each)]
     if taken and not overwrite:
         raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
-    refuse_unwritable(out.parent)
+    refuse_unwritable(out)
 
 
 def fitted_features(path: AnyPath) -> FittedFeatures:

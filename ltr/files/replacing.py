@@ -39,7 +39,7 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
     path = put_back(directory)
     place = path.resolve() if path.name in ("", "..") else path
     if len(os.fsencode(place.name)) > LONGEST_NAME:
-        raise UsageError(f"{path}: its name is longer than {LONGEST_NAME} bytes; name another directory")
+        raise DiskError(str(path), f"file name too long; {LONGEST_NAME} bytes are the most for a directory")
     if os.path.islink(place):  # noqa: PTH114  # False for a name that no file can have
         raise UsageError(f"{path}: a link to {place.readlink()}; name a directory itself")
     try:
@@ -57,7 +57,7 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
             raise UsageError(f"{path}: the working directory lies there; name another directory")
     if place is not path:
         raise UsageError(f"{path}: not the name of a directory; write {place}")
-    refuse_unwritable(place.parent)
+    refuse_unwritable(path)
     names = [name for name in entries or () if not TEMPORARY.fullmatch(name)]
     foreign = [name for name in names if name not in kind.files and name not in kind.folders]
     for folder in kind.folders.keys() & names:
@@ -73,13 +73,13 @@ def _belongs(name: str, pattern: re.Pattern[str]) -> bool:
     return bool(pattern.fullmatch(name) or TEMPORARY.fullmatch(name))
 
 
-def refuse_unwritable(directory: Path) -> None:
-    """Raise before the work where its result could not be kept."""
-    nearest = next(folder for folder in (directory, *directory.absolute().parents) if os.path.lexists(folder))
+def refuse_unwritable(path: Path) -> None:
+    """Raise before the work where nothing can be written under the path: its directory must be writable."""
+    nearest = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
     if not nearest.is_dir():
-        raise DiskError(str(directory), f"{nearest.name} is not a directory")
+        raise DiskError(str(path), f"{nearest.name} is not a directory")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise DiskError(str(directory), f"{nearest} cannot be written to")
+        raise DiskError(str(path), f"{nearest} cannot be written to")
 
 
 @contextmanager
