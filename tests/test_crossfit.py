@@ -8,8 +8,8 @@ from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
-from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+from ltr.features.registry import FEATURES, FeatureConfig
+from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
 
@@ -57,9 +57,8 @@ def test_one_trace_alone_gets_the_values_of_the_never_seen(tmp_path):
 def test_the_saved_state_is_fitted_on_all_groups(tmp_path):
     groups = groups_of(tmp_path, tool_lines(traces=24))
     fitted, _ = fit_features([FeatureConfig("tool.hist")], groups, "letters")
-    context = Context(LetterEncoder())
-    state = fit_state(FeatureConfig("tool.hist"), groups, context)
-    by_hand = feature_column(FeatureConfig("tool.hist"), groups.candidates, state, context)
+    state = state_of(FeatureConfig("tool.hist"), groups)
+    by_hand = column_of(FeatureConfig("tool.hist"), groups.candidates, state)
     np.testing.assert_array_equal(fitted(groups.candidates)[:, 0], by_hand)
 
 
