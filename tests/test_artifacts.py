@@ -17,8 +17,9 @@ from ltr.errors import DataError, DiskError, FileError, LtrError, UsageError
 from ltr.experiments.featurize import featurize_and_save, fitted_features, refuse_output
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
+from ltr.serving.router import load
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
-from ltr.storage.model_file import load_router, save_router
+from ltr.storage.model_file import load_model, save_model
 from ltr.storage.run_directory import EVALUATION, claim, refuse_taken
 from tests.made import ROWS, grouped, process, tool_rows, written
 
@@ -37,7 +38,7 @@ def trained(request, tmp_path_factory):
 def test_a_model_comes_back_with_the_same_weights_and_scores(trained):
     directory, result = trained
     for path in (directory, directory / "model.json"):
-        router = load_router(path)
+        router = load(path)
         assert router.w.tobytes() == result.router.w.tobytes()
         assert (router.kind, router.names, router.training) == (
             result.router.kind,
@@ -51,12 +52,12 @@ def test_a_model_comes_back_with_the_same_weights_and_scores(trained):
 @pytest.mark.parametrize("weight", [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, 123456789.123456789])
 def test_every_weight_is_kept_to_the_last_bit(trained, tmp_path, weight):
     router = replace(trained[1].router, w=np.array([weight, 1.0, 2.0, 3.0]))
-    save_router(tmp_path, router)
-    assert load_router(tmp_path).w.tobytes() == router.w.tobytes()
+    save_model(tmp_path, router)
+    assert load_model(tmp_path).w.tobytes() == router.w.tobytes()
 
 
 def test_a_model_saved_again_has_the_same_bytes(trained, tmp_path):
-    save_router(tmp_path, load_router(trained[0]))
+    save_model(tmp_path, load_model(trained[0]))
     for name in ("model.json", "model.npz"):
         assert (tmp_path / name).read_bytes() == (trained[0] / name).read_bytes()
 
@@ -89,7 +90,7 @@ def test_a_damaged_model_is_refused_or_has_the_same_weights(trained, tmp_path, n
     for _ in range(MUTATIONS if result.router.kind == "tool" else MUTATIONS // 10):
         (tmp_path / name).write_bytes(damaged(generator, content))
         try:
-            router = load_router(tmp_path)
+            router = load(tmp_path)
         except LtrError as error:
             refused += 1
             assert str(tmp_path) in str(error)  # noqa: PT017
@@ -139,7 +140,7 @@ def test_a_model_that_does_not_hold_together_is_refused_whatever_its_checksum(tr
     except OverflowError:
         (tmp_path / "model.json").write_text(json.dumps(document | {key.strip(): value}))
     with pytest.raises(FileError, match=r"model\.(json|npz): "):
-        load_router(tmp_path)
+        load_model(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +153,13 @@ def test_a_history_that_is_no_count_is_refused(trained, tmp_path, state):
     document["features"][1]["state"] = state
     (tmp_path / "model.json").write_bytes(signed(document))
     with pytest.raises(FileError, match=r"model\.json: not a usable model"):
-        load_router(tmp_path)
+        load_model(tmp_path)
 
 
 def test_a_model_beyond_sixteen_megabytes_is_refused_before_it_is_decoded(trained, tmp_path):
     (tmp_path / "model.json").write_bytes(b" " * (16 << 20) + (trained[0] / "model.json").read_bytes())
     with pytest.raises(FileError, match="model.json: larger than 16777216 bytes"):
-        load_router(tmp_path)
+        load_model(tmp_path)
 
 
 class Canary:
@@ -180,9 +181,9 @@ def test_no_pickle_is_ever_executed(trained, tmp_path, name):
         save(file, array)
     else:
         file.write_bytes(pickle.dumps(Canary(canary)))
-    for load in (load_router, fitted_features, load_columns, load_features, read_groups):
+    for read in (load_model, fitted_features, load_columns, load_features, read_groups):
         with pytest.raises(LtrError, match=name.partition(".")[0]):
-            load(file)
+            read(file)
     assert not canary.exists()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import ltr
 from ltr.config.run import RunConfig
-from ltr.config.sweeps import load_sweep
 from ltr.data.sources import DataConfig
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
@@ -44,7 +44,7 @@ def sweep(tmp_path):
 
 
 def made(sweep, root, **options):
-    return run_batch(planned(load_sweep(sweep), root), root, BatchOptions(**options))
+    return run_batch(planned(ltr.sweep(sweep), root), root, BatchOptions(**options))
 
 
 def kept(root):
@@ -77,14 +77,14 @@ def test_processes_change_no_byte(sweep, tmp_path):
 @pytest.mark.parametrize("folds", [None, 3])
 def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, monkeypatch, folds):
     calls = []
-    for name in ("load", "fit_features"):
+    for name in ("read_data", "fit_features"):
         own = getattr(shared_inputs, name)
         monkeypatch.setattr(shared_inputs, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
     plan = planned(
-        load_sweep(sweep, ["sweep.features=[[tool.rel], [tool.coop]]", f"train.folds={folds or 'null'}"]), "r"
+        ltr.sweep(sweep, ["sweep.features=[[tool.rel], [tool.coop]]", f"train.folds={folds or 'null'}"]), "r"
     )
     run_batch([replace(each, directory=tmp_path / each.directory) for each in plan], tmp_path / "r")
-    assert calls.count("load") == 1
+    assert calls.count("read_data") == 1
     assert calls.count("fit_features") == 2 * (1 + (folds or 0))
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_fails_leaves_the_others_alone(sweep, tmp_path):
 def test_complete_runs_are_left_untouched_and_no_sample_is_read(sweep, tmp_path, monkeypatch):
     _, board = made(sweep, tmp_path / "runs")
     before = times(tmp_path / "runs")
-    monkeypatch.setattr(shared_inputs, "load", None)
+    monkeypatch.setattr(shared_inputs, "read_data", None)
     ended, again = made(sweep, tmp_path / "runs", resume=True)
     assert all(each.is_untouched for each in ended)
     assert times(tmp_path / "runs") == before
@@ -144,7 +144,7 @@ def test_a_file_that_a_glob_finds_anew_is_other_data(sweep, tmp_path):
 
 
 def test_a_metric_that_no_run_has_is_refused_before_the_first(sweep, tmp_path):
-    plan = planned(load_sweep(sweep), tmp_path / "runs")
+    plan = planned(ltr.sweep(sweep), tmp_path / "runs")
     for metric, told in (("ndcg@5", "no run measures ndcg@5; add it to"), ("mr", "unknown metric 'mr'")):
         with pytest.raises(UsageError, match=told):
             run_batch(plan, tmp_path / "runs", metric=metric)
@@ -160,7 +160,7 @@ def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
 
 def test_several_runs_cannot_read_stdin(sweep, tmp_path):
     with pytest.raises(UsageError, match="reads stdin, which several runs cannot; name a file"):
-        planned(load_sweep(sweep, ['data.test="-"']), tmp_path)
+        planned(ltr.sweep(sweep, ['data.test="-"']), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["leaderboard.json", "Leaderboard.TSV", "report.html"])
@@ -209,7 +209,7 @@ class StoredEvaluation(LetterEncoder):
 def test_the_plan_says_which_queries_need_no_encoder(sweep, monkeypatch, tmp_path):
     monkeypatch.setenv("LTR_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setitem(ENCODERS._own, "kept", StoredEvaluation)
-    plan = planned([replace(each.config, encoder="kept") for each in load_sweep(sweep)[:2]], tmp_path / "runs")
+    plan = planned([replace(each.config, encoder="kept") for each in ltr.sweep(sweep)[:2]], tmp_path / "runs")
     queries = len({row["query"] for row in tool_rows(range(24))})
     told = [text.partition("; ")[2] for _, text in forecast(plan, BatchOptions())]
     assert told == [f"vectors of 0 of {queries} queries are in the cache"] * 2

@@ -108,7 +108,7 @@ def test_the_metrics_of_a_part_are_those_of_its_queries_alone(tmp_path):
         lines = [index + 1 for index, row in enumerate(rows) if row["node_id"] == part.name]
         own = groups.candidates.lines[:1].astype(float).repeat(len(lines)) * 0 + lines
         expected = evaluate_groups(alone, own[:, None], own * 7 % 11, config).evaluation
-        assert part.means == pytest.approx(expected.means, abs=1e-15)
+        assert part.metrics == pytest.approx(expected.means, abs=1e-15)
         assert part.num_queries == expected.num_queries
 
 
@@ -118,7 +118,7 @@ def test_queries_without_a_right_candidate_do_not_count_in_their_part(tmp_path):
     config = RunConfig(evaluate=EvaluateConfig(group_by="node_id"))
     found = evaluate_groups(groups, groups.labels[:, None], groups.labels, config)
     assert [
-        (part.name, part.num_queries, part.means["mrr"]) for part in part_means(found.evaluation, found.breakdown)
+        (part.name, part.num_queries, part.metrics["mrr"]) for part in part_means(found.evaluation, found.breakdown)
     ] == [
         ("n0", 2, 1.0),
         ("n1", 0, None),

@@ -346,7 +346,7 @@ def groups_of(*labels):
 
 def test_groups_that_cannot_train_are_counted(cli):
     written("s.jsonl", groups_of([1], [0, 0], [1, 0], [1, 1], [2, 0, 1]))
-    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human")
+    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "-v")
     assert "groups that cannot train: 1 with one candidate, 1 without a right candidate" in human
     flat = stored_metrics("run")
     assert (flat["num_queries"], flat["num_no_relevant"], flat["num_one_candidate"]) == (4, 1, 1)
@@ -363,7 +363,7 @@ def test_data_without_a_group_that_can_train_is_refused(cli, labels):
 
 def test_a_constant_feature_is_told_apart(cli):
     written("s.jsonl", [row | {"features": [row["label"] + 0.1 * place, 1]} for place, row in enumerate(TOOL)])
-    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "--trainer", "newton")
+    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "--trainer", "newton", "-v")
     assert "not identified, changes no probability: x2" in human
 
 
@@ -471,6 +471,18 @@ def test_json_keeps_the_data_as_it_is(cli):
     assert [answer["query"] for answer in answers] == [f"ask {text}" for text in HOSTILE]
 
 
+def test_json_on_a_terminal_holds_no_control_character_and_means_the_same(cli):
+    written("s.jsonl", hostile_rows())
+    cli.good("train", "s.jsonl", "-o", "run", "-q")
+    plain = cli.good("rank", "run", "--samples", "s.jsonl", "--format", "json")
+    assert "\x9b31m" in plain
+    cli.on_terminal(100)
+    shown = cli.good("rank", "run", "--samples", "s.jsonl", "--format", "json")
+    assert shown.isascii()
+    assert not CONTROL.search(shown)
+    assert [*map(json.loads, shown.splitlines())] == [*map(json.loads, plain.split("\n")[:-1])]
+
+
 def test_the_name_of_a_run_never_leaves_its_directory(cli):
     written("s.jsonl", TOOL)
     for place, name in enumerate(["../../out", "/etc/x", "a/b", "..", "CON", ".hidden", "x" * 300, ""]):
@@ -478,6 +490,42 @@ def test_the_name_of_a_run_never_leaves_its_directory(cli):
         assert cli.run("run", "c.yaml", "-o", "runs") == 0, (name, cli.err)
         assert sum(path.is_dir() for path in Path("runs").iterdir()) == place + 1
     assert sorted(path.name for path in Path().iterdir()) == ["c.yaml", "runs", "s.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report NAME -o page.html",
+        "report run -o NAME.html",
+        "compare NAME run",
+        "compare run --baseline NAME",
+        "list features --code NAME",
+        "validate NAME",
+        "rank NAME query",
+        "rank run --samples NAME",
+        "evaluate NAME s.jsonl",
+        "evaluate run s.jsonl -o NAME",
+        "evaluate run s.jsonl --tools NAME",
+        "train s.jsonl -o NAME",
+        "train NAME -o x",
+        "featurize s.jsonl -o NAME.jsonl",
+        "export trec NAME -o x",
+        "export trec run -o NAME",
+        "import trec NAME -o x.jsonl",
+        "run NAME",
+        "bench NAME",
+        "bench bench.yaml -o NAME",
+        "config check NAME",
+        "init NAME",
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_refused_in_one_line(cli, command):
+    written("s.jsonl", TOOL)
+    Path("bench.yaml").write_text("rerankers: [random]\ndata: {samples: s.jsonl}\n")
+    cli.good("train", "s.jsonl", "-o", "run", "-q")
+    code, message = cli.refused(*command.replace("NAME", "a" * 256).split())
+    assert code in (2, 3, 74)
+    assert "file name too long" in message
 
 
 def test_arguments_that_are_no_text_are_refused(cli):

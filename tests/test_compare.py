@@ -14,7 +14,7 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.significance import PERMUTATIONS, holm
 from ltr.experiments.runs import keep_evaluation
 from ltr.reporting.report import report_of
-from ltr.results.comparison import compare_runs
+from ltr.results.comparison import compare
 from ltr.results.evaluated_ranking import evaluate_groups
 from tests.made import written
 
@@ -62,7 +62,7 @@ def values(directory, key):
 
 def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
     one = [kept(tmp_path, name, seed, samples=list(rows(1))) for name, seed in (("a", 1), ("b", 2))]
-    found = compare_runs(one).runs[0].differences[0]
+    found = compare(one).runs[0].differences[0]
     assert (found.low, found.high) == (None, None)
     said = cli.good("compare", *one, "--format", "human")
     assert re.search("(?m)^95 % interval +(- *)+$", said)
@@ -71,7 +71,7 @@ def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
 
 
 def test_the_numbers_are_those_of_the_formulas(two):
-    found = {each.metric: each for each in compare_runs(two).runs[0].differences}
+    found = {each.metric: each for each in compare(two).runs[0].differences}
     for metric, key in (("top1_accuracy", "top1"), ("mrr", "reciprocal_rank"), ("ndcg@3", "ndcg@3")):
         baseline, ours = (values(each, key) for each in two)
         paired, row = ours - baseline, found[metric]
@@ -86,14 +86,14 @@ def test_the_numbers_are_those_of_the_formulas(two):
 
 
 def test_holm_counts_every_difference_of_every_run(tmp_path, two):
-    comparison = compare_runs([*two, kept(tmp_path, "c", 3)])
+    comparison = compare([*two, kept(tmp_path, "c", 3)])
     found = [row for run in comparison.runs for row in run.differences]
     assert comparison.family == len(found) == 2 * 4
     assert [row.holm_p for row in found] == holm([row.permutation_p for row in found])
 
 
 def test_identical_runs_give_one_everywhere(tmp_path):
-    comparison = compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1)])
+    comparison = compare([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1)])
     for row in comparison.runs[0].differences:
         assert (row.difference, row.low, row.high, row.effect_size) == (0, 0, 0, 0)
         assert (row.permutation_p, row.t_p, row.holm_p) == (1, 1, 1)
@@ -102,46 +102,46 @@ def test_identical_runs_give_one_everywhere(tmp_path):
 
 
 def test_a_run_against_itself_gives_one(two):
-    assert compare_runs([two[0], two[0]]).runs[0].differences[0].permutation_p == 1.0
+    assert compare([two[0], two[0]]).runs[0].differences[0].permutation_p == 1.0
 
 
 def test_runs_over_a_shuffled_file_are_aligned_by_their_keys(tmp_path):
     shuffled = np.random.default_rng(0).permutation(QUERIES)
     every = list(rows())
     moved = [every[6 * query + place] for query in shuffled for place in range(6)]
-    found = compare_runs([kept(tmp_path, "a"), kept(tmp_path, "b", samples=moved)])
+    found = compare([kept(tmp_path, "a"), kept(tmp_path, "b", samples=moved)])
     assert all(row.permutation_p == 1.0 for row in found.runs[0].differences)
 
 
 def test_the_baseline_is_the_first_run_or_the_named_one(two):
-    assert compare_runs(two).baseline == Path(two[0]).as_posix()
-    named = compare_runs(two, baseline=two[1])
+    assert compare(two).baseline == Path(two[0]).as_posix()
+    named = compare(two, baseline=two[1])
     assert (named.baseline, [run.run for run in named.runs]) == (two[1], [two[0]])
-    first, turned = (compare_runs(two, baseline=each).runs[0].differences[0] for each in two)
+    first, turned = (compare(two, baseline=each).runs[0].differences[0] for each in two)
     assert first.difference == -turned.difference
 
 
 def test_a_baseline_outside_the_runs_is_held_against_all(tmp_path, two):
-    assert [run.run for run in compare_runs(two, baseline=kept(tmp_path, "c", 3)).runs] == two
+    assert [run.run for run in compare(two, baseline=kept(tmp_path, "c", 3)).runs] == two
 
 
 def test_metrics_can_be_chosen_and_keep_their_order(two):
-    found = compare_runs(two, metrics=["ndcg@3", "mrr"])
+    found = compare(two, metrics=["ndcg@3", "mrr"])
     assert [row.metric for row in found.runs[0].differences] == ["ndcg@3", "mrr"]
     assert found.family == 2
 
 
 def test_metrics_that_one_run_lacks_are_left_out_unless_asked_for(tmp_path, two):
     third = kept(tmp_path, "c", 3, metrics=("map",))
-    assert [row.metric for row in compare_runs([two[0], third]).runs[0].differences] == [
+    assert [row.metric for row in compare([two[0], third]).runs[0].differences] == [
         "top1_accuracy", "top3_accuracy", "mrr"
     ]  # fmt: skip
     with pytest.raises(UsageError, match=r"c: no ndcg@3 query by query; evaluate it again with --metrics ndcg@3"):
-        compare_runs([two[0], third], metrics=["ndcg@3"])
+        compare([two[0], third], metrics=["ndcg@3"])
 
 
 def test_the_queries_that_changed_most_come_first(two):
-    comparison = compare_runs(two)
+    comparison = compare(two)
     changed = comparison.runs[0].changed
     amounts = [abs(each.value - each.baseline_value) for each in changed]
     assert (comparison.changed_by, len(changed)) == ("mrr", 10)
@@ -153,7 +153,7 @@ def test_the_queries_that_changed_most_come_first(two):
 
 def test_queries_of_one_trace_are_resampled_and_flipped_together(tmp_path):
     together = [row | {"trace_id": f"t{int(row['trace_id'][1:]) // 10}", "node_id": row["trace_id"]} for row in rows()]
-    comparison = compare_runs([kept(tmp_path, "a", 1, together), kept(tmp_path, "b", 2, together, skill=1.8)])
+    comparison = compare([kept(tmp_path, "a", 1, together), kept(tmp_path, "b", 2, together, skill=1.8)])
     assert (comparison.unit, comparison.num_units, comparison.num_queries) == ("trace", 6, QUERIES)
     for row in comparison.runs[0].differences:
         assert row.permutation_p * 2**6 == pytest.approx(round(row.permutation_p * 2**6))  # all signs of six traces
@@ -161,7 +161,7 @@ def test_queries_of_one_trace_are_resampled_and_flipped_together(tmp_path):
 
 def test_queries_that_do_not_count_are_left_out(tmp_path):
     some = [row | {"label": 0} if row["trace_id"] in ("t3", "t8") else row for row in rows()]
-    comparison = compare_runs([kept(tmp_path, "a", 1, some), kept(tmp_path, "b", 2, some)])
+    comparison = compare([kept(tmp_path, "a", 1, some), kept(tmp_path, "b", 2, some)])
     assert comparison.num_queries == QUERIES - 2
 
 
@@ -175,23 +175,23 @@ def test_queries_that_do_not_count_are_left_out(tmp_path):
 )
 def test_runs_under_other_rules_are_refused(tmp_path, rules, problem):
     with pytest.raises(DataError, match=problem):
-        compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, **rules)])
+        compare([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, **rules)])
 
 
 def test_another_version_of_the_metrics_is_refused(two):
     path = Path(two[1], "metrics.json")
     path.write_text(path.read_text().replace('"metrics_version": 1', '"metrics_version": 2'))
     with pytest.raises(DataError, match="differ in the metric version: 2 and 1"):
-        compare_runs(two)
+        compare(two)
     path.write_text(path.read_text().replace('"metrics_version": 2,', ""))
     with pytest.raises(DataError, match=r"metrics.json: not what ltr writes: .*`metrics_version`"):
-        compare_runs(two)
+        compare(two)
 
 
 def test_metrics_of_an_earlier_version_are_refused_with_what_to_do(two):
     Path(two[1], "metrics.json").write_text('{"top1_accuracy": 1.0, "num_queries": 3}')
     with pytest.raises(DataError, match=r"metrics.json: made by an earlier version; train .* again"):
-        compare_runs(two)
+        compare(two)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_metrics_of_an_earlier_version_are_refused_with_what_to_do(two):
 )
 def test_other_test_data_is_refused_and_said_how(tmp_path, samples, problem):
     with pytest.raises(DataError, match=f"different test data: .*{problem}"):
-        compare_runs([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, samples)])
+        compare([kept(tmp_path, "a", 1), kept(tmp_path, "b", 1, samples)])
 
 
 def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(two):
@@ -216,32 +216,32 @@ def test_a_metric_that_leaves_out_more_queries_is_compared_on_those_it_counts(tw
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         lines = [line | {"metrics": {"ndcg@3": None}} if line["trace_id"] in ("t1", "t2") else line for line in lines]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    row = compare_runs(two).runs[0].differences[-1]
+    row = compare(two).runs[0].differences[-1]
     assert (row.metric, row.wins + row.ties + row.losses) == ("ndcg@3", QUERIES - 2)
     path.write_text(path.read_text().replace('"ndcg@3": null', '"ndcg@3": 1.0', 1))
     with pytest.raises(DataError, match="ndcg@3 does not count the same queries"):
-        compare_runs(two)
+        compare(two)
 
 
 def test_one_run_alone_cannot_be_compared(two):
     for arguments in ({"runs": two[:1]}, {"runs": two[:1], "baseline": two[0]}):
         with pytest.raises(UsageError, match="name at least two runs"):
-            compare_runs(**arguments)
+            compare(**arguments)
 
 
 def test_what_is_no_evaluation_is_refused_by_name(tmp_path, two):
     with pytest.raises(DataError, match=r"nowhere/metrics.json: no such file"):
-        compare_runs([two[0], tmp_path / "nowhere"])
+        compare([two[0], tmp_path / "nowhere"])
     Path(two[1], "per_query.jsonl").write_text('{"trace_id": 1}\n')
     with pytest.raises(DataError, match=r"per_query.jsonl:1: "):
-        compare_runs(two)
+        compare(two)
     Path(two[1], "metrics.json").write_text("[]")
     with pytest.raises(DataError, match=r"metrics.json: not what ltr writes"):
-        compare_runs(two)
+        compare(two)
 
 
 def test_the_same_seed_gives_the_same_bytes(two):
-    assert compare_runs(two, seed=3) == compare_runs(two, seed=3)
+    assert compare(two, seed=3) == compare(two, seed=3)
 
 
 def test_the_command_prints_every_format(cli, tmp_path, two):
@@ -285,4 +285,4 @@ def test_hostile_names_reach_the_terminal_written_out(cli, tmp_path):
 
 
 def test_a_run_named_twice_is_compared_once(two):
-    assert compare_runs([*two, two[1]]) == compare_runs(two)
+    assert compare([*two, two[1]]) == compare(two)

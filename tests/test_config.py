@@ -1,16 +1,19 @@
 """Configs: what wins, where paths lead, what is said about mistakes."""
 
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from ltr.benchmark.config import load_bench
 from ltr.cli.options import configured
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.configtext.document import Document
 from ltr.errors import ConfigError, FileError, UsageError
 from ltr.experiments.runs import run_and_save
+from ltr.files.naming import path_to
 from ltr.training.config import TrainConfig
 from tests.made import graph_rows, tool_rows, written
 
@@ -327,3 +330,72 @@ def test_a_path_may_begin_at_home(tmp_path):
     file = tmp_path / "ltr.yaml"
     file.write_text("data: {train: ~/train.jsonl}")
     assert load_config(file).data.train == str(Path.home() / "train.jsonl")
+
+
+def test_the_home_of_nobody_is_a_plain_name(tmp_path):
+    bench = config_file(tmp_path, "rerankers: [random]\ndata: {samples: ~nosuchuser/x}\n", "bench.yaml")
+    run = config_file(tmp_path, "data: {train: ~nosuchuser/x}\n")
+    assert load_bench(bench).data.samples == (str(tmp_path / "~nosuchuser" / "x"),)
+    assert load_config(run).data.train == str(tmp_path / "~nosuchuser" / "x")
+    assert path_to(tmp_path, "~no\0user") == tmp_path / "~no\0user"
+
+
+@pytest.mark.parametrize(
+    "entry, name",
+    [
+        ("hash", "hash"),
+        ("{name: hash}", "hash"),
+        ("{name: auto}", "auto"),
+        ("{name: sentence-transformers, model: models/own}", "sentence-transformers:models/own"),
+    ],
+)
+def test_an_encoder_is_a_name_or_a_mapping_of_a_name_and_options(tmp_path, entry, name):
+    assert load_config(config_file(tmp_path, f"encoder: {entry}\n")).encoder == name
+
+
+@pytest.mark.parametrize(
+    "entry, problem",
+    [
+        ("{name: hsah}", "ltr.yaml:1:1: encoder: unknown encoder 'hsah'; did you mean hash?"),
+        ("{name: hash, buckets: 4}", "ltr.yaml:1:1: encoder: hash has no option 'buckets'"),
+        ("{name: sentence-transformers}", "ltr.yaml:1:1: encoder: sentence-transformers needs the option model"),
+        (
+            "{name: sentence-transformers, model: 3}",
+            "ltr.yaml:1:1: encoder: sentence-transformers needs the option model",
+        ),
+        ("{model: x}", "ltr.yaml:1:1: encoder: an encoder is a name, or a mapping with the key name"),
+        ("{name: [hash]}", "ltr.yaml:1:1: encoder: an encoder is a name, or a mapping with the key name"),
+        ("[hash]", "ltr.yaml:1:1: encoder: a list is not text"),
+        ("3", "ltr.yaml:1:1: encoder: 3 is not text"),
+    ],
+)
+def test_an_encoder_that_cannot_be_is_named_with_its_place(tmp_path, entry, problem):
+    with pytest.raises(ConfigError) as refused:
+        load_config(config_file(tmp_path, f"encoder: {entry}\n"))
+    (message,) = refused.value.lines()
+    assert problem in message
+
+
+SECTIONS = {"": RunConfig, "data.": DataConfig, "train.": TrainConfig, "evaluate.": EvaluateConfig}
+
+
+@pytest.mark.parametrize("value", ["[]", "[tool]", "[[]]", "[{}]", "{}", "{a: 1}", "{name: []}", "3", "true", ".inf"])
+def test_a_value_of_a_wrong_type_is_a_mistake_and_no_traceback(value):
+    paths = [f"{section}{field.name}" for section, kind in SECTIONS.items() for field in fields(kind)]
+    for path in paths:
+        with suppress(ConfigError):
+            checked(read_document(None, ["features=[tool.rel]", f"{path}={value}"]))
+
+
+@pytest.mark.parametrize(
+    "path, changes",
+    [
+        ("name", {"name": "a\ud800"}),
+        ("data.train", {"data": DataConfig(train="a\udc80.jsonl")}),
+        ("evaluate.group_by", {"evaluate": EvaluateConfig(group_by="a\udfff")}),
+        ("features", {"features": ({"name": "tool.hist", "a\ud800": 1},)}),
+    ],
+)
+def test_a_text_that_no_file_can_hold_is_refused_where_the_config_is_made(path, changes):
+    with pytest.raises(ValueError, match=f"^{path} is 'a.ud.*', which is not text: half of a character pair"):
+        replace(RunConfig(), **changes)

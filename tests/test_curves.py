@@ -23,7 +23,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
 from ltr.results.training_summary import training_record
-from ltr.storage.model_file import contributions, load_router
+from ltr.serving.router import load
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose
@@ -184,10 +184,10 @@ def kept(request, tmp_path_factory):
 
 def test_a_model_with_knots_is_read_as_it_was_written(kept):
     directory, result = kept
-    router, phi = load_router(directory), result.measured.phi
+    router, phi = load(directory), result.measured.phi
     assert len(router.knots) == len(result.model.knots) > 0
     assert router.scores(phi).tobytes() == result.router.scores(phi).tobytes()
-    np.testing.assert_allclose(router.parts(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
+    np.testing.assert_allclose(router.contributions(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
     document = json.loads((directory / "model.json").read_bytes())
     assert len(document["weights"]) == len(document["features"]) == len(router.names)
     for place, feature in enumerate(document["features"]):
@@ -212,7 +212,7 @@ def test_damaged_knots_are_refused(kept, tmp_path, damage):
     document["checksum"] = f"sha256:{hashlib.sha256(msgspec.json.encode(document)).hexdigest()}"
     (tmp_path / "model.json").write_text(json.dumps(document))
     with pytest.raises(FileError, match="not a usable model"):
-        load_router(tmp_path / "model.json")
+        load(tmp_path / "model.json")
 
 
 def test_folds_fit_their_own_knots(hills, tmp_path):
@@ -246,7 +246,7 @@ def test_contributions_add_up_to_the_scores(kept):
     router, measured = result.router, result.measured
     scores = router.scores(measured.phi)
     for row in range(0, len(scores), 7):
-        assert sum(contributions(router, measured.phi, row).values()) == pytest.approx(scores[row], rel=1e-12)
+        assert sum(router.named_contributions(measured.phi[row]).values()) == pytest.approx(scores[row], rel=1e-12)
     for line in (directory / "examples.jsonl").read_bytes().splitlines():
         for candidate in json.loads(line)["candidates"]:
             assert sum(candidate["contributions"]) == pytest.approx(candidate["score"], rel=1e-9)

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ltr
 from ltr.config.run import load_config
 from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import model_digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
-from ltr.encoders.packages import folder_of
+from ltr.encoders.packages import folder_of, install_line
 from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
@@ -346,3 +347,9 @@ def test_spellings_that_look_alike_are_one_text():
 @pytest.mark.parametrize("name", ENCODERS.names())
 def test_every_encoder_says_what_it_is(name):
     assert ENCODERS[name].name == name
+
+
+def test_an_install_line_names_the_checkout_and_never_ltr_on_an_index(tmp_path):
+    checkout = Path(ltr.__file__).parents[1]
+    assert install_line("embed") == f'pip install -e "{checkout.as_posix()}[embed]"'
+    assert install_line("embed", tmp_path) == "install ltr-router with its extra embed, from where it came"

@@ -4,9 +4,11 @@ import pytest
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import candidate_text, read_groups
 from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.results.explanations import rescued, wrong
-from ltr.storage.model_file import Router
+from ltr.serving.router import Router
+from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
 
@@ -63,8 +65,8 @@ def test_a_graph_is_named_with_its_first_nodes(tmp_path):
 
 
 def test_a_best_feature_whose_smallest_value_comes_first_is_asked_for_its_smallest(tmp_path):
-    best = {"best_feature": {"name": "x1", "sign": -1}}
-    router = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, {}, best)
+    training = TrainingRecord(best_feature=BestFeature("x1", -1))
+    router = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, TrainConfig(), training)
     numbers = {"right": [0, 2], "least": [-1, 0], "most": [3, 0]}  # scores 4, -1 and 3
     lines = [
         {"trace_id": "t", "node_id": "n", "query": "q", "tool": tool, "label": int(tool == "right"), "features": values}

@@ -1,7 +1,10 @@
+import ast
+import inspect
 import pkgutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -23,13 +26,66 @@ def test_no_exported_name_becomes_a_module_once_the_modules_are_loaded():
         assert [name for name in ltr.__all__ if isinstance(getattr(ltr, name), ModuleType)] == []
 
 
-def test_intervals_can_be_asked_for_twice():
-    result = ltr.evaluate(ltr.rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1])
-    assert ltr.intervals(result) == ltr.intervals(result)
+def test_the_list_of_names_is_the_table_of_homes_and_each_is_defined_there():
+    assert dir(ltr) == ltr.__all__ == sorted([*ltr.HOMES, "__version__"])
+    assert {name: getattr(ltr, name).__module__ for name in ltr.HOMES} == ltr.HOMES
 
 
-def test_the_list_of_names_is_the_list_of_homes():
-    assert sorted(name for names in ltr._HOMES.values() for name in names) == sorted(set(ltr.__all__) - {"__version__"})
+def test_the_names_that_a_type_checker_sees_are_those_of_the_table():
+    tree = ast.parse(Path(ltr.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module.startswith("ltr.")]
+    assert {alias.name: node.module for node in imports for alias in node.names} == ltr.HOMES
+
+
+SIGNATURES = {
+    "Router.answers": ("self", "candidates", "k"),
+    "Router.rank": ("self", "query", "k"),
+    "Router.read": ("self", "samples", "data", "labels_required"),
+    "Router.save": ("self", "directory"),
+    "audit_run": ("directory",),
+    "audit_samples": ("paths", "against", "tools", "graphs"),
+    "compare": ("runs", "baseline", "metrics", "seed"),
+    "encoder": ("name",),
+    "evaluate": ("ranking", "labels", "metrics", "ties", "rel_threshold", "no_relevant", "threshold", "max_grade"),
+    "feature": ("name", "family", "fit", "title"),
+    "fit": ("phi", "labels", "offsets", "config", "weights", "valid", "on_epoch", "progress"),
+    "importer": ("name",),
+    "load": ("path", "tools", "graphs"),
+    "load_config": ("path", "overrides"),
+    "measure": ("name", "rule", "k", "kind", "range", "is_number", "less_is_better"),
+    "rank": ("scores", "offsets", "keys", "listed"),
+    "read_graphs": ("path",),
+    "read_groups": ("paths", "tools", "graphs", "labels_required"),
+    "read_tools": ("path",),
+    "reranker": ("spelling", "absent", "is_reference"),
+    "run": ("config", "on_progress", "resume", "shared"),
+    "run_batch": ("runs", "root", "options", "metric", "on_progress", "on_end"),
+    "sweep": ("path", "overrides"),
+    "train": (
+        "samples",
+        "out",
+        "recommended",
+        "features",
+        "valid",
+        "test",
+        "tools",
+        "graphs",
+        "encoder",
+        "seed",
+        "overwrite",
+        "on_progress",
+        "settings",
+    ),
+    "trainer": ("name",),
+    "write_report": ("directories", "out", "seed", "made"),
+}
+
+
+def test_the_signatures_of_the_public_functions_are_these():
+    functions = {name for name in ltr.HOMES if inspect.isfunction(getattr(ltr, name))}
+    methods = {f"Router.{name}": getattr(ltr.Router, name) for name in ("rank", "answers", "read", "save")}
+    found = {name: tuple(inspect.signature(getattr(ltr, name)).parameters) for name in functions}
+    assert found | {name: tuple(inspect.signature(method).parameters) for name, method in methods.items()} == SIGNATURES
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -12,7 +12,7 @@ from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.words import clauses, plain_tool_text
-from ltr.storage.model_file import load_router, save_router
+from ltr.serving.router import load
 from tests.builders import column_of, graph_lines, state_of, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector
 
@@ -183,6 +183,6 @@ def test_a_model_of_all_features_ranks_the_same_after_it_was_saved(tmp_path, kin
     path = write_lines(tmp_path / "samples.jsonl", lines(traces=24))
     names = tuple(name for name in FEATURES.names() if name.startswith(kind))
     result = run(RunConfig(data=DataConfig(train=str(path)), features=names, encoder="hash"))
-    save_router(tmp_path, result.router)
-    kept, candidates = load_router(tmp_path), result.train.candidates
+    result.router.save(tmp_path)
+    kept, candidates = load(tmp_path), result.train.candidates
     np.testing.assert_array_equal(kept.phi(candidates), result.router.phi(candidates))

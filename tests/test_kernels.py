@@ -176,3 +176,23 @@ def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     path.write_bytes(damaged)
     assert (hits(), hits()) == (0, 1)
     assert path.read_bytes() != damaged
+
+
+def test_passes_for_two_numbers_of_features_have_names_of_their_own_in_the_cache(tmp_path):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    code = "from ltr.training.kernels.wide import wide_steps; wide_steps(2); wide_steps(3)"
+    environment = {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
+    indices = [path.name for path in tmp_path.rglob("*.nbi")]
+    assert len(indices) == len(set(indices)) == 2
+
+
+def test_another_version_or_another_file_of_the_kernels_is_another_cache():
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    from ltr.training.kernels.compiling import cache_key
+
+    sources = {"narrow.py": b"a", "wide.py": b"b"}
+    keys = [cache_key(sources, "1.0"), cache_key(sources, "1.1"), cache_key({**sources, "wide.py": b"c"}, "1.0")]
+    keys.append(cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
+    assert len(set(keys)) == len(keys)
+    assert cache_key(sources, "1.0") == keys[0]

@@ -1,11 +1,13 @@
 """The map of the house: a module imports from lower lines, and on its own line only from packages to its right."""
 
 import ast
+import re
 from pathlib import Path
 
 import ltr
 
 ROOT = Path(ltr.__file__).parent
+CONTRIBUTING = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LAYERS = [
     ["cli"],
     ["benchmark", "experiments"],
@@ -65,3 +67,16 @@ def test_the_data_side_and_the_number_side_never_meet():
 
 def test_only_the_front_door_knows_everybody():
     assert set(imported(ROOT / "__main__.py")) == {"cli"}
+
+
+def test_the_drawing_for_contributors_is_the_map():
+    drawing = CONTRIBUTING.partition("## The map")[2].partition("```text\n")[2].partition("```")[0]
+    lines = [re.split(r"\s{2,}", line)[0] for line in drawing.splitlines()]
+    assert [re.split(" [→│] ", line) for line in lines] == LAYERS
+
+
+def test_every_file_that_contributors_are_sent_to_is_there():
+    table = CONTRIBUTING.partition("| file in `ltr/` |")[2].partition("\n## ")[0]
+    names = re.findall(r"`((?!scripts)[\w/]+(?:\.py|/))`", table)
+    assert len(names) > 20
+    assert [name for name in names if not (ROOT / name).exists()] == []

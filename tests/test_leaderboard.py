@@ -13,7 +13,7 @@ from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.batch_page import leaderboard_markdown, write_leaderboard
-from ltr.results.leaderboard import Entry, leaderboard, leaderboard_record
+from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics
 
@@ -99,13 +99,24 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
 
 
 def test_the_record_keeps_the_metrics_of_a_row_apart_from_its_other_keys(home):
-    record = msgspec.to_builtins(leaderboard_record(leaderboard(entries(home, "good"), home)))
+    record = msgspec.to_builtins(leaderboard(entries(home, "good"), home))
     assert record["format"] == "ltr-leaderboard/2"
     keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "metrics", "low", "high"]
-    assert list(record["rows"][0]) == [*keys, "beside"]
+    assert list(record["rows"][0]) == [*keys, "baselines", "best_feature", "over_best_feature"]
     assert list(record["rows"][0]["metrics"]) == ["top1_accuracy", "top3_accuracy", "mrr"]
-    assert (record["rows"][0]["directory"], record["rows"][0]["beside"]) == ("good", {})
+    assert record["rows"][0]["directory"] == "good"
     assert (record["test"], record["untested"]) == (None, "a test needs two complete runs")
+
+
+def test_the_baselines_of_a_row_are_those_of_its_run_and_come_back_from_the_file(home, tmp_path):
+    board = leaderboard(entries(home, "good"), home)
+    stored = stored_metrics(home / "good")
+    row = board.rows[0]
+    assert row.baselines["oracle"]["mrr"] == stored["oracle.mrr"] == 1
+    assert (row.best_feature.name, row.best_feature.sign) == (stored["best_feature"], stored["best_feature.sign"])
+    assert row.over_best_feature.mean == stored["over_best_feature"]
+    write_leaderboard(tmp_path, board)
+    assert read_leaderboard(tmp_path) == board
 
 
 def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_path):

@@ -9,7 +9,7 @@ from ltr.encoders.naming import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import load
+from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features
@@ -78,13 +78,13 @@ def test_the_config_comes_back_with_everything_decided(tools):
 
 
 def test_a_share_of_the_traces_is_taken_out_by_the_seed(tools):
-    loaded = load(with_data(tools, test=0.2))
+    loaded = read_data(with_data(tools, test=0.2))
     train, test = loaded.train[0], loaded.test
     held = set(train.candidates.trace_ids), set(test.candidates.trace_ids)
     assert (len(held[0]), len(held[1]), held[0] & held[1]) == (24, 6, set())
-    again = load(with_data(tools, test=0.2)).test
+    again = read_data(with_data(tools, test=0.2)).test
     assert set(again.candidates.trace_ids) == held[1]
-    other = load(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test
+    other = read_data(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test
     assert set(other.candidates.trace_ids) != held[1]
 
 
@@ -92,7 +92,7 @@ def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
     lines = list(tool_lines(seed=1, traces=30))
     shuffled = write_lines(tmp_path / "shuffled.jsonl", np.random.default_rng(0).permutation(lines).tolist())
     drawn = [
-        set(load(with_data(tools, train=str(path), test=0.3)).test.candidates.trace_ids)
+        set(read_data(with_data(tools, train=str(path), test=0.3)).test.candidates.trace_ids)
         for path in (tools.data.train, shuffled)
     ]
     assert drawn[0] == drawn[1]
@@ -101,11 +101,11 @@ def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
 @pytest.mark.parametrize("share", [0.001, 0.999])
 def test_a_share_that_leaves_a_side_empty_is_refused(tools, share):
     with pytest.raises(UsageError, match="a share of 30 traces leaves one side empty"):
-        load(with_data(tools, test=share))
+        read_data(with_data(tools, test=share))
 
 
 def test_texts_of_the_test_share_are_not_learned_from(tools):
-    loaded = load(with_data(tools, test=0.2))
+    loaded = read_data(with_data(tools, test=0.2))
     train, test = loaded.train[0], loaded.test
     lines = list(tool_lines(seed=1, traces=30))
     held = set(test.candidates.trace_ids)
@@ -118,7 +118,7 @@ def test_texts_of_the_test_share_are_not_learned_from(tools):
 
 
 def codes_of_warnings(config):
-    return [warning.partition(":")[0] for warning in load(config).warnings]
+    return [warning.partition(":")[0] for warning in read_data(config).warnings]
 
 
 def test_what_training_and_test_data_share_is_warned_about(tools, tmp_path):
@@ -162,12 +162,12 @@ def test_ready_numbers_do_not_take_other_features_from_the_config(tmp_path):
     lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
     config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), features=("tool.rel",))
     with pytest.raises(UsageError, match="the samples bear the ready features x1; the config names tool.rel"):
-        prepare(config, *load(config).train)
+        prepare(config, *read_data(config).train)
 
 
 def test_a_kind_that_is_not_that_of_the_samples_is_refused(tools):
     with pytest.raises(DataError, match="the config says kind graph; the samples are tools"):
-        load(RunConfig(data=tools.data, kind="graph"))
+        read_data(RunConfig(data=tools.data, kind="graph"))
 
 
 def test_a_model_of_tools_refuses_graphs(tools, tmp_path):

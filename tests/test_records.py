@@ -13,7 +13,7 @@ from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import catalogue
 from ltr.results.query_records import query_records as queries
-from ltr.storage.model_file import Router
+from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from tests.made import written

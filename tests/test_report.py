@@ -15,7 +15,7 @@ from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
 from ltr.experiments.batch import planned, run_batch
 from ltr.experiments.runs import run_and_save
-from ltr.reporting.charts import Estimate, Point, Words, bars, columns, estimates, front
+from ltr.reporting.charts import Estimate, PlotPoint, Words, bars, columns, estimates, front
 from ltr.reporting.page import template_text
 from ltr.reporting.report import report_of, write_report
 from ltr.reporting.table import Column, Table
@@ -389,7 +389,7 @@ def test_a_drawing_says_how_many_of_its_rows_it_leaves_out():
 
 def test_numbers_of_points_at_one_place_stand_apart_and_on_the_drawing():
     words = Words("title", "description", Table((Column("a", "a"),), (), "numbers"))
-    figure = front(words, [Point(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
+    figure = front(words, [PlotPoint(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
     numbers = [mark.attributes for mark in figure.marks if mark.attributes.get("class") == "number"]
     places = [(each["x"], each["y"]) for each in numbers]
     pairs = [(one, other) for one in places for other in places if one != other]

@@ -193,11 +193,11 @@ def documents_of(name, texts):
 
 
 def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
-    from ltr.storage.model_file import load_router
+    from ltr.serving.router import load
 
     opened = choose("model:RUN").opened(setting)
     ours = np.concatenate([opened(each.query, each.documents) for each in queries_with_documents(groups)])
-    theirs = evaluate_router(load_router(run), groups, RunConfig()).ranking.scores
+    theirs = evaluate_router(load(run), groups, RunConfig()).ranking.scores
     assert ours == pytest.approx(theirs, abs=1e-12)
 
 

@@ -124,4 +124,4 @@ def test_only_the_command_line_prints():
 def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (brought,) = project["optional-dependencies"]["all"]
-    assert set(brought.removeprefix("ltr[").removesuffix("]").split(",")) == {"fast", "static", "embed", "test"}
+    assert set(brought.removeprefix("ltr-router[").removesuffix("]").split(",")) == {"fast", "static", "embed", "test"}

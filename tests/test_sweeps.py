@@ -3,7 +3,7 @@
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig, load_config
-from ltr.config.sweeps import load_sweep, run_name
+from ltr.config.sweeps import run_name, sweep
 from ltr.errors import ConfigError, UsageError
 from ltr.experiments.pipeline import run
 
@@ -15,7 +15,7 @@ def points(tmp_path):
     def of(text, *overrides):
         path = tmp_path / "ltr.yaml"
         path.write_text(text)
-        return load_sweep(path, overrides)
+        return sweep(path, overrides)
 
     return of
 

@@ -6,7 +6,7 @@ from ltr.reporting.numbers import COUNT, INTERVAL, SHARE, Bounds, Guess
 from ltr.reporting.page import page_table
 from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_line, tsv_rows
 from ltr.reporting.weights import CURVES, ERRORS, LOSS_WITHOUT, WEIGHTS
-from ltr.storage.records import WeightRecord
+from ltr.storage.training_record import WeightRecord
 
 METRICS = Table(
     (

@@ -61,9 +61,10 @@ def test_columns_after_the_last_are_let_be(tmp_path):
     assert mrr(tmp_path, run, "301 0 d2 1 x y z\n302 0 d3 1\n") == 3 / 4
 
 
-def test_lines_that_begin_with_a_hash_are_comments(tmp_path):
-    run = "# run of a, b, c and d\n" + RUN + "  # 301 Q0 d2 1 99 tag\n"
-    assert mrr(tmp_path, run, "# topic 0 doc 1\n" + QRELS) == 3 / 4
+def test_a_topic_that_begins_with_a_hash_counts_as_any_other(tmp_path):
+    run = "#1 Q0 d1 1 3 t\n#1 Q0 d2 2 2 t\n2 Q0 d1 1 1 t\n"
+    found = measured(tmp_path, run, "#1 0 d2 1\n2 0 d1 1\n").evaluation
+    assert (found.means["mrr"], found.num_queries) == ((1 / 2 + 1) / 2, 2)
 
 
 def test_a_hash_inside_an_id_is_part_of_it(tmp_path):
@@ -97,7 +98,7 @@ def test_a_topic_with_negative_grades_alone_is_left_out(tmp_path):
     assert (found.means["mrr"], found.num_queries, found.num_no_relevant) == (3 / 4, 2, 1)
 
 
-@pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("# one\n\n301 Q0 d1 9 0.1 tag\n", 6)])
+@pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("#1 Q0 d1 1 1 t\n\n301 Q0 d1 9 0.1 tag\n", 6)])
 def test_a_document_that_stands_twice_in_a_topic_of_the_run_is_refused(tmp_path, extra, line):
     with pytest.raises(SampleError, match=rf"x\.run:{line}: document 'd[12]' stands in line [12] for the same topic"):
         mrr(tmp_path, RUN + extra)
@@ -234,7 +235,8 @@ def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
         (RUN.encode() + b"301 Q0 d\xff 1 1 t\n", r"x\.run:4: byte 9 is not UTF-8"),
         (RUN + "301 Q0 d\0 1 1 t\n", r"x\.run:4: found a zero byte"),
         (RUN + f"301 Q0 {'d' * (LONGEST_TOKEN + 1)} 1 1 t\n", r"x\.run:4: found 257 bytes in one column; at most 256"),
-        ("# nothing\n\n", r"x\.run: no line; TOPIC Q0"),
+        ("# nothing\n" + RUN, r"x\.run:1: found 2 columns; TOPIC Q0 DOC RANK SCORE TAG is needed"),
+        ("\n \n", r"x\.run: no line; TOPIC Q0"),
         ("", r"x\.run: no line"),
     ],
 )
@@ -259,19 +261,19 @@ def test_the_longest_ids_are_read_whole(tmp_path):
 
 def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
     lines = [f"{topic} Q0 doc{topic}-{place} {place} {-place} tag\n" for topic in range(300) for place in range(200)]
-    lines[41_000] = "# a comment in the middle\n"
+    lines[41_000] = "\n"
     run = written(tmp_path, "".join(lines))[0]
     assert run.stat().st_size > 1 << 20
     found = read_trec_run(run)
     assert found.lines.tolist() == [number for number in range(1, 60_001) if number != 41_001]
-    assert as_tokens(found.docs) == [line.split()[2].encode() for line in lines if "#" not in line]
-    assert found.topics.tolist() == [int(line.split()[0]) for line in lines if "#" not in line]
+    assert as_tokens(found.docs) == [line.split()[2].encode() for line in lines if line.strip()]
+    assert found.topics.tolist() == [int(line.split()[0]) for line in lines if line.strip()]
 
 
 def test_regular_lines_and_odd_lines_are_read_the_same(tmp_path):
     run, _ = random_files(random.Random(2))
     regular = read_trec_run(written(tmp_path, "".join(run))[0])
-    odd = read_trec_run(written(tmp_path, "".join(run) + "#\n")[0])
+    odd = read_trec_run(written(tmp_path, "".join(run) + "\n\n")[0])
     assert as_tokens(regular.docs) == as_tokens(odd.docs)
     for column in ("topics", "values", "lines", "hashes"):
         assert getattr(regular, column).tolist() == getattr(odd, column).tolist()
@@ -307,7 +309,7 @@ def plainly_read(content):
     found = []
     for line in content.split(b"\n"):
         tokens = line.split()
-        if not tokens or tokens[0].startswith(b"#"):
+        if not tokens:
             continue
         try:
             line.decode()

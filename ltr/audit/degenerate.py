@@ -8,7 +8,7 @@ from ltr.arrays import BoolArray, IntArray
 from ltr.audit.findings import Finding, Severity, first_lines, row_lines
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Candidates, Groups
-from ltr.data.jsonlines import excerpt
+from ltr.serving.candidate_warnings import tools_without_text
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
 
@@ -64,7 +64,7 @@ def text_findings(groups: Groups) -> Iterator[Finding]:
     else:
         codes, what = candidates.texts, "description"
         empty = np.array([not text.description for text in candidates.tool_texts])[codes]
-        yield from tools_without_text(candidates)
+        yield from silent_tool_findings(candidates)
     rows = np.flatnonzero(~empty)
     owner = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))[rows]
     _, first = np.unique(owner * (int(codes.max(initial=0)) + 1) + codes[rows], return_index=True)
@@ -74,17 +74,10 @@ def text_findings(groups: Groups) -> Iterator[Finding]:
     yield from _of_rows(groups, repeats, "info", "same-text", message)
 
 
-def tools_without_text(candidates: Candidates) -> Iterator[Finding]:
+def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
     """One finding for all tools that have a text neither in their lines nor in a catalogue."""
-    if candidates.kind == "graph" or candidates.features is not None:
-        return
-    has_text = np.array([any(text) for text in candidates.tool_texts])[candidates.texts]
-    silent = np.setdiff1d(candidates.names, candidates.names[has_text])
+    silent, message = tools_without_text(candidates)
     if silent.size:
-        message = (
-            f"{len(silent):,} of {len(candidates.name_texts):,} tools have no text, such as "
-            f"{excerpt(candidates.name_texts[silent[0]])}: neither tool_description nor a catalogue (--tools) gives one"
-        )
         where = row_lines(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
         yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
 

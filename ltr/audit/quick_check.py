@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.audit.degenerate import tools_without_text
+from ltr.audit.degenerate import silent_tool_findings
 from ltr.audit.findings import Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.overlap import overlaps
@@ -22,4 +22,4 @@ def quick_findings(train: Groups, test: Groups | None, *, is_share: bool = False
         del shared[1:]
     groups = len(train.offsets) - 1
     sample = select(train, np.arange(0, groups, -(-groups // ENOUGH)))
-    return [*tools_without_text(train.candidates), *label_leaks(sample), *shared]
+    return [*silent_tool_findings(train.candidates), *label_leaks(sample), *shared]

@@ -8,8 +8,9 @@ import msgspec
 from ltr.audit.findings import AuditReport, Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
+from ltr.files.naming import path_to
 from ltr.files.reading import AnyPath, digest_file, read_bytes
-from ltr.storage.model_file import MODEL, load_router
+from ltr.storage.model_file import MODEL, load_model
 from ltr.storage.run_directory import CONFIG, RUN
 
 LARGEST_RECORD = 16 << 20
@@ -52,7 +53,7 @@ def run_findings(directory: Path) -> Iterator[Finding]:
         elif digest_file(file).sha256 != checksum.removeprefix("sha256:"):
             yield _error("checksum", f"{name} is not what it was when the run ended: changed or damaged", file)
     yield from changed_inputs(directory, record.inputs)
-    for name, load in ((CONFIG, load_config), (MODEL, load_router)):
+    for name, load in ((CONFIG, load_config), (MODEL, load_model)):
         if (directory / name).exists():
             try:
                 load(directory / name)
@@ -63,7 +64,7 @@ def run_findings(directory: Path) -> Iterator[Finding]:
 def changed_inputs(directory: Path, inputs: list[_Input]) -> Iterator[Finding]:
     """Input files that have changed since the run, or that are gone: the run cannot be repeated with them."""
     for recorded in inputs:
-        path = directory / Path(recorded.path).expanduser()
+        path = path_to(directory, recorded.path)
         where = (path.as_posix(),)
         if not path.is_file():
             message = "an input of the run is no longer there"

@@ -10,7 +10,7 @@ from ltr.configtext import rendering, strict
 from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
-from ltr.files.naming import path_from
+from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN, AnyPath
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, spelled
 
@@ -109,6 +109,7 @@ class BenchConfig:
             wrong.append("rerankers is empty; name at least one (ltr list rerankers)")
         if not self.data.samples:
             wrong.append("data.samples is missing; a file or a list of files is needed")
+        wrong += rendering.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 
@@ -140,7 +141,7 @@ def checked_bench(document: Document, path: AnyPath) -> BenchConfig:
         """The path as seen from here: a flag's path is, a file's path is relative to the directory of the file."""
         is_flag = document.place(at).source != document.source
         base = Path() if is_flag or str(path) == STDIN else Path(path).parent
-        return name if name == STDIN else str(base / Path(name).expanduser())
+        return name if name == STDIN else str(path_to(base, name))
 
     metrics = tuple(dict.fromkeys(named(metric).name for metric in (*config.metrics, DECIDING)))
     return replace(_with_paths(config, from_here), metrics=metrics)

@@ -14,9 +14,9 @@ from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import Candidates, Groups
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
-from ltr.experiments.doubts import learned_from
 from ltr.rerankers.registry import RERANKERS, spelled
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
+from ltr.serving.candidate_warnings import training_trace_warnings
 from ltr.storage.bench_record import (
     BenchConclusions,
     BenchRecord,
@@ -28,7 +28,7 @@ from ltr.storage.bench_record import (
     Quality,
     RerankerResult,
 )
-from ltr.storage.model_file import load_router
+from ltr.storage.model_file import load_model
 from ltr.storage.records import METRICS_VERSION
 
 FEWEST_QUERIES = 100
@@ -209,8 +209,8 @@ def trained_on_queries(entries: Sequence[BenchEntry], candidates: Candidates) ->
     """A warning for each trained run that learned from the traces of the bench."""
     for entry in entries:
         if spelled(entry.name) == TRAINED:
-            router = load_router(entry.name.partition(":")[2])
-            yield from (f"{entry.shown_name}: {warning}" for warning in learned_from(router, candidates))
+            model = load_model(entry.name.partition(":")[2])
+            yield from (f"{entry.shown_name}: {warning}" for warning in training_trace_warnings(model, candidates))
 
 
 def too_few(sample: int | None, queries: int, results: Sequence[RerankerResult]) -> Iterator[str]:

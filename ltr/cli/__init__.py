@@ -32,12 +32,13 @@ from ltr.cli import (
 from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
 from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, warn
-from ltr.errors import DiskError, LtrError, LtrWarning, RunError, UsageError
+from ltr.errors import DiskError, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.reporting.escaping import visible
 
 TERMINATED = 143
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # long sums depend on how many threads share them
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+OUT_OF_REACH = {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM}
 
 app = typer.Typer(
     name="ltr",
@@ -133,6 +134,10 @@ def run_app() -> int:
     except OSError as error:
         if error.errno in FULL:  # Typer writes its help without asking us
             raise full(error) from error
+        if error.errno in OUT_OF_REACH and error.filename is not None:  # Path.exists raises it before Python 3.14
+            from ltr.files.reading import reason
+
+            raise FileError(str(error.filename), reason(error)) from error
         raise
     return 0
 

@@ -41,12 +41,12 @@ def compare(
     shown: Shown = None,
 ) -> None:
     """Compare RUNS query by query: differences, tests, what changed."""
-    from ltr.results.comparison import compare_runs
+    from ltr.results.comparison import compare
 
     limits = thresholds(fail_under or [])
     asked = comma_separated(metrics)
     asked = None if asked is None else [*asked, *limits]
-    comparison = compare_runs(runs, baseline=baseline, metrics=asked, seed=seed or 0)
+    comparison = compare(runs, baseline=baseline, metrics=asked, seed=seed or 0)
     refuse_untold(comparison, limits)
     try:
         show(comparison, shown)

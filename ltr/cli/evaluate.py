@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.evaluation.metrics.registry import Measure
     from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.storage.model_file import Router
+    from ltr.serving.router import Router
 
 ROUNDING = 1e-12  # of a mean
 
@@ -86,6 +86,7 @@ def evaluate(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.experiments.runs import keep_evaluation
+    from ltr.serving.router import load
     from ltr.storage.run_directory import EVALUATION, refuse_taken
 
     refuse_mixture(model, samples or [], run, qrels)
@@ -105,8 +106,10 @@ def evaluate(
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
-    router = load(model, allow_download=allow_download)
-    measured = measure(wanted, (model, router), Asked(samples or [], run, qrels), limits)
+    router = None if model is None else load(model, tools=wanted.data.tools)
+    if router is not None:
+        fetch_own_encoder(router, allowed=allow_download)
+    measured = measure(wanted, router, Asked(samples or [], run, qrels), limits)
     for warning in measured.warnings:
         warn(warning)
     if out is not None:
@@ -117,17 +120,6 @@ def evaluate(
         show(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
-
-
-def load(model: Path | None, *, allow_download: bool) -> "Router | None":
-    """The model, its encoder at hand; none where a run is measured."""
-    from ltr.storage.model_file import load_router
-
-    if model is None:
-        return None
-    router = load_router(model)
-    fetch_own_encoder(router, allowed=allow_download)
-    return router
 
 
 def tell_unkept(measured: "EvaluatedRanking", *, explain: bool) -> None:
@@ -193,19 +185,14 @@ def refuse_for_run(options: dict[str, Any]) -> None:
             raise UsageError(f"{name} belongs to a model; a TREC run has scores alone")
 
 
-def measure(
-    config: "RunConfig", model: "tuple[Path | None, Router | None]", asked: Asked, also: Collection[str]
-) -> "EvaluatedRanking":
+def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "EvaluatedRanking":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.experiments.pipeline import evaluate_router
     from ltr.results.evaluated_ranking import evaluate_run
-    from ltr.serving.router import read_for
 
-    path, router = model
-    if path is None or router is None:
+    if router is None:
         return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
-    groups = read_for(path, tuple(asked.samples), config.data)
-    return evaluate_router(router, groups, config, also=also)
+    return evaluate_router(router, router.read(tuple(asked.samples), config.data), config, also=also)
 
 
 def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
@@ -213,17 +200,15 @@ def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | 
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.training_record import NO_FEATURE
 
-    metrics = flat(metrics_record(measured))
+    record = metrics_record(measured)
     match chosen_format(shown):
         case Format.JSON:
-            show_json(metrics)
+            show_json(flat(record))
         case Format.TSV:
-            show_tsv(metrics.items())
+            show_tsv(flat(record).items())
         case Format.HUMAN:
-            best = router.training.best_feature if router else NO_FEATURE
-            lines = measured_lines(measured, best, "the model" if router else "the run")
+            lines = measured_lines(measured, record, "the model" if router else "the run")
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)

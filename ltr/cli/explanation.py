@@ -10,7 +10,7 @@ from ltr.reporting.table import SHORTEST_CELL, Column, Table, TableRow, shortene
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.explanations import Explanation
-    from ltr.storage.model_file import Router
+    from ltr.serving.router import Router
 
 SHOWN = 3
 
@@ -19,23 +19,23 @@ def wrong_lines(measured: "EvaluatedRanking", router: "Router", most: int = SHOW
     """The queries that went wrong with the least trust in the right candidate."""
     from ltr.results.explanations import wrong
 
-    found, explanations = wrong(measured, router, most)
-    if not found:
+    number, explanations = wrong(measured, router, most)
+    if not number:
         with_right = " with a right candidate" if measured.evaluation.num_no_relevant else ""
         return ["", f"no query{with_right} went wrong"]
-    title = f"{count(found, 'query', 'queries')} went wrong; where the right candidate is least probable:"
-    return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
+    title = f"{count(number, 'query', 'queries')} went wrong; where the right candidate is least probable:"
+    return ["", emphasis(title), *(line for explanation in explanations for line in _lines(explanation))]
 
 
 def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1) -> list[str]:
     """The surest queries that are right where the best single feature is wrong."""
     from ltr.results.explanations import rescued
 
-    found, explanations = rescued(measured, router, most)
-    if not found:
+    number, explanations = rescued(measured, router, most)
+    if not number:
         return []
-    title = f"{count(found, 'query', 'queries')} right where the best feature alone is wrong, such as:"
-    return ["", emphasis(title), *(line for each in explanations for line in _lines(each))]
+    title = f"{count(number, 'query', 'queries')} right where the best feature alone is wrong, such as:"
+    return ["", emphasis(title), *(line for explanation in explanations for line in _lines(explanation))]
 
 
 def _lines(explanation: "Explanation") -> list[str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import measured_lines
+from ltr.cli.result import breakdown_lines, measured_lines, quality_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_tables import title_of
@@ -13,13 +13,32 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.storage.records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
 
-def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
+def short_lines(
+    home: Path, result: "RunResult", record: "MetricsRecord", seconds: float, *, is_plain: bool
+) -> list[str]:
+    """The quality of a run beside its baselines, where the run is stored, and the next command."""
+    place, notes = visible(home.as_posix()), len(result.router.training.warnings)
+    with_notes = f" and {count(notes, 'note')}" if notes else ""
+    can_rank = result.router.kind == "tool" and result.router.features is not None
+    command = f'ltr rank {place} "your query"' if can_rank else f"ltr evaluate {place} SAMPLES"
+    return [
+        *quality_lines(record),
+        *gain_lines(result),
+        *fold_lines(result.measured, result.config.data.split),
+        *breakdown_lines(record),
+        *wrapped(f"stored in {place}/ ({seconds:.1f} s); weights{with_notes}: report.html, or -v"),
+        *wrapped(f"next: {command}{'; better: train with --recommended' if is_plain else ''}"),
+    ]
+
+
+def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
     return [
-        *measured_lines(result.measured, result.router.training.best_feature),
+        *measured_lines(result.measured, record),
         *gain_lines(result),
         "",
         *weight_lines(result),
@@ -47,48 +66,48 @@ def weight_lines(result: "RunResult") -> list[str]:
 
 def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
-    known, settings = result.router.training, result.router.trainer
-    steps = count(known.epochs, "epoch" if settings.trainer == "descent" else "step")
+    training, settings = result.router.training, result.router.trainer
+    steps = count(training.epochs, "epoch" if settings.trainer == "descent" else "step")
     knots = f"{count(len(result.model.knots), 'knot')}, " if result.model.knots else ""
     how = f"{settings.trainer}, l2 {settings.penalty:g}, {knots}{steps}"
-    where = f"objective {objective(known.objective)}{_gap(known)}"
-    lines = [f"learned from {count(known.groups, 'group')} by {how}: {where}", basis_text(known)]
-    lines += [*watched_lines(known), *fold_lines(result.measured, result.config.data.split)]
-    skipped = [f"{getattr(known, key):,} {words}" for key, words in _SKIPPED.items() if getattr(known, key)]
+    where = f"objective {objective(training.objective)}{_gap(training)}"
+    lines = [f"learned from {count(training.groups, 'group')} by {how}: {where}", basis_text(training)]
+    lines += [*watched_lines(training), *fold_lines(result.measured, result.config.data.split)]
+    skipped = [f"{getattr(training, key):,} {words}" for key, words in _SKIPPED.items() if getattr(training, key)]
     if skipped:
         lines.append(f"groups that cannot train: {', '.join(skipped)}")
-    if known.escape:
-        lines.append(f"no optimum: the loss falls for ever along {visible(known.escape)}; set an l2 above 0")
-    elif known.errors.form is None:
-        lines.append(f"no standard errors: {visible(known.errors.reason)}")
-    if known.not_identified:
-        lines.append(f"not identified, changes no probability: {visible(', '.join(known.not_identified))}")
-    return [*lines, *(f"note: {visible(warning)}" for warning in known.warnings)]
+    if training.escape:
+        lines.append(f"no optimum: the loss falls for ever along {visible(training.escape)}; set an l2 above 0")
+    elif training.errors.form is None:
+        lines.append(f"no standard errors: {visible(training.errors.reason)}")
+    if training.not_identified:
+        lines.append(f"not identified, changes no probability: {visible(', '.join(training.not_identified))}")
+    return [*lines, *(f"note: {visible(warning)}" for warning in training.warnings)]
 
 
-def basis_text(known: "TrainingRecord") -> str:
+def basis_text(training: "TrainingRecord") -> str:
     """What the weights rest on: slope where they are, groups that count, columns, form of the standard errors."""
     from ltr.training.standard_errors import effective_text
 
-    errors = known.errors
-    told = [
-        f"gradient norm {known.gradient_norm:.1e}",
-        f"effective groups {known.effective_groups:,.0f}",
-        f"condition number {known.condition_number:.3g}",
+    errors = training.errors
+    parts = [
+        f"gradient norm {training.gradient_norm:.1e}",
+        f"effective groups {training.effective_groups:,.0f}",
+        f"condition number {training.condition_number:.3g}",
     ]
     if errors.form:
         counted = effective_text(errors.clusters, errors.effective_clusters or errors.clusters)
         many = f" ({errors.clusters:,}{f' that count as {counted}' if counted else ''})"
-        told.append(f"standard errors {FORMS[errors.form]}{many if errors.form == 'by_trace' else ''}")
-    return ", ".join(told)
+        parts.append(f"standard errors {FORMS[errors.form]}{many if errors.form == 'by_trace' else ''}")
+    return ", ".join(parts)
 
 
-def watched_lines(known: "TrainingRecord") -> list[str]:
+def watched_lines(training: "TrainingRecord") -> list[str]:
     """Which l2 and which epoch validation data chose."""
-    watched, chosen = known.watched, known.validated
+    watched, chosen = training.watched, training.validated
     lines = []
     if chosen is not None:
-        best = next(each.value for each in chosen.path if each.l2 == chosen.l2)
+        best = next(choice.value for choice in chosen.path if choice.l2 == chosen.l2)
         lines.append(f"l2 {chosen.l2:g} of {len(chosen.path)}, {_best(chosen.metric, best)}")
     if watched is not None:
         lines.append(f"kept epoch {watched.best_epoch:,}, {_best(watched.metric, watched.best)}")
@@ -103,22 +122,22 @@ def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
     """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
     if measured.folds is None:
         return []
-    said = []
+    texts = []
     for name, mean in measured.folds.pooled.means.items():
         values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
         spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
-        said.append(f"{title_of(name)} {fixed(mean)}{spread}")
+        texts.append(f"{title_of(name)} {fixed(mean)}{spread}")
     chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
-    return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(said)}"]
+    return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(texts)}"]
 
 
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
 
 
-def _gap(known: "TrainingRecord") -> str:
-    if known.optimum == "found":
+def _gap(training: "TrainingRecord") -> str:
+    if training.optimum == "found":
         return ", the optimum"
-    if known.gap is not None:
-        return f", {known.gap:.2g} above the optimum"
-    bound = known.gap_bound
+    if training.gap is not None:
+        return f", {training.gap:.2g} above the optimum"
+    bound = training.gap_bound
     return "" if bound is None else f", not proved to be the optimum; at most {bound:.2g} above it"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.config.sweeps import Point
     from ltr.configtext.document import Document
-    from ltr.storage.model_file import Router
+    from ltr.serving.router import Router
 
 
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:

@@ -24,7 +24,7 @@ from ltr.reporting.numbers import count, fixed
 from ltr.reporting.table import shortened
 
 if TYPE_CHECKING:
-    from ltr.serving.router import Answer, Choice
+    from ltr.serving.router import Answer, Choice, Router
 
 DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
@@ -49,42 +49,32 @@ def rank(
     verbose: Verbose = False,
 ) -> None:
     """Rank tools or graphs for a QUERY, or of samples."""
+    from ltr.serving.router import load
+
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
-    if allow_download:
-        from ltr.storage.model_file import load_router
-
-        fetch_own_encoder(load_router(model), allowed=True)
-    found = (
-        of_samples(model, str(samples), tools, graphs, k)
-        if query is None
-        else of_queries(model, query, tools, graphs, k)
-    )
-    SHOW[chosen_format(shown)](found, explain)
-
-
-def of_samples(model: Path, samples: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
-    """The answers to the groups of samples."""
-    from ltr.experiments.doubts import doubts
-    from ltr.serving.router import answers, read_for
-    from ltr.storage.model_file import load_router
-
-    config, router = configured(None, None, data__tools=tools, data__graphs=graphs), load_router(model)
-    groups = read_for(model, samples, config.data, labels_required=False)
-    for doubt in doubts(router, groups.candidates):
-        warn(doubt)
-    return answers(router, groups.candidates, k)
-
-
-def of_queries(model: Path, query: str, tools: str | None, graphs: str | None, k: int) -> "Iterator[Answer]":
-    """The answer to the query, or to each line of stdin."""
-    from ltr.serving.router import Answer, load
-
-    if not query.strip():
+    if query is not None and not query.strip():
         raise UsageError("the QUERY is blank; a text is needed")
-    ranker = load(model, tools=tools, graphs=graphs)
-    texts = typed_queries() if query == "-" else iter([query])
-    return (Answer("", "", text, ranker.rank(text, k)) for text in texts)
+    router = load(model, tools=tools, graphs=graphs)
+    fetch_own_encoder(router, allowed=allow_download)
+    SHOW[chosen_format(shown)](answered(router, query, samples, tools, graphs, k), explain)
+
+
+def answered(
+    router: "Router", query: str | None, samples: str | None, tools: str | None, graphs: str | None, k: int
+) -> "Iterator[Answer]":
+    """The answer to the query, to each line of stdin, or to each group of the samples, after its warnings."""
+    if query is not None:
+        for text in typed_queries() if query == "-" else [query]:
+            yield router.rank(text, k)
+        return
+    data = configured(None, None, data__tools=tools, data__graphs=graphs).data
+    warned: tuple[str, ...] = ()
+    for answer in router.answers(router.read(str(samples), data, labels_required=False).candidates, k):
+        for warning in answer.warnings if answer.warnings != warned else ():
+            warn(warning)
+        warned = answer.warnings
+        yield answer
 
 
 def typed_queries() -> Iterator[str]:

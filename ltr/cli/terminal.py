@@ -113,11 +113,11 @@ def show_yaml(text: str) -> None:
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
-    """The document as JSON, in ASCII where stdout takes no more."""
+    """The document as JSON; in ASCII on a terminal, which obeys control characters, and where stdout takes no more."""
     import json
 
     is_narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    return json.dumps(document, indent=indent, ensure_ascii=is_narrow, allow_nan=False)
+    return json.dumps(document, indent=indent, ensure_ascii=is_narrow or sys.stdout.isatty(), allow_nan=False)
 
 
 def show_tsv(rows: Iterable[Sequence[object]]) -> None:

@@ -33,7 +33,7 @@ from ltr.cli.options import (
     samples_or_share,
     under,
 )
-from ltr.cli.progress import planned_epochs, watched
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -103,19 +103,22 @@ def train(
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    with run_progress(quiet=quiet) as on_progress:
+        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
     for warning in finished.result.warnings if finished.result else ():
         warn(warning)
-    show(finished, chosen_format(shown))
+    if finished.result and finished.result.auto_encoder and not quiet:
+        note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
+    is_plain = config is None and not (sets or recommended or features)
+    show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
     """What a run would read and write."""
     from ltr.config.run import render
-    from ltr.experiments.loading import load
+    from ltr.experiments.loading import read_data
     from ltr.experiments.resume import Digests, is_finished
     from ltr.storage.run_directory import refuse_taken
 
@@ -124,16 +127,16 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
         note(f"{visible(out.as_posix())}/: complete, stays as it is")
         show_yaml(render(config))
         return
-    loaded = load(config)
+    loaded = read_data(config)
     groups = count(len(loaded.train[0].offsets) - 1, "group")
     tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format) -> None:
-    """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
-    from ltr.cli.learned import run_lines
+def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+    """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
+    from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
@@ -149,5 +152,7 @@ def show(finished: "Finished", shown: Format) -> None:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
+        case Format.HUMAN if verbose:
+            say(*run_lines(home, result, record, finished.seconds))
         case Format.HUMAN:
-            say(*run_lines(home, result, finished.seconds))
+            say(*short_lines(home, result, record, finished.seconds, is_plain=is_plain))

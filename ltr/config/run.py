@@ -1,6 +1,7 @@
 """What a run is asked to do: every key, its default, and what it means."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.data.schema import Kind
 from ltr.data.sources import DataConfig, paths_from, resolve_paths
-from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind
+from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind, encoder_named
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
@@ -91,6 +92,7 @@ class RunConfig:
             wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
             wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
+        wrong += rendering.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 
@@ -125,6 +127,12 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
         raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
     document = with_recipe(document)
     problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
+    encoder = document.value.get("encoder")
+    if isinstance(encoder, dict):
+        name = AUTO
+        with suppress(UsageError):  # it is among the problems
+            name = encoder_named(encoder)
+        document = replace(document, value={**document.value, "encoder": name})
     try:
         config = strict.as_dataclass(document, RunConfig)
     except ConfigError as error:
@@ -139,7 +147,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
     train, evaluate = value.get("train"), value.get("evaluate")
     lookups: list[tuple[KeyPath, Any, Callable[[Any], object]]] = [
-        (("encoder",), value.get("encoder", AUTO), lambda name: name == AUTO or encoder_kind(name)),
+        (("encoder",), value.get("encoder", AUTO), _encoder),
         (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
     ]
     watched = train.get("metric") if isinstance(train, dict) else None
@@ -161,6 +169,13 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     yield from _of_other_kind(value.get("kind"), features)
 
 
+def _encoder(entry: str | Mapping[str, Any]) -> None:
+    """Raise for an encoder that nobody registered, or that has no such options."""
+    name = encoder_named(entry)
+    if name != AUTO:
+        encoder_kind(name)
+
+
 def _repeated(features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
     """Features that are named again, or that [recommended] brings already: a name stands for one column."""
     seen = {name for names in ALL.values() for name in names} if RECOMMENDED in features else set[str]()
@@ -177,7 +192,7 @@ def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath
     """Features of another kind than the config names, or than the first of them is of."""
     names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
     kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
-    wanted = kind if kind in SPECIFICATION else next(filter(None, kinds), None)
+    wanted = kind if isinstance(kind, str) and kind in SPECIFICATION else next(filter(None, kinds), None)
     for place, found in enumerate(kinds):
         if found and found != wanted:
             yield ("features", place), f"{names[place]} is a feature of {found}s; one of {wanted}s is needed"
@@ -236,7 +251,9 @@ def schema() -> dict[str, Any]:
     feature, mapping = described["properties"]["features"]["items"]["anyOf"]
     feature["enum"] = [RECOMMENDED, *FEATURES.names()]
     mapping |= {"properties": {"name": {"enum": [*FEATURES.names()]}}, "required": ["name"]}
-    described["properties"]["encoder"]["examples"] = [AUTO, *ENCODERS.names()]
+    encoder = described["properties"]["encoder"]
+    name = {"type": encoder.pop("type"), "examples": [AUTO, *ENCODERS.names()]}
+    encoder["anyOf"] = [name, {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}]
     train["trainer"]["enum"] = [*TRAINERS.names()]
     train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
     evaluate["metrics"]["items"]["examples"] = example_names()

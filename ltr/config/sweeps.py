@@ -44,7 +44,7 @@ class Axis:
         return tuple(part for part in re.split(r"[.\[\]]+", self.path) if part)
 
 
-def load_sweep(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> tuple[Point, ...]:
+def sweep(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> tuple[Point, ...]:
     """The runs of a config file: all combinations of its sweep, or the one run of a config without."""
     return expanded(read_document(path, overrides), path)
 

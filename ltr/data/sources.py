@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.configtext.document import Document
-from ltr.files.naming import path_from
+from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN
 
 PATHS = ("train", "valid", "test", "tools", "graphs")
@@ -48,7 +48,7 @@ def resolve_paths(data: DataConfig, document: Document, base: Path) -> DataConfi
     """The data, each path of the config file taken from the file's directory; flags mean the current directory."""
 
     def from_base(name: str) -> str:
-        return str(base / (Path.home() / name[2:] if name.startswith("~/") else name))
+        return str(path_to(base, name))
 
     return _rename(data, [key for key in PATHS if document.place(("data", key)).source == document.source], from_base)
 

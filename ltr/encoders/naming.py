@@ -1,9 +1,12 @@
 """Encoders by name: the registered ones, any sentence-transformers model behind a prefix, and the best installed."""
 
+from collections.abc import Callable, Mapping
+
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.protocol import EncoderKind
 from ltr.encoders.sentences import PREFIX, Minilm, Named
 from ltr.encoders.static import StaticEncoder
+from ltr.errors import UsageError
 from ltr.registry import Registry
 
 AUTO = "auto"
@@ -16,6 +19,11 @@ ENCODERS.add("minilm", Minilm)
 ENCODERS.add(Named().name, Named())
 
 
+def encoder(name: str) -> Callable[[EncoderKind], EncoderKind]:
+    """A decorator that registers what makes an encoder under the name."""
+    return ENCODERS.register(name)
+
+
 def encoder_kind(name: str) -> EncoderKind:
     """What makes the encoder of that name; an unknown name lists the known ones.
 
@@ -25,6 +33,29 @@ def encoder_kind(name: str) -> EncoderKind:
     if name.startswith(PREFIX) and name != PREFIX:
         return Named(name)
     return ENCODERS[name]
+
+
+def encoder_named(entry: str | Mapping[str, object]) -> str:
+    """The name of the encoder that a config asks for: NAME, or {name: NAME, option: value}.
+
+    Options become part of the name, because a name alone says which vectors a text has.
+
+    >>> encoder_named({"name": "hash"}), encoder_named({"name": "sentence-transformers", "model": "models/own"})
+    ('hash', 'sentence-transformers:models/own')
+    """
+    if isinstance(entry, str):
+        return entry
+    options = dict(entry)
+    name, model = options.pop("name", None), None
+    if not isinstance(name, str):
+        raise UsageError("an encoder is a name, or a mapping with the key name")
+    if f"{name}:" == PREFIX:
+        model = options.pop("model", None)
+        if not isinstance(model, str) or not model.strip():
+            raise UsageError(f"{name} needs the option model: the name or the folder of one, as text")
+    if options:
+        raise UsageError(f"{name} has no option {str(next(iter(options)))!r}")
+    return name if model is None else f"{PREFIX}{model}"
 
 
 def best_installed() -> str:

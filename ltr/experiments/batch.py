@@ -16,9 +16,10 @@ from ltr.encoders.cached import cached_texts
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
+from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
-from ltr.experiments.shared_inputs import SharedInputs, basis_key, encoder_name
+from ltr.experiments.shared_inputs import SharedInputs, columns_key, encoder_name
 from ltr.experiments.workers import work
 from ltr.files.locked import locked
 from ltr.files.naming import path_inside
@@ -26,9 +27,8 @@ from ltr.files.reading import STDIN, AnyPath
 from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
-from ltr.storage.checkpoints import read_task, refuse_other_task, sweep
+from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
 from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
-from ltr.training.config import OnEpoch, ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Ended:
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     is_untouched: bool = False  # it was complete before
+    auto_encoder: str = ""  # the encoder that auto took
 
 
 OnEnd = Callable[[Ended], object]
@@ -65,14 +66,19 @@ class BatchOptions:
     code: tuple[str, ...] = ()  # files of plug-ins, for the processes of the jobs
 
 
-def planned(points: Sequence[Point | RunConfig], root: AnyPath) -> tuple[Planned, ...]:
-    """Where each run is kept: a directory of root named after it."""
-    each = [point if isinstance(point, Point) else Point(point, {}) for point in points]
-    homes = [path_inside(root, point.config.name) for point in each]
-    refuse_homes(homes)
-    if len(each) > 1:
-        refuse_stdin([point.config for point in each])
-    return tuple(Planned(point.config, point.values, home) for point, home in zip(each, homes, strict=True))
+def planned(runs: Sequence[Point | RunConfig | Planned], root: AnyPath) -> tuple[Planned, ...]:
+    """Each run with its directory: one of root that is named after it, unless it is planned already."""
+    plan: list[Planned] = []
+    for run in runs:
+        if isinstance(run, Planned):
+            plan.append(run)
+            continue
+        config, values = (run, {}) if isinstance(run, RunConfig) else (run.config, run.values)
+        plan.append(Planned(config, values, path_inside(root, config.name)))
+    refuse_homes([run.directory for run in plan])
+    if len(plan) > 1:
+        refuse_stdin([run.config for run in plan])
+    return tuple(plan)
 
 
 def refuse_homes(homes: Sequence[Path]) -> None:
@@ -94,12 +100,12 @@ def refuse_stdin(configs: Sequence[RunConfig]) -> None:
 
 
 def run_batch(
-    plan: Sequence[Planned],
+    runs: Sequence[Point | RunConfig | Planned],
     root: AnyPath,
     options: BatchOptions = BatchOptions(),  # frozen
     *,
     metric: str = MRR,
-    on_epoch: OnEpoch = ignore,
+    on_progress: OnProgress = silent,
     on_end: OnEnd = bool,
 ) -> tuple[tuple[Ended, ...], Leaderboard]:
     """What became of each run, in the order of the plan, and the leaderboard that now lies in root.
@@ -107,14 +113,15 @@ def run_batch(
     What cannot be begun at all, such as a run that is there already, is refused before the first; and so is a batch
     while another one writes there.
     """
+    plan = planned(runs, root)
     refuse_unmeasured(plan, metric)
     ended: dict[int, Ended] = {}
     with locked(root):
         refuse_foreign(root)
         for each in plan:
             refuse_taken_run(each, options)
-        sweep(Path(root))
-        for index, one in run_all(plan, options, on_epoch=on_epoch):
+        remove_leftovers(Path(root))
+        for index, one in run_all(plan, options, on_progress=on_progress):
             ended[index] = one
             on_end(one)
         all_ended = tuple(ended[index] for index in range(len(plan)))
@@ -147,16 +154,16 @@ def entry(ended: Ended) -> Entry:
 
 
 def run_all(
-    plan: Sequence[Planned], options: BatchOptions, *, on_epoch: OnEpoch = ignore
+    plan: Sequence[Planned], options: BatchOptions, *, on_progress: OnProgress = silent
 ) -> Iterator[tuple[int, Ended]]:
     """Each run as it ends, with its place in the plan; runs of one shared one after the other."""
-    keys = [repr(basis_key(each.config)) for each in plan]
+    keys = [repr(columns_key(each.config)) for each in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
         for index, found in work(start, plan, keys, workers=options.jobs):
             yield index, found if isinstance(found, Ended) else Ended(plan[index], found)
         return
-    runner = Runner(options, on_epoch)
+    runner = Runner(options, on_progress)
     for key in dict.fromkeys(keys):
         yield from ((index, runner(plan[index])) for index, other in enumerate(keys) if other == key)
 
@@ -164,10 +171,10 @@ def run_all(
 class Runner:
     """Makes one run after the other; what was read and featurised for the last one serves the next."""
 
-    def __init__(self, options: BatchOptions, on_epoch: OnEpoch = ignore) -> None:
-        self._options, self._on_epoch = options, on_epoch
+    def __init__(self, options: BatchOptions, on_progress: OnProgress = silent) -> None:
+        self._options, self._on_progress = options, on_progress
         self._digests = Digests()
-        self._basis: SharedInputs | None = None
+        self._shared: SharedInputs | None = None
 
     def __call__(self, each: Planned) -> Ended:
         """The run made, or left as it is, or what was wrong with it."""
@@ -177,21 +184,23 @@ class Runner:
         except LtrError as error:
             return Ended(each, error)
         except MemoryError:
-            self._basis = None
+            self._shared = None
             return Ended(each, RunError("there is not enough memory"))
 
     def _made(self, each: Planned) -> Ended:
-        self._basis = SharedInputs(each.config) if self._basis is None else self._basis.for_run(each.config)
+        self._shared = SharedInputs(each.config) if self._shared is None else self._shared.for_run(each.config)
         made = run_and_save(
             each.config,
             each.directory,
             overwrite=self._options.overwrite,
             resume=self._options.resume,
-            on_epoch=self._on_epoch,
-            shared=self._basis,
+            on_progress=self._on_progress,
+            shared=self._shared,
             digests=self._digests,
         )
-        return Ended(each, warnings=made.result.warnings if made.result else (), is_untouched=made.is_untouched)
+        if made.result is None:
+            return Ended(each, is_untouched=True)
+        return Ended(each, warnings=made.result.warnings, auto_encoder=made.result.auto_encoder)
 
 
 def started(options: BatchOptions) -> Callable[[Planned], Ended]:
@@ -219,10 +228,10 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             yield each, "complete, stays as it is"
             continue
         shared = SharedInputs(each.config) if shared is None else shared.for_run(each.config)
-        train, test = shared.loaded.train[0], shared.loaded.test
+        train, test = shared.data().train[0], shared.data().test
         before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
         if before is not None:
-            refuse_other_task(each.directory, before, task_of(each.config, shared.loaded, each.directory))
+            refuse_other_task(each.directory, before, task_of(each.config, shared.data(), each.directory))
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
         told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"

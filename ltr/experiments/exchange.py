@@ -11,10 +11,10 @@ from ltr.data.groups import key_order
 from ltr.data.sources import DataConfig
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.experiments.loading import load
+from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.files.reading import AnyPath
-from ltr.storage.model_file import load_router
+from ltr.serving.router import load
 from ltr.storage.read_samples import read
 from ltr.storage.records import MetricsRecord, read_record
 from ltr.storage.run_directory import CONFIG, METRICS
@@ -41,8 +41,8 @@ def exported_samples(source: AnyPath) -> Exported:
 
 def exported_run(directory: Path) -> Exported:
     """What the run was measured on, as its model ranks it; refused when that is no longer the same data."""
-    router, config = load_router(directory), load_config(directory / CONFIG)
-    loaded = load(config)
+    router, config = load(directory), load_config(directory / CONFIG)
+    loaded = read_data(config)
     train, test = loaded.train, loaded.test
     groups = train[0] if test is None else test
     phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)

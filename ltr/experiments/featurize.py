@@ -11,7 +11,7 @@ from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
-from ltr.storage.model_file import load_router
+from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
 from ltr.storage.run_directory import refuse_unwritable
 
@@ -62,7 +62,7 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
         return load_columns(path)[1]
     if ".jsonl" in Path(path).suffixes:
         return load_features(sidecar(path)).features
-    features = load_router(path).features
+    features = load_model(path).features
     if features is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
     return features

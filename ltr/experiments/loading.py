@@ -31,7 +31,7 @@ class Loaded:
     warnings: tuple[str, ...]  # what is odd about them
 
 
-def load(config: RunConfig) -> Loaded:
+def read_data(config: RunConfig) -> Loaded:
     """Training groups, validation and test groups: files of their own, or shares of the training traces."""
     data = config.data
     if config.sweep:

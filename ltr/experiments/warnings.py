@@ -1,18 +1,18 @@
-"""What is to be said of how a training was set: by validation data, or by folds."""
+"""Warnings of a run, as data that travel in its result: how its settings were chosen, and what beats its model."""
 
 from collections.abc import Iterator
 
 from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
 from ltr.experiments.cross_validation import Settled
-from ltr.results.evaluated_ranking import CrossValidation
+from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking
 from ltr.training.model import Watched
 
 
-def choices(
+def choice_warnings(
     config: RunConfig, settings: Settled, folds: CrossValidation | None, watched: Watched | None
 ) -> Iterator[str]:
-    """What makes the choice mean less than it seems to."""
+    """Why the choice by validation data or folds may mean less than it seems to."""
     yield from _idle(config)
     if (path := settings.path()) and config.train.l2_rule == "best":
         yield from _outermost(path, settings.train.penalty)
@@ -62,3 +62,11 @@ def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
         yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
     if len(l2s) > 2 and chosen == l2s[0] > 0 and path[l2s[1]] != path[chosen]:
         yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"
+
+
+def outdone_warnings(measured: EvaluatedRanking) -> Iterator[str]:
+    """That a single feature puts the right candidate first more often than the model, beyond chance."""
+    best, gain = measured.best, measured.gain
+    if best is not None and gain is not None and gain.high is not None and gain.high < 0:
+        name = f"{'' if best.sign > 0 else '-'}{best.name}"
+        yield f"a single feature, {name}, is better than this model: top-1 over it is {gain.mean:+.3f}"

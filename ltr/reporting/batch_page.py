@@ -26,7 +26,7 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, shortened, tsv_line, tsv_rows
-from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row, leaderboard_record
+from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row
 from ltr.results.metrics_record import OVER_BEST
 from ltr.storage.run_directory import REPORT
 
@@ -80,12 +80,14 @@ def _setting(value: object) -> str:
 
 def _lead(row: Row) -> str | None:
     """How much greater Top-1 is than the best single feature's, with its interval."""
-    mean, low, high = (row.beside.get(f"{OVER_BEST}{end}") for end in ("", ".low", ".high"))
 
     def written(difference: float) -> str:
         return f"{'+' if difference >= 0 else ''}{without_zero(difference)}"
 
-    return None if mean is None else f"{written(mean)} {between(low, high, written)}"
+    lead = row.over_best_feature
+    return (
+        None if lead is None or lead.mean is None else f"{written(lead.mean)} {between(lead.low, lead.high, written)}"
+    )
 
 
 def standings_table(board: Leaderboard) -> Table:
@@ -110,10 +112,10 @@ def standings_table(board: Leaderboard) -> Table:
 
 def _baselines(row: Row) -> Iterator[dict[str, Value]]:
     """The cells of each baseline by the keys of their columns."""
-    sign = "-" if row.beside.get("best_feature.sign", 1) < 0 else ""
-    labels = BASELINES | {"best_feature": f"best: {sign}{row.beside.get('best_feature')}"}
+    best = row.best_feature
+    labels = BASELINES | ({} if best is None else {"best_feature": f"best: {'-' if best.sign < 0 else ''}{best.name}"})
     for name, label in labels.items():
-        values = {metric: row.beside.get(f"{name}.{metric}") for metric in row.metrics}
+        values = {metric: row.baselines.get(name, {}).get(metric) for metric in row.metrics}
         if any(value is not None for value in values.values()):
             yield {"run": f" {label.partition(',')[0]}", **values}
 
@@ -131,7 +133,7 @@ def verdict(board: Leaderboard) -> str:
 def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
     """leaderboard.json, .tsv and .md, and the page of the runs in root."""
     home = make_directory(root)
-    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(leaderboard_record(board)), indent=2) + b"\n")
+    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(board), indent=2) + b"\n")
     lines = map(tsv_line, tsv_rows(leaderboard_table(board, board.rows)))
     write_text(home / TSV, "".join(f"{line}\n" for line in lines))
     write_text(home / MARKDOWN, "\n".join(leaderboard_markdown(board)) + "\n")

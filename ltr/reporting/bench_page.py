@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ltr.reporting.charts import Estimate, Point, Words, estimates, estimates_table, front
+from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.numbers import (
     BALANCE,
     COUNT,
@@ -46,12 +46,12 @@ def quality_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Ta
         columns += [Column(key, name, SHARE), Column(key, "95 %", INTERVAL, WIDE)]
     columns.append(Column(deciding, f"95 % of {deciding}", INTERVAL, frozenset({Medium.TERMINAL})))
     rows = []
-    for each in rerankers:
-        values: list[Value] = [each.name]
+    for reranker in rerankers:
+        values: list[Value] = [reranker.name]
         for name in names:
-            quality = each.quality[name]
+            quality = reranker.quality[name]
             values += [quality.mean, Bounds(quality.low, quality.high)]
-        best = each.quality[deciding]
+        best = reranker.quality[deciding]
         rows.append((*values, Bounds(best.low, best.high)))
     return Table(tuple(columns), tuple(rows), "Quality with 95 % intervals", corner="quality")
 
@@ -67,13 +67,13 @@ def latency_table(rerankers: Sequence[RerankerResult]) -> Table:
         Column("peak_memory_mb", "MB", ROUNDED),
     )
     rows = []
-    for each in rerankers:
+    for reranker in rerankers:
         times: list[Value] = []
         for key in TIMES:
-            time: float = getattr(each.latency, key)
-            times.append(Guess(time) if key in each.latency.too_few else time)
-        rest = (each.cold_start_ms, each.documents_per_second, each.peak_memory_mb)
-        rows.append((each.name, *times, each.latency.n, *rest))
+            time: float = getattr(reranker.latency, key)
+            times.append(Guess(time) if key in reranker.latency.too_few else time)
+        rest = (reranker.cold_start_ms, reranker.documents_per_second, reranker.peak_memory_mb)
+        rows.append((reranker.name, *times, reranker.latency.n, *rest))
     return Table(columns, tuple(rows), "Milliseconds a query, one after the other", corner="latency, ms")
 
 
@@ -86,32 +86,32 @@ def cost_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table
         Column("is_on_front", "front", WRITTEN),
     )
     rows = []
-    for each in rerankers:
-        cost = each.cost
+    for reranker in rerankers:
+        cost = reranker.cost
         prices = (cost.total, cost.per_query, cost.per_document) if cost else (None, None, None)
-        rows.append((each.name, *prices, each.balance, _front_cell(each)))
+        rows.append((reranker.name, *prices, reranker.balance, _front_cell(reranker)))
     caption = f"Cost by declared prices; balance is {bench.rules.deciding} / (mean latency in seconds · cost_weight)"
     return Table(columns, tuple(rows), caption, corner="cost")
 
 
-def _front_cell(each: RerankerResult) -> str | None:
-    return "yes" if each.is_on_front else None if each.is_reference else "no"
+def _front_cell(reranker: RerankerResult) -> str | None:
+    return "yes" if reranker.is_on_front else None if reranker.is_reference else "no"
 
 
 def by_quality(bench: BenchRecord) -> list[RerankerResult]:
     """The rerankers, the best by the deciding metric first."""
-    return sorted(bench.rerankers, key=lambda each: -each.quality[bench.rules.deciding].mean)
+    return sorted(bench.rerankers, key=lambda reranker: -reranker.quality[bench.rules.deciding].mean)
 
 
 def by_latency(bench: BenchRecord) -> list[RerankerResult]:
     """The rerankers, the quickest first."""
-    return sorted(bench.rerankers, key=lambda each: each.latency.mean_ms)
+    return sorted(bench.rerankers, key=lambda reranker: reranker.latency.mean_ms)
 
 
 def bench_view(bench: BenchRecord, made: str = "") -> Page:
     """The page of the bench."""
     latency: list[Block] = [latency_table(by_latency(bench))]
-    if any(each.latency.too_few for each in bench.rerankers):
+    if any(reranker.latency.too_few for reranker in bench.rerankers):
         latency.append(Text("? too few times for this percentile: an estimate from the slowest."))
     sections = [
         Section("Conclusions", (Points(tuple(_conclusions(bench))),)),
@@ -133,7 +133,7 @@ def bench_view(bench: BenchRecord, made: str = "") -> Page:
 def _conclusions(bench: BenchRecord) -> Iterator[str]:
     """What to choose, with the figures that it is chosen by; and what is missing."""
     chosen, deciding = bench.conclusions, bench.rules.deciding
-    by_name = {each.name: each for each in bench.rerankers}
+    by_name = {reranker.name: reranker for reranker in bench.rerankers}
     for label, name in (
         ("Best quality", chosen.best_quality),
         ("Lowest latency", chosen.lowest_latency),
@@ -161,13 +161,15 @@ def _front(bench: BenchRecord) -> Block:
         Column("is_on_front", "front", WRITTEN),
     )
     rows, points = [], []
-    for each in bench.rerankers:
-        quality, mean_ms = each.quality[deciding], each.latency.mean_ms
-        rows.append((each.name, mean_ms, quality.mean, Bounds(quality.low, quality.high), _front_cell(each)))
-        tip = f"{each.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
-        points.append(Point(each.name, mean_ms, quality.mean, quality.low, quality.high, each.is_on_front, tip))
+    for reranker in bench.rerankers:
+        quality, mean_ms = reranker.quality[deciding], reranker.latency.mean_ms
+        rows.append((reranker.name, mean_ms, quality.mean, Bounds(quality.low, quality.high), _front_cell(reranker)))
+        tip = f"{reranker.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
+        points.append(
+            PlotPoint(reranker.name, mean_ms, quality.mean, quality.low, quality.high, reranker.is_on_front, tip)
+        )
     table = Table(columns, tuple(rows), "Quality over latency")
-    references = [each.name for each in bench.rerankers if each.is_reference]
+    references = [reranker.name for reranker in bench.rerankers if reranker.is_reference]
     beside = f" For reference only: {', '.join(references)}." if references else ""
     words = Words(
         f"{deciding} over latency",
@@ -182,10 +184,12 @@ def _quality(bench: BenchRecord) -> Iterator[Block]:
     """The deciding metric of each reranker, drawn; and all metrics in a table."""
     deciding, rerankers = bench.rules.deciding, by_quality(bench)
     drawn = []
-    for each in rerankers:
-        quality = each.quality[deciding]
+    for reranker in rerankers:
+        quality = reranker.quality[deciding]
         drawn.append(
-            Estimate(each.name, quality.mean, quality.low, quality.high, tip=f"{each.name} {share(quality.mean)}")
+            Estimate(
+                reranker.name, quality.mean, quality.low, quality.high, tip=f"{reranker.name} {share(quality.mean)}"
+            )
         )
     title = f"{deciding} of each reranker"
     numbers = estimates_table(title, ("reranker", deciding), drawn)
@@ -205,20 +209,24 @@ def _tests(comparisons: Sequence[PairedTest]) -> Table:
         Column("p_holm", "Holm p", PROBABILITY),
     )
     rows = tuple(
-        (f"{each.a} against {each.b}", each.metric, each.difference, Bounds(each.low, each.high), each.p, each.p_holm)
-        for each in comparisons
+        (f"{test.a} against {test.b}", test.metric, test.difference, Bounds(test.low, test.high), test.p, test.p_holm)
+        for test in comparisons
     )
     return Table(columns, rows, "Paired tests")
 
 
 def _missing(caption: str, missing: Sequence[MissingReranker]) -> Table:
-    return Table((NAME, Column("why", "why")), tuple((each.name, each.why) for each in missing), caption)
+    return Table((NAME, Column("why", "why")), tuple((reranker.name, reranker.why) for reranker in missing), caption)
 
 
 def _rules(bench: BenchRecord) -> Iterator[Block]:
     """What the rerankers are, and what the numbers rest on."""
     columns = (NAME, Column("what", "what"), Column("revision", "revision"))
-    yield Table(columns, tuple((each.name, each.what, each.revision or None) for each in bench.rerankers), "Rerankers")
+    yield Table(
+        columns,
+        tuple((reranker.name, reranker.what, reranker.revision or None) for reranker in bench.rerankers),
+        "Rerankers",
+    )
     rules = msgspec.structs.asdict(bench.rules)
     evaluation = rules.pop("evaluation")
     rules = {"seed": bench.seed, **rules, "metrics": ", ".join(bench.rules.metrics)}

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from typing import NamedTuple
 
-from ltr.reporting.charts import Point, Words, columns, diagonal
+from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.numbers import COUNT, ROUNDED, SHARE, count, share
 from ltr.reporting.page import Figure, Section, Text
 from ltr.reporting.reading import RunFiles
@@ -33,8 +33,8 @@ def bins(run: RunFiles) -> list[Bin]:
 def calibration_error(run: RunFiles) -> float | None:
     """sum n |p - share right| / sum n over the bins; None without candidates."""
     curve = bins(run)
-    total = math.fsum(each.candidates for each in curve)
-    return math.fsum(each.candidates * abs(each.probability - each.right) for each in curve) / total if total else None
+    total = math.fsum(part.candidates for part in curve)
+    return math.fsum(part.candidates * abs(part.probability - part.right) for part in curve) / total if total else None
 
 
 def calibration_section(run: RunFiles) -> Section:
@@ -51,7 +51,7 @@ def ranks(run: RunFiles) -> Figure | None:
     """The histogram of the ranks of the best right candidates."""
     counted = Counter(
         "none" if not query.rank else str(query.rank) if 1 <= query.rank <= LAST else f"{LAST + 1}+"
-        for query in run.placed
+        for query in run.queries
     )
     labels = [*map(str, range(1, LAST + 1)), f"{LAST + 1}+", "none"]
     labels = labels[: max((labels.index(label) for label in counted), default=-1) + 1]
@@ -86,13 +86,13 @@ def reliability(run: RunFiles) -> Figure | None:
         "On the broken line probabilities are right as often as they say; below it the model is too sure.",
         Table(
             heads,
-            tuple((f"{each.low:g} to {each.high:g}", each.probability, each.right, each.candidates) for each in curve),
+            tuple((f"{part.low:g} to {part.high:g}", part.probability, part.right, part.candidates) for part in curve),
             "Candidates by probability",
         ),
     )
     points = []
-    for each in curve:
-        mean, right = share(each.probability), share(each.right)
-        tip = f"mean probability {mean}, right {right}, {each.candidates:,.0f} candidates"
-        points.append(Point("", each.probability, each.right, is_marked=True, tip=tip))
+    for part in curve:
+        mean, right = share(part.probability), share(part.right)
+        tip = f"mean probability {mean}, right {right}, {part.candidates:,.0f} candidates"
+        points.append(PlotPoint("", part.probability, part.right, is_marked=True, tip=tip))
     return diagonal(words, points, ("mean probability", "share right"))

@@ -51,7 +51,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PlotPoint:
     """A point in a plane, with an interval along the upright axis."""
 
     label: str
@@ -311,7 +311,7 @@ def curve(
     return figure_of(words, marks, HEIGHT)
 
 
-def diagonal(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figure | None:
+def diagonal(words: Words, points: Sequence[PlotPoint], axes: tuple[str, str]) -> Figure | None:
     """Points from 0 to 1 both ways, over the line where both are the same."""
     shown = [point for point in points if len(drawable((point.x, point.y))) == 2]
     if not shown:
@@ -322,7 +322,7 @@ def diagonal(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Fi
     return figure_of(words, [*plane(x, y, axes), level, *scatter(x, y, shown)], HEIGHT + top)
 
 
-def front(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figure | None:
+def front(words: Words, points: Sequence[PlotPoint], axes: tuple[str, str]) -> Figure | None:
     """Points over powers of ten, numbered from 1, and a line through those that are marked."""
     complete = [point for point in points if len(drawable((point.x, point.y))) == 2 and point.x > 0]
     shown = complete[:MOST_ROWS]
@@ -342,7 +342,7 @@ def front(words: Words, points: Sequence[Point], axes: tuple[str, str]) -> Figur
     return figure_of(words, marks, HEIGHT + top, of=len(complete))
 
 
-def scatter(x: Scale, y: Scale, points: Sequence[Point]) -> Iterator[Mark]:
+def scatter(x: Scale, y: Scale, points: Sequence[PlotPoint]) -> Iterator[Mark]:
     """Each point with its interval."""
     for point in points:
         if point.low is not None and point.high is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ltr.errors import DataError, UsageError
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
-from ltr.reporting.metric_tables import title_of
+from ltr.reporting.metric_tables import interval_of, title_of
 from ltr.reporting.numbers import (
     COUNT,
     DIFFERENCE,
@@ -26,10 +26,9 @@ from ltr.reporting.numbers import (
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.reading import RunFiles
-from ltr.reporting.run_page import metric_interval
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
-from ltr.results.comparison import Comparison, RunComparison, compare_runs
+from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
@@ -82,7 +81,7 @@ def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> 
 def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
     """The page of several runs; the others are compared with the first."""
     try:
-        comparison = by_name(compare_runs([Path(run.path) for run in runs], seed=seed), runs)
+        comparison = by_name(compare([Path(run.path) for run in runs], seed=seed), runs)
     except (DataError, UsageError) as error:
         conclusions = [f"These runs cannot be compared query by query: {error}"]
         tests, subtitle = list[Section](), "Measured on different data."
@@ -123,16 +122,16 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
 
 def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """The metrics of each run, and the first of them drawn."""
-    names = list(dict.fromkeys(name for run in runs for name in run.measured))
+    names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
         Column("run", "run"),
         Column("num_queries", "queries", COUNT),
         *(Column(name, title_of(name), SHARE) for name in names),
     )
-    rows = tuple((run.name, int(run.number("num_queries") or 0), *map(run.number, names)) for run in runs)
+    rows = tuple((run.name, run.metrics.counts.num_queries, *map(run.metrics.metrics.get, names)) for run in runs)
     yield Table(columns, rows, "Each run")
     first = names[0]
-    drawn = [Estimate(run.name, run.number(first), *metric_interval(run, first)) for run in runs]
+    drawn = [Estimate(run.name, run.metrics.metrics.get(first), *interval_of(run.metrics, first)) for run in runs]
     title = f"{title_of(first)} of each run"
     numbers = estimates_table(title, ("run", title_of(first)), drawn)
     figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)
@@ -180,7 +179,7 @@ def _tests(comparison: Comparison) -> list[Section]:
 
 def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """What the configs differ in, key by key."""
-    configs = [dict(flat(run.record.task.get("config", {}))) for run in runs]
+    configs = [dict(config_values(run.record.task.get("config", {}))) for run in runs]
     if not any(configs):
         return
     keys = list(dict.fromkeys(key for config in configs for key in config if key != "name"))
@@ -192,15 +191,17 @@ def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     yield Table(columns, rows, "Keys with different values") if rows else Text("Nothing but the name.")
 
 
-def flat(config: Any, path: str = "") -> list[tuple[str, Any]]:
+def config_values(config: Any, path: str = "") -> list[tuple[str, Any]]:
     """Each value of nested mappings with the path that leads to it.
 
-    >>> flat({"train": {"l2": 0.1}, "seed": 0})
+    >>> config_values({"train": {"l2": 0.1}, "seed": 0})
     [('train.l2', 0.1), ('seed', 0)]
     """
     if not isinstance(config, Mapping):
         return [(path, config)]
-    return [pair for key, value in config.items() for pair in flat(value, f"{path}.{key}" if path else str(key))]
+    return [
+        pair for key, value in config.items() for pair in config_values(value, f"{path}.{key}" if path else str(key))
+    ]
 
 
 def _weights(runs: Sequence[RunFiles]) -> Iterator[Block]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
-from ltr.reporting.numbers import count, listed, percent, share, short, signed, span
+from ltr.reporting.metric_tables import interval_of
+from ltr.reporting.numbers import NONE, count, listed, percent, share, short, signed, span
 from ltr.reporting.reading import RunFiles
-from ltr.results.metrics_record import OVER_BEST
+from ltr.storage.records import MetricsRecord
 from ltr.storage.training_record import TrainingRecord
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
@@ -16,15 +17,14 @@ OFF = 0.05  # a calibration error from which probabilities are not to be taken a
 def conclusions(run: RunFiles) -> tuple[str, ...]:
     """How good the run is, better than what, why, and what to check."""
     training = run.model.training if run.model else None
-    units, queries = run.number("interval_num_units"), run.number("num_queries")
-    is_enough = units is None or units >= FEWEST
-    sentences = list(_quality(run))
-    if not is_enough and queries:
-        sentences.append(
-            f"Too little was measured to be sure of anything: {units_text(run)}. The intervals promise too much."
-        )
+    counts = run.metrics.counts
+    is_enough = counts.interval_num_units >= FEWEST
+    sentences = list(_quality(run.metrics))
+    if not is_enough and counts.num_queries:
+        units = units_text(run.metrics)
+        sentences.append(f"Too little was measured to be sure of anything: {units}. The intervals promise too much.")
     elif is_enough:
-        sentences += _lead(run)
+        sentences += _lead(run.metrics)
     sentences += _training(training) if training else ()
     error = calibration_error(run)
     if is_enough and error is not None:
@@ -36,33 +36,33 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def units_text(run: RunFiles) -> str:
+def units_text(record: MetricsRecord) -> str:
     """What the intervals resample, and how many of them."""
-    number = int(run.number("interval_num_units") or 0)
-    return count(number, "trace") if run.metrics.get("interval_unit") == "trace" else count(number, "query", "queries")
+    is_trace = record.rules.interval_unit == "trace"
+    return count(record.counts.interval_num_units, *(("trace", "traces") if is_trace else ("query", "queries")))
 
 
-def _quality(run: RunFiles) -> Iterator[str]:
+def _quality(record: MetricsRecord) -> Iterator[str]:
     """How often the first candidate is right."""
-    queries = int(run.number("num_queries") or 0)
+    queries = record.counts.num_queries
     if not queries:
         yield "No query has a right candidate: there is nothing to measure."
         return
-    low, high = run.number(f"{TOP1}.low"), run.number(f"{TOP1}.high")
+    low, high = interval_of(record, TOP1)
     interval = f" (95 % interval: {percent(low)} to {percent(high)})" if low is not None else ""
-    seen = " These are the training queries: new ones may fare worse." if run.metrics.get("split") == "train" else ""
+    seen = " These are the training queries: new ones may fare worse." if record.rules.split == "train" else ""
     on = count(queries, "query", "queries")
-    yield f"The first candidate is right for {percent(run.number(TOP1))} of {on}{interval}.{seen}"
+    yield f"The first candidate is right for {percent(record.metrics.get(TOP1))} of {on}{interval}.{seen}"
 
 
-def _lead(run: RunFiles) -> Iterator[str]:
+def _lead(record: MetricsRecord) -> Iterator[str]:
     """Whether the model beats its best single feature."""
-    lead, low, high = (run.number(f"{OVER_BEST}{end}") for end in ("", ".low", ".high"))
-    if lead is None or low is None or high is None:
+    lead = record.over_best_feature
+    if lead is None or lead.low is None or lead.high is None:
         return
-    is_it = "better" if low > 0 else "worse" if high < 0 else "not shown to be better"
-    best = f"the best single feature, {run.metrics.get('best_feature')}"
-    yield f"It is {is_it} than {best}: {signed(lead)} top-1, 95 % {span(low, high)}."
+    is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
+    best = f"the best single feature, {record.best_feature.name if record.best_feature else NONE}"
+    yield f"It is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
 
 
 def _training(training: TrainingRecord) -> Iterator[str]:
@@ -76,11 +76,11 @@ def _training(training: TrainingRecord) -> Iterator[str]:
         above = f", {short(training.gap)} above the optimum"
         gap = f", not proved to be the optimum{bound}" if training.gap is None else above
         yield f"Training stopped at an objective of {short(training.objective)}{gap}."
-    losses = {name: each.loss_without for name, each in training.weights.items() if each.loss_without is not None}
+    losses = {name: weight.loss_without for name, weight in training.weights.items() if weight.loss_without is not None}
     unsure = [
         name
-        for name, each in training.weights.items()
-        if each.low is not None and each.high is not None and each.low <= 0 <= each.high
+        for name, weight in training.weights.items()
+        if weight.low is not None and weight.high is not None and weight.low <= 0 <= weight.high
     ]
     if losses:
         most = max(losses, key=lambda name: losses[name])

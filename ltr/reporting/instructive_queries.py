@@ -2,7 +2,7 @@
 
 import math
 
-from ltr.reporting.numbers import DIFFERENCE, SHARE, WRITTEN, count
+from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN, count
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table, TableRow
@@ -16,9 +16,10 @@ OPEN = 1  # examples of each kind that are open from the start
 
 def instructive_section(run: RunFiles) -> Section:
     """Where the model is wrong and sure; then where it is right and the best single feature is not."""
+    best = run.metrics.best_feature
     kinds = {
         WRONG: "Wrong with high confidence: the surest first.",
-        RESCUED: f"Right where the best single feature, {run.metrics.get('best_feature')}, is wrong: the surest first.",
+        RESCUED: f"Right where the best single feature, {best.name if best else NONE}, is wrong: the surest first.",
     }
     blocks: list[Block] = []
     for kind, title in kinds.items():
@@ -49,28 +50,32 @@ def _folded(example: ExampleRecord, *, is_open: bool) -> Folded:
 
 def parts_of_scores(example: ExampleRecord) -> Table:
     """The candidates with what each feature adds, less its mean; features with little range together as others."""
-    candidates = [each for each in example.candidates if len(each.contributions) == len(example.features)]
-    parts = list(zip(*(each.contributions for each in candidates), strict=True)) or [()] * len(example.features)
+    candidates = [
+        candidate for candidate in example.candidates if len(candidate.contributions) == len(example.features)
+    ]
+    parts = list(zip(*(candidate.contributions for candidate in candidates), strict=True)) or [()] * len(
+        example.features
+    )
     ranges = [max(values, default=0.0) - min(values, default=0.0) for values in parts]
     widest = sorted(sorted(range(len(parts)), key=lambda place: -ranges[place])[:MOST_COLUMNS])
-    size = max(len(candidates), 1)
-    means = [math.fsum(values) / size for values in parts]
-    mean_score = math.fsum(each.score for each in candidates) / size
+    number = max(len(candidates), 1)
+    means = [math.fsum(values) / number for values in parts]
+    mean_score = math.fsum(candidate.score for candidate in candidates) / number
     rows: list[TableRow] = []
     marked: set[int] = set()
     has_others = len(widest) < len(example.features)
-    for place, each in enumerate(candidates):
-        is_first_right = each.is_right and not any(other.is_right for other in candidates[:place])
-        if place >= MOST_ROWS and not is_first_right and not each.is_chosen_by_best_feature:
+    for place, candidate in enumerate(candidates):
+        is_first_right = candidate.is_right and not any(other.is_right for other in candidates[:place])
+        if place >= MOST_ROWS and not is_first_right and not candidate.is_chosen_by_best_feature:
             continue
-        if each.is_right:
+        if candidate.is_right:
             marked.add(len(rows))
-        shown = [each.contributions[feature] - means[feature] for feature in widest]
-        others = each.score - mean_score - math.fsum(shown)
+        shown = [candidate.contributions[feature] - means[feature] for feature in widest]
+        others = candidate.score - mean_score - math.fsum(shown)
         has_others = has_others or abs(others) >= 1e-6
-        roles = (("right", each.is_right), ("first by best feature", each.is_chosen_by_best_feature))
+        roles = (("right", candidate.is_right), ("first by best feature", candidate.is_chosen_by_best_feature))
         role = ", ".join(name for name, is_so in roles if is_so)
-        rows.append((each.candidate, str(each.place), role, each.probability, *shown, others))
+        rows.append((candidate.candidate, str(candidate.place), role, candidate.probability, *shown, others))
     columns = [
         Column("candidate", "candidate"),
         Column("place", "place", WRITTEN),

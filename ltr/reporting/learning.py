@@ -14,25 +14,25 @@ def learning_section(model: ModelFile, history: list[EpochRecord]) -> Section:
     training = model.training
     is_descent = model.trainer.trainer == "descent"
     turn = "epoch" if is_descent else "step"
-    has_validation = any(each.valid is not None for each in history)
+    has_validation = any(epoch.valid is not None for epoch in history)
     validation = (Column("validation", "validation", AMOUNT),) if has_validation else ()
     width = 2 + len(validation)
     epochs = Table(
         (Column(turn, turn, COUNT), Column("loss", "loss", AMOUNT), *validation),
-        tuple((each.epoch, each.loss, each.valid)[:width] for each in thinned(history, MOST_ROWS)),
+        tuple((epoch.epoch, epoch.loss, epoch.valid)[:width] for epoch in thinned(history, MOST_ROWS)),
         "Loss by epoch",
     )
     what = "The mean of each query's objective before its own step" if is_descent else "The objective of each step"
     learned = curve(
         Words("Learning curve", f"{what}; the broken line is the exact optimum.", epochs),
-        [(float(each.epoch), each.loss) for each in history],
+        [(float(epoch.epoch), epoch.loss) for epoch in history],
         (turn, "loss"),
         level=None if training.objective is None or training.gap is None else training.objective - training.gap,
     )
     metric = training.watched.metric if training.watched else "validation"
     watched = curve(
         Words("On validation data", f"{metric} after each pass; the best epoch is the model's.", epochs),
-        [(float(each.epoch), each.valid) for each in history if each.valid is not None],
+        [(float(epoch.epoch), epoch.valid) for epoch in history if epoch.valid is not None],
         (turn, metric),
     )
     figures = [figure for figure in (learned, watched) if figure]

@@ -29,12 +29,12 @@ def card(run: RunFiles) -> str:
     model = _model(run.model, run.record.seed) if run.model else (Text("No model is stored here."),)
     sections = [
         Section("Use", (Text(use), Points(LIMITS))),
-        Section("Quality", (Table(headline, facts(run)), Points(conclusions(run)))),
+        Section("Quality", (Table(headline, facts(run.metrics)), Points(conclusions(run)))),
         Section("Model", model),
         Section("Data", (Points(files) if files else Text("Not recorded."),)),
         Section("What to check", (Points(warnings) if warnings else Text(nothing),)),
     ]
-    return page_markdown(Page(run.name, f"Measured on {measured_on(run)}.", sections))
+    return page_markdown(Page(run.name, f"Measured on {measured_on(run.metrics)}.", sections))
 
 
 def _model(model: ModelFile, seed: int) -> tuple[Block, ...]:

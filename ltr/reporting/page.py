@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ltr.reporting.escaping import in_html, in_markdown
-from ltr.reporting.table import Medium, Table, cells, markdown_lines
+from ltr.reporting.table import Medium, Table, markdown_lines, written_cells
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -149,7 +149,7 @@ def page_table(table: Table) -> PageTable:
     """The table as it is written in HTML."""
     is_text = [column.kind.is_text for column in table.columns if Medium.PAGE in column.media]
     named_by = is_text.index(True) if True in is_text else 0
-    heads, *rows = cells(table, Medium.PAGE)
+    heads, *rows = written_cells(table, Medium.PAGE)
     return PageTable([*is_text[:named_by], True, *is_text[named_by + 1 :]], named_by, heads, rows)
 
 

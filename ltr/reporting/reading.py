@@ -7,15 +7,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from ltr.data.jsonlines import records
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_bytes, read_lines
-from ltr.results.metrics_record import flat
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
 from ltr.storage.records import (
     RUN_FORMAT,
     EpochRecord,
     ExampleRecord,
-    Json,
     MetricsRecord,
     QueryRecord,
     RunRecord,
@@ -29,7 +26,7 @@ NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
 
 
-class Feature(msgspec.Struct):
+class FeatureName(msgspec.Struct):
     """A feature by its name."""
 
     name: str
@@ -40,7 +37,7 @@ class ModelFile(msgspec.Struct):
     """What a page says of model.json."""
 
     kind: str
-    features: list[Feature]
+    features: list[FeatureName]
     trainer: TrainConfig
     training: TrainingRecord = msgspec.field(default_factory=TrainingRecord)
     encoder: dict[str, Any] | None = None
@@ -54,12 +51,11 @@ class RunFiles:
     path: str
     record: RunRecord
     is_recorded: bool  # an evaluation has no record, and nobody looked at its data
-    stored: MetricsRecord
-    metrics: dict[str, Json]  # the same, flat
+    metrics: MetricsRecord
     model: ModelFile | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
-    placed: list[QueryRecord]
+    queries: list[QueryRecord]
     examples: list[ExampleRecord]
     config: str
 
@@ -68,44 +64,29 @@ class RunFiles:
         """What the run is called."""
         return self.record.name or Path(self.path).name or self.path
 
-    def number(self, key: str) -> float | None:
-        """A number of metrics.json; None where there is none."""
-        value = self.metrics.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    @property
-    def measured(self) -> list[str]:
-        """The metrics, in their order, that are a number."""
-        return [name for name, mean in self.stored.metrics.items() if name in (TOP1, TOP3, MRR) or mean is not None]
-
 
 def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
     """The run, or the evaluation, that lies there; `known`: what its record will say once it is written."""
     home = Path(directory)
-    stored = read_record(home / METRICS, MetricsRecord)
     record = known or optional(home / RUN, RunRecord)
+    config = home / CONFIG
     return RunFiles(
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
-        stored=stored,
-        metrics=flat(stored),
+        metrics=read_record(home / METRICS, MetricsRecord),
         model=optional(home / MODEL, ModelFile),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),
-        placed=_lines(home / PER_QUERY, QueryRecord),
+        queries=_lines(home / PER_QUERY, QueryRecord),
         examples=_lines(home / EXAMPLES, ExampleRecord),
-        config=_read(home / CONFIG).decode("utf-8", "replace") if (home / CONFIG).exists() else "",
+        config=read_bytes(config, limit=LARGEST_DOCUMENT).decode("utf-8", "replace") if config.exists() else "",
     )
 
 
 def optional(path: Path, kind: type[Kind]) -> Kind | None:
     """The document of the kind; None where there is no such file."""
     return read_record(path, kind) if path.exists() else None
-
-
-def _read(path: Path) -> bytes:
-    return read_bytes(path, limit=LARGEST_DOCUMENT)
 
 
 def _lines(path: Path, kind: type[Kind]) -> list[Kind]:

@@ -31,7 +31,9 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: in
     """
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
-    with_own_page = [each for each in directories if Path(each, BENCH).exists() or Path(each, JSON).exists()]
+    with_own_page = [
+        directory for directory in directories if Path(directory, BENCH).exists() or Path(directory, JSON).exists()
+    ]
     if is_card and (with_own_page or len(directories) > 1):
         raise UsageError("a card is of one run; name one, or an output that ends in .html")
     if with_own_page and len(directories) > 1:
@@ -47,4 +49,4 @@ def _view(directories: Sequence[AnyPath], seed: int, made: str) -> Page:
         return batch_view(first, read_leaderboard(first), made)
     if len(directories) == 1:
         return run_view(read_run(first), made)
-    return comparison_view([read_run(each) for each in directories], seed, made)
+    return comparison_view([read_run(directory) for directory in directories], seed, made)

@@ -8,15 +8,20 @@ from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
 from ltr.reporting.learning import learning_section
-from ltr.reporting.metric_tables import BASELINES, TITLES, MetricRow, metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import (
+    BASELINES,
+    TITLES,
+    interval_of,
+    metrics_table,
+    parts_table,
+    title_of,
+)
 from ltr.reporting.numbers import COUNT, Bounds, count, share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.reading import RunFiles, read_run
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section
-from ltr.results.breakdown import Part
-from ltr.results.metrics_record import OVER_BEST
-from ltr.storage.records import RunRecord
+from ltr.storage.records import MetricsRecord, RunRecord
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
@@ -40,7 +45,7 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         config.append(Text("The rest is in config.yaml."))
     sections = [
         Section("Conclusions", (Points(conclusions(run)),)),
-        Section("Metrics", tuple(_metrics(run))),
+        Section("Metrics", tuple(_metrics(run.metrics, "the model" if run.model else "the ranking"))),
         *([learning_section(run.model, run.history), weights_section(run.model.training)] if run.model else []),
         calibration_section(run),
         instructive_section(run),
@@ -48,114 +53,71 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         Section("Config", config if run.config else ()),
         Section("Provenance", tuple(_provenance(run))),
     ]
-    return Page(run.name, f"{what}; measured on {measured_on(run)}.", sections, made, facts(run))
+    return Page(run.name, f"{what}; measured on {measured_on(run.metrics)}.", sections, made, facts(run.metrics))
 
 
-def measured_on(run: RunFiles) -> str:
+def measured_on(record: MetricsRecord) -> str:
     """How many queries the numbers are of, and what they are."""
-    split = str(run.metrics.get("split"))
-    return f"{count(int(run.number('num_queries') or 0), 'query', 'queries')}, {SPLITS.get(split, f'{split} data')}"
+    split = record.rules.split
+    return f"{count(record.counts.num_queries, 'query', 'queries')}, {SPLITS.get(split, f'{split} data')}"
 
 
-def facts(run: RunFiles) -> tuple[Fact, ...]:
+def facts(record: MetricsRecord) -> tuple[Fact, ...]:
     """The headline, and the lead over the best feature, each with its interval."""
-    shown = [(name, label, share(run.number(name))) for name, label in TITLES.items()]
-    if run.number(OVER_BEST) is not None:
-        shown.append((OVER_BEST, "top-1 over best feature", signed(run.number(OVER_BEST))))
-    intervals = {name: metric_interval(run, name) for name, *_ in shown}
-    return tuple(
-        Fact(label, value, "" if None in intervals[name] else f"95 % {span(*intervals[name])}")
-        for name, label, value in shown
-    )
+    shown = [(title, share(record.metrics.get(name)), interval_of(record, name)) for name, title in TITLES.items()]
+    if (over := record.over_best_feature) is not None:
+        shown.append(("top-1 over best feature", signed(over.mean), Bounds(over.low, over.high)))
+    return tuple(Fact(title, value, "" if None in ends else f"95 % {span(*ends)}") for title, value, ends in shown)
 
 
-def metric_interval(run: RunFiles, name: str) -> Bounds:
-    """The 95 % interval of a metric."""
-    return Bounds(run.number(f"{name}.low"), run.number(f"{name}.high"))
-
-
-def metric_rows(run: RunFiles) -> list[MetricRow]:
-    """Each metric of the run beside the baselines that have it."""
-    rows = []
-    for name in run.measured:
-        beside = {baseline: run.number(f"{baseline}.{name}") for baseline in BASELINES}
-        values = {baseline: value for baseline, value in beside.items() if value is not None}
-        rows.append(MetricRow(name, run.number(name), metric_interval(run, name), values))
-    return rows
-
-
-def _metrics(run: RunFiles) -> Iterator[Block]:
+def _metrics(record: MetricsRecord, own: str) -> Iterator[Block]:
     """The metrics beside what they must beat, drawn and in a table, and what made the numbers."""
-    rows = metric_rows(run)
-    sign = "-" if run.number("best_feature.sign") == -1 else ""
-    best = f"{sign}{run.metrics.get('best_feature')}"
-    table = metrics_table(rows, "the model" if run.model else "the ranking", best)
-    names = (table.columns[1].title, *(column.title for column in table.columns[3:]))
+    table = metrics_table(record, own)
+    baselines = table.columns[3:]
     drawn = []
-    for row in rows:
-        others = [(BASELINES[column.key], row.baselines.get(column.key)) for column in table.columns[3:]]
-        values = [value for value in (row.value, *row.interval, *(value for _, value in others)) if value is not None]
-        if values and all(0 <= value <= 1 for value in values):
-            tip = f"{title_of(row.name)} {share(row.value)} {span(*row.interval)}"
-            drawn.append(Estimate(title_of(row.name), row.value, *row.interval, others=tuple(others), tip=tip))
-    has_baselines = len(names) > 1
+    for name, value in record.metrics.items():
+        ends = interval_of(record, name)
+        others = tuple((BASELINES[column.key], record.baselines[column.key].get(name)) for column in baselines)
+        numbers = [number for number in (value, *ends, *(other for _, other in others)) if number is not None]
+        if numbers and all(0 <= number <= 1 for number in numbers):
+            tip = f"{title_of(name)} {share(value)} {span(*ends)}"
+            drawn.append(Estimate(title_of(name), value, *ends, others=others, tip=tip))
     words = Words(
-        "Metrics beside what they must beat" if has_baselines else "Metrics",
-        f"Each metric with its 95 % bootstrap interval{', and the same of the baselines' if has_baselines else ''}.",
+        "Metrics beside what they must beat" if baselines else "Metrics",
+        f"Each metric with its 95 % bootstrap interval{', and the same of the baselines' if baselines else ''}.",
         table,
     )
-    figure = estimates(words, drawn, names)
+    figure = estimates(words, drawn, (own, *(column.title for column in baselines)))
     yield from [figure] if figure else []
-    yield Points(tuple(_rules(run)))
+    yield Points(tuple(_rules(record)))
     yield table
-    field = run.metrics.get("group_by")
-    if isinstance(field, str):
-        parts = _parts(run, field)
-        yield parts_table(field, parts, MOST_PARTS)
-        if len(parts) > MOST_PARTS:
-            yield Text(f"and {len(parts) - MOST_PARTS:,} more in metrics.json")
+    if record.breakdown:
+        yield parts_table(record.breakdown, MOST_PARTS)
+        if (more := len(record.breakdown.parts) - MOST_PARTS) > 0:
+            yield Text(f"and {more:,} more in metrics.json")
 
 
-def _rules(run: RunFiles) -> Iterator[str]:
+def _rules(record: MetricsRecord) -> Iterator[str]:
     """What made the numbers."""
-    metrics, keys = run.metrics, ("num_tied", "num_no_relevant", "num_one_candidate")
-    tied, no_relevant, one_candidate = (count(int(run.number(key) or 0), "query", "queries") for key in keys)
-    if "ties" in metrics:
-        yield f"Equal scores: rule {metrics['ties']}; {tied} with a right candidate in a tie."
-    if run.number("num_no_relevant"):
-        yield f"Without a right candidate: {no_relevant}; rule {metrics.get('no_relevant')}."
-    if run.number("num_one_candidate"):
-        yield f"With a single candidate: {one_candidate}; counted."
-    if run.number("interval_num_units"):
-        yield f"Intervals resample {units_text(run)}."
-    if metrics.get("best_feature"):
-        yield f"Best single feature: {metrics['best_feature']}, chosen on the training groups."
-
-
-def _parts(run: RunFiles, field: str) -> list[Part]:
-    """The headline of each value of the field."""
-    first, *_ = TITLES
-    start, ending = f"{field}=", f".{first}"
-    names = [
-        key.removeprefix(start).removesuffix(ending)
-        for key in run.metrics
-        if key.startswith(start) and key.endswith(ending)
-    ]
-    return [
-        Part(
-            name,
-            int(run.number(f"{start}{name}.num_queries") or 0),
-            {metric: run.number(f"{start}{name}.{metric}") for metric in TITLES},
-        )
-        for name in names
-    ]
+    counts, rules = record.counts, record.rules
+    tied = count(counts.num_tied, "query", "queries")
+    yield f"Equal scores: rule {rules.ties}; {tied} with a right candidate in a tie."
+    if counts.num_no_relevant:
+        no_relevant = count(counts.num_no_relevant, "query", "queries")
+        yield f"Without a right candidate: {no_relevant}; rule {rules.no_relevant}."
+    if counts.num_one_candidate:
+        yield f"With a single candidate: {count(counts.num_one_candidate, 'query', 'queries')}; counted."
+    if counts.interval_num_units:
+        yield f"Intervals resample {units_text(record)}."
+    if record.best_feature:
+        yield f"Best single feature: {record.best_feature.name}, chosen on the training groups."
 
 
 def _provenance(run: RunFiles) -> Iterator[Block]:
     """What went in, and with what it was computed."""
     if run.record.inputs:
         columns = (Column("file", "file"), Column("bytes", "bytes", COUNT), Column("sha256", "sha256"))
-        files: tuple[tuple[Value, ...], ...] = tuple((each.path, each.bytes, each.sha256) for each in run.record.inputs)
+        files: tuple[tuple[Value, ...], ...] = tuple((file.path, file.bytes, file.sha256) for file in run.record.inputs)
         yield Table(columns, files, "Files that were read")
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
@@ -163,8 +125,8 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
         facts["encoder"] = f"{encoder.get('name')}, revision {encoder.get('revision')}" if encoder else ""
         facts["model"] = run.model.checksum
     facts |= {
-        "fingerprint": run.metrics.get("fingerprint"),
-        "version of the metrics": run.metrics.get("metrics_version"),
+        "fingerprint": run.metrics.rules.fingerprint,
+        "version of the metrics": run.metrics.rules.metrics_version,
     }
     versions = run.record.task.get("versions")
     facts |= {f"version of {name}": value for name, value in versions.items()} if isinstance(versions, dict) else {}

@@ -47,7 +47,7 @@ class Table:
     marked: frozenset[int] = frozenset()  # rows that stand out on a page
 
 
-def cells(table: Table, medium: Medium) -> list[list[str]]:
+def written_cells(table: Table, medium: Medium) -> list[list[str]]:
     """The titles, then the values of each row, as they are written; only the columns that the medium shows."""
     missing = NO_NUMBER if medium is Medium.TERMINAL else NONE
     columns: list[list[str]] = []
@@ -76,7 +76,7 @@ def terminal_lines(
     `turned`: columns become rows. Where they have no room beside each other, the table stands as it is; where that
     has no room either, turned and in several blocks below each other. `titled`: how a line of titles is shown.
     """
-    rows = cells(table, Medium.TERMINAL)
+    rows = written_cells(table, Medium.TERMINAL)
     if table.corner is not None:
         rows[0][0] = table.corner
     blocks = [rows]
@@ -122,7 +122,7 @@ def aligned(rows: Sequence[Sequence[str]], width: int, *, flexible: int = 0, ind
 
 def tsv_rows(table: Table) -> Iterable[list[Value]]:
     """The keys of the columns, then each row with its values as they are; an interval in two cells."""
-    columns = [(place, each) for place, each in enumerate(table.columns) if Medium.TSV in each.media]
+    columns = [(place, column) for place, column in enumerate(table.columns) if Medium.TSV in column.media]
     heads: list[Value] = []
     for _, column in columns:
         ends = (f"{column.key}.low", f"{column.key}.high") if column.kind.is_interval else (column.key,)
@@ -155,7 +155,7 @@ def markdown_lines(table: Table) -> list[str]:
     >>> markdown_lines(Table((column,), (("a|b",),)))
     ['| tool |', '| --- |', '| a\\|b |']
     """
-    heads, *rows = [[in_markdown(cell) for cell in row] for row in cells(table, Medium.PAGE)]
+    heads, *rows = [[in_markdown(cell) for cell in row] for row in written_cells(table, Medium.PAGE)]
     return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
 
 

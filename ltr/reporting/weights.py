@@ -27,18 +27,18 @@ FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}  # 
 # A number for each feature is shown once it has a column here: on the terminal and on the page of a run.
 Shown = tuple[Column, Callable[[WeightRecord], Value]]
 ON_PAGES = frozenset({Medium.PAGE})
-LOSS_WITHOUT: Shown = (Column("loss_without", "loss without", LOSS), lambda each: each.loss_without)
-WEIGHTS: tuple[Shown, ...] = ((Column("weight", "weight", WEIGHT), lambda each: each.weight),)
+LOSS_WITHOUT: Shown = (Column("loss_without", "loss without", LOSS), lambda feature: feature.loss_without)
+WEIGHTS: tuple[Shown, ...] = ((Column("weight", "weight", WEIGHT), lambda feature: feature.weight),)
 ERRORS: tuple[Shown, ...] = (
-    (Column("unpenalised", "at l2 0", WEIGHT), lambda each: each.unpenalised),
-    (Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda each: each.standard_error),
-    (Column("", "95 %", WEIGHT_INTERVAL), lambda each: Bounds(each.low, each.high)),
-    (Column("z", "z", Z), lambda each: each.z),
+    (Column("unpenalised", "at l2 0", WEIGHT), lambda feature: feature.unpenalised),
+    (Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda feature: feature.standard_error),
+    (Column("", "95 %", WEIGHT_INTERVAL), lambda feature: Bounds(feature.low, feature.high)),
+    (Column("z", "z", Z), lambda feature: feature.z),
 )
 CURVES: tuple[Shown, ...] = (
-    (Column("lowest_at", "adds least at", AMOUNT), lambda each: each.lowest_at),
-    (Column("highest_at", "adds most at", AMOUNT), lambda each: each.highest_at),
-    (Column("range", "range", SCORE), lambda each: each.range),
+    (Column("lowest_at", "adds least at", AMOUNT), lambda feature: feature.lowest_at),
+    (Column("highest_at", "adds most at", AMOUNT), lambda feature: feature.highest_at),
+    (Column("range", "range", SCORE), lambda feature: feature.range),
 )
 
 
@@ -92,7 +92,10 @@ def weights_section(training: TrainingRecord) -> Section:
             "How far the best reachable objective rises when the feature is left out.",
             _of_features(training, tuple(training.weights), (), "Loss without each feature"),
         ),
-        [(name, each.loss_without, f"{name}: {short(each.loss_without)}") for name, each in training.weights.items()],
+        [
+            (name, feature.loss_without, f"{name}: {short(feature.loss_without)}")
+            for name, feature in training.weights.items()
+        ],
     )
     blocks = [losses, *_curves(training)] if training.curves else [_drawn(training), losses, weights_table(training)]
     if training.errors.form is not None:
@@ -107,12 +110,12 @@ def _drawn(training: TrainingRecord) -> Block | None:
     scales = training.deviations if len(training.deviations or ()) == len(training.weights) else None
     unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
     rows = []
-    for (name, each), scale in zip(training.weights.items(), scales or [1.0] * len(training.weights), strict=True):
+    for (name, feature), scale in zip(training.weights.items(), scales or [1.0] * len(training.weights), strict=True):
         value, free, low, high = (
             None if number is None else number * scale
-            for number in (each.weight, each.unpenalised, each.low, each.high)
+            for number in (feature.weight, feature.unpenalised, feature.low, feature.high)
         )
-        rows.append(Estimate(name, value, low, high, (("weight at l2 0", free),), f"{name}: {short(each.weight)}"))
+        rows.append(Estimate(name, value, low, high, (("weight at l2 0", free),), f"{name}: {short(feature.weight)}"))
     names = ("weight", "weight at l2 0")
     words = Words(
         "Weights and how sure they are",
@@ -125,8 +128,8 @@ def _drawn(training: TrainingRecord) -> Block | None:
 def _curves(training: TrainingRecord) -> list[Block | None]:
     """What each feature adds to the score by its value: the strongest drawn, and a table of all."""
     strength = {
-        name: (each.loss_without or 0.0, each.range or 0.0, name)
-        for name, each in training.weights.items()
+        name: (feature.loss_without or 0.0, feature.range or 0.0, name)
+        for name, feature in training.weights.items()
         if training.curves.get(name)
     }
     names = sorted(strength, key=lambda name: strength[name], reverse=True)

@@ -8,7 +8,7 @@ from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import located
 from ltr.encoders.naming import ENCODERS, encoder_kind, fetch
-from ltr.encoders.packages import WAYS_OUT, are_installed
+from ltr.encoders.packages import INSTEAD, are_installed, install_line
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE, PREFIX
 from ltr.encoders.vectors import Vectors
@@ -74,7 +74,7 @@ def encoder_absent(name: str) -> Absent:
     """The function that says why the encoder of this name cannot be used on this machine."""
 
     def reason(argument: str, setting: Setting) -> str:
-        return "" if ENCODERS[name].is_installed() else f"not installed: {WAYS_OUT[name].partition(' · ')[0]}"
+        return "" if ENCODERS[name].is_installed() else f"not installed: {install_line(INSTEAD[name][0])}"
 
     return reason
 
@@ -94,7 +94,7 @@ def minilm_reranker(setting: Setting, *, index: bool = True) -> Reranker:
 def absent_model(argument: str, setting: Setting) -> str:
     """Why a model of sentence-transformers cannot be used on this machine."""
     if not are_installed(PACKAGE):
-        return f"not installed: {WAYS_OUT['minilm'].partition(' · ')[0]}"
+        return f"not installed: {install_line(INSTEAD['minilm'][0])}"
     if not setting.allow_download and located(argument) is None:
         return f"the model {argument!r} is not on this machine; name its folder, or add --allow-download"
     return ""

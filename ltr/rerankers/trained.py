@@ -9,7 +9,8 @@ from ltr.errors import DataError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker
-from ltr.storage.model_file import Router, load_router, router_digest
+from ltr.serving.router import Router, load
+from ltr.storage.model_file import model_digest
 
 
 def missing_run(run: str, setting: Setting) -> str:
@@ -20,7 +21,7 @@ def missing_run(run: str, setting: Setting) -> str:
 @reranker("model:RUN", absent=missing_run)
 def trained_reranker(setting: Setting, run: str) -> Reranker:
     """The score of a trained run: its features are computed for each query, its candidates' texts are encoded once."""
-    return TrainedReranker(load_router(run), router_digest(run), setting.collection)
+    return TrainedReranker(load(run), model_digest(run), setting.collection)
 
 
 class TrainedReranker:

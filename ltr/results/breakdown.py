@@ -14,6 +14,7 @@ from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import STDIN, ContentDigest, read_lines, shown
+from ltr.storage.records import PartRecord
 
 ABSENT = ""
 
@@ -25,15 +26,6 @@ class Breakdown:
     field: str
     names: tuple[str, ...]  # the values of the field, in order; "" where a query has none
     codes: IntArray  # (queries,): the value of each query, as its place in the names
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The means over the queries with one value of the field."""
-
-    name: str
-    num_queries: int  # in the means
-    means: dict[str, float | None]
 
 
 def break_down(groups: Groups, field: str) -> Breakdown:
@@ -100,7 +92,7 @@ def _lines_again(candidates: Candidates, rows: IntArray) -> Iterator[tuple[int, 
             raise FileError(source.path, "was changed while it was read")
 
 
-def part_means(evaluation: Evaluation, breakdown: Breakdown) -> list[Part]:
+def part_means(evaluation: Evaluation, breakdown: Breakdown) -> list[PartRecord]:
     """The mean of each metric over the queries of each part that count in it."""
     count, means = len(breakdown.names), dict[str, list[float | None]]()
     for metric, values in evaluation.values.items():
@@ -113,6 +105,6 @@ def part_means(evaluation: Evaluation, breakdown: Breakdown) -> list[Part]:
     headline = next(iter(evaluation.values.values()))
     num_queries = np.bincount(breakdown.codes[~np.isnan(headline)], minlength=count).tolist()
     return [
-        Part(name, num_queries[code], {metric: column[code] for metric, column in means.items()})
+        PartRecord(name, num_queries[code], {metric: column[code] for metric, column in means.items()})
         for code, name in enumerate(breakdown.names)
     ]

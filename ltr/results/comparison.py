@@ -75,7 +75,7 @@ class Comparison:
     runs: list[RunComparison]
 
 
-def compare_runs(
+def compare(
     runs: Sequence[AnyPath],
     *,
     baseline: AnyPath | None = None,

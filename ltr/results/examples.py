@@ -11,7 +11,7 @@ from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.explanations import chosen_by_best
 from ltr.results.query_records import best_relevant
-from ltr.storage.model_file import Router
+from ltr.serving.router import Router
 from ltr.storage.records import CandidateRecord, ExampleRecord
 from ltr.training.objective import softmax
 
@@ -70,7 +70,7 @@ def _example(
     rows = listed[offsets[group] : offsets[group + 1]]
     place_of = {row: place for place, row in enumerate(rows.tolist(), start=1)}
     kept = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
-    parts = router.parts(measured.phi[rows])
+    parts = router.contributions(measured.phi[rows])
     told = told_apart(parts)
     return ExampleRecord(
         kind=kind,

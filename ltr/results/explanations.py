@@ -11,7 +11,7 @@ from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order, rank
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import best_relevant
-from ltr.storage.model_file import Router, contributions
+from ltr.serving.router import Router
 from ltr.training.objective import softmax
 
 
@@ -99,7 +99,7 @@ def _explanation(
 ) -> Explanation:
     candidates = measured.groups.candidates
     first, second = (
-        Side(role, candidate_text(candidates, row), contributions(router, measured.phi, row) or {})
+        Side(role, candidate_text(candidates, row), router.named_contributions(measured.phi[row]) if row >= 0 else {})
         for role, row in rows
     )
     return Explanation(

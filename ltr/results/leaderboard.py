@@ -8,19 +8,17 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
-from ltr.evaluation.baselines import BASELINES
 from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
+from ltr.evaluation.ranking import BestFeature
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.results.metrics_record import OVER_BEST, flat
 from ltr.results.pairing import WinnersTest, paired_test
-from ltr.storage.records import LARGEST_RECORD, Json, MetricsRecord, read_record
+from ltr.storage.records import LARGEST_RECORD, IntervalRecord, Json, MetricsRecord, read_record
 from ltr.storage.run_directory import METRICS, REPORT
 
 FORMAT: Final = "ltr-leaderboard/2"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
-BESIDE = (*BASELINES, OVER_BEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +36,19 @@ class Row:
     metrics: dict[str, float | None] = field(default_factory=dict)
     low: float | None = None  # 95 % interval of the metric
     high: float | None = None
-    beside: dict[str, Json] = field(default_factory=dict)  # the baselines, flat; not on disk
+    baselines: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    best_feature: BestFeature | None = None
+    over_best_feature: IntervalRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
-    """All runs of a batch, and whether the first is better than the second."""
+class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
+    """leaderboard.json: all runs of a batch, and whether the first is better than the second."""
 
+    format: Literal["ltr-leaderboard/2"] = FORMAT
     metric: str
     rows: tuple[Row, ...]
-    test: WinnersTest | None
-    untested: str | None  # why there is no test
+    test: WinnersTest | None = None
+    untested: str | None = None  # why there is no test
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,6 @@ class Entry:
     directory: Path
     sweep: dict[str, Json]
     error: str | None = None
-
-
-class LeaderboardRecord(msgspec.Struct, kw_only=True):
-    """leaderboard.json; the baselines stay in the directories of the runs."""
-
-    format: Literal["ltr-leaderboard/2"]
-    metric: str
-    rows: list[Row]
-    test: WinnersTest | None = None
-    untested: str | None = None
 
 
 def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, seed: int = 0) -> Leaderboard:
@@ -87,7 +77,7 @@ def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, s
     last = [row for index, row in enumerate(rows) if index not in placed]
     homes = [entries[index].directory for index in placed[:2]]
     test, untested = _tested(first, homes, measure.name, seed)
-    return Leaderboard(measure.name, (*first, *last), test, untested)
+    return Leaderboard(metric=measure.name, rows=(*first, *last), test=test, untested=untested)
 
 
 def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
@@ -114,7 +104,9 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         metrics=record.metrics,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
-        beside={key: value for key, value in flat(record).items() if key.partition(".")[0] in BESIDE},
+        baselines=record.baselines,
+        best_feature=record.best_feature,
+        over_best_feature=record.over_best_feature,
     )
 
 
@@ -145,16 +137,9 @@ def _tested(
     return test, None
 
 
-def leaderboard_record(board: Leaderboard) -> LeaderboardRecord:
-    """What leaderboard.json says."""
-    rows = [replace(row, beside={}) for row in board.rows]
-    return LeaderboardRecord(format=FORMAT, metric=board.metric, rows=rows, test=board.test, untested=board.untested)
-
-
 def read_leaderboard(root: AnyPath) -> Leaderboard:
     """The leaderboard that lies there."""
-    record = read_record(Path(root, JSON), LeaderboardRecord)
-    return Leaderboard(record.metric, tuple(record.rows), record.test, record.untested)
+    return read_record(Path(root, JSON), Leaderboard)
 
 
 def refuse_foreign(root: AnyPath) -> None:

@@ -19,7 +19,6 @@ from ltr.storage.records import (
     IntervalRecord,
     Json,
     MetricsRecord,
-    PartRecord,
     RangeRecord,
     RulesRecord,
 )
@@ -31,7 +30,7 @@ NAMED = "metric:"  # before a metric in the flat view whose name is that of a fi
 def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
     """All that is kept of the metrics."""
     evaluation, folds = evaluated.evaluation, evaluated.folds
-    parts = part_means(evaluation, evaluated.breakdown) if evaluated.breakdown else []
+    breakdown = evaluated.breakdown
     return MetricsRecord(
         format=METRICS_FORMAT,
         metrics={name: evaluation.means[name] for name in (TOP1, TOP3, MRR)} | evaluation.means,
@@ -43,11 +42,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         over_best_feature=None if evaluated.gain is None else _interval(evaluated.gain),
         ranges=ranges(evaluated),
         folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
-        breakdown=BreakdownRecord(
-            evaluated.breakdown.field, [PartRecord(part.name, part.num_queries, part.means) for part in parts]
-        )
-        if evaluated.breakdown
-        else None,
+        breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
         warnings=list(evaluated.warnings),
     )
 

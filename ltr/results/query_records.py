@@ -9,7 +9,7 @@ from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.storage.model_file import Router, contributions
+from ltr.serving.router import Router
 from ltr.storage.records import ExplainedRecord, QueryRecord
 from ltr.training.objective import softmax
 
@@ -29,7 +29,9 @@ def query_records(
         record = _query_record(evaluated, group, rows, true_row, probabilities=probabilities)
         if explain and router:
             sides = {"predicted": int(rows[0]), "true": true_row}
-            added = {side: contributions(router, evaluated.phi, row) for side, row in sides.items()}
+            added = {
+                side: None if row < 0 else router.named_contributions(evaluated.phi[row]) for side, row in sides.items()
+            }
             record = ExplainedRecord(**msgspec.structs.asdict(record), contributions=added)
         yield record
 

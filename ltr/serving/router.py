@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self, overload
 
 from ltr.arrays import FloatArray
 from ltr.data.catalogue_query import graph_candidates, tool_candidates
@@ -10,13 +11,16 @@ from ltr.data.catalogues.graphs import GraphCatalogue, read_graphs
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
 from ltr.data.sources import DataConfig
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import AnyPath
-from ltr.storage.model_file import Router, contributions, load_router
+from ltr.serving.candidate_warnings import candidate_warnings
+from ltr.storage.model_file import StoredModel, load_model, refuse_other_columns, save_model
 from ltr.storage.read_samples import read
 from ltr.storage.run_directory import TOOLS, refuse_changed
 from ltr.training.objective import softmax
+
+DEFAULT_K = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,46 +37,129 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query and its candidates, best first; equal scores by name."""
+    """A query and its candidates, best first; equal scores by name. It is a sequence of its choices."""
 
     trace_id: str
     node_id: str
     query: str
     choices: tuple[Choice, ...]
+    warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
+
+    def __iter__(self) -> Iterator[Choice]:
+        return iter(self.choices)
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    @overload
+    def __getitem__(self, place: int) -> Choice: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Choice, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Choice | tuple[Choice, ...]:
+        return self.choices[place]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranker:
-    """A router and the candidates it chooses from when a query comes alone."""
+class Router(StoredModel):
+    """A model and the catalogues it chooses from when a query comes alone."""
 
-    router: Router
     tools: ToolCatalogue | None = None
     graphs: GraphCatalogue | None = None
 
-    def rank(self, query: str, k: int | None = None) -> tuple[Choice, ...]:
-        """The catalogue's candidates for the query, best first, the first k of them."""
+    @classmethod
+    def of(
+        cls, model: StoredModel, *, tools: ToolCatalogue | None = None, graphs: GraphCatalogue | None = None
+    ) -> Self:
+        """The router of a model that was read, with catalogues."""
+        trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
+        return cls(*trained, tools=tools, graphs=graphs)
+
+    def phi(self, candidates: Candidates) -> FloatArray:
+        """The features of the candidates: their ready numbers, or computed from their texts."""
+        if candidates.kind != self.kind:
+            raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
+        if candidates.features is None:
+            if self.features is None:
+                raise DataError("the model was trained on ready numbers; it ranks featurised samples only")
+            return self.features(candidates)
+        refuse_other_columns(self.names, candidates)
+        return candidates.features
+
+    def scores(self, phi: FloatArray) -> FloatArray:
+        """Score of each row."""
+        return self.knots.scores(phi, self.w)
+
+    def contributions(self, phi: FloatArray) -> FloatArray:
+        """What each feature adds to the score of each row, (rows, features)."""
+        return self.knots.parts(phi, self.w)
+
+    def named_contributions(self, row: FloatArray) -> dict[str, float]:
+        """What each feature adds to the score of one row of phi, by name."""
+        return dict(zip(self.names, self.contributions(row[None])[0].tolist(), strict=True))
+
+    def rank(self, query: str, k: int | None = DEFAULT_K) -> Answer:
+        """The catalogue's candidates for the query, best first: the first k of them, all where k is None."""
         if not query.strip():
             raise UsageError(f"the query {query!r} says nothing; a text is needed")
         if k is not None and k < 1:
             raise UsageError(f"k is {k}; at least 1 is needed")
-        return next(answers(self.router, self._offered(query), k)).choices
+        if self.kind == "graph" and self.graphs:
+            candidates = graph_candidates(query, self.graphs)
+        elif self.kind == "tool" and self.tools:
+            candidates = tool_candidates(query, self.tools)
+        else:
+            raise UsageError(f"no {self.kind}s to choose from: name a catalogue (--{self.kind}s), or samples to rank")
+        answer = next(self._answers(candidates, k))
+        return replace(answer, trace_id="", node_id="")
 
-    def _offered(self, query: str) -> Candidates:
-        if self.router.kind == "graph" and self.graphs:
-            return graph_candidates(query, self.graphs)
-        if self.router.kind == "tool" and self.tools:
-            return tool_candidates(query, self.tools)
-        flag = "--graphs" if self.router.kind == "graph" else "--tools"
-        raise UsageError(f"no {self.router.kind}s to choose from: name a catalogue ({flag}), or samples to rank")
+    def answers(self, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
+        """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
+        return self._answers(candidates, k, tuple(candidate_warnings(self, candidates)))
+
+    def _answers(self, candidates: Candidates, k: int | None, warnings: tuple[str, ...] = ()) -> Iterator[Answer]:
+        phi = self.phi(candidates)
+        ranking = rank(self.scores(phi), candidates.offsets, keys=key_order(candidates))
+        probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
+        bounds = candidates.offsets.tolist()
+        for group in range(len(bounds) - 1):
+            rows = listed[bounds[group] : bounds[group + 1]][:k].tolist()
+            choices = [
+                Choice(
+                    rank=place,
+                    candidate=candidates.name_texts[candidates.names[row]],
+                    probability=float(probabilities[row]),
+                    score=float(self.scores(phi[row : row + 1])[0]),
+                    contributions=self.named_contributions(phi[row]),
+                    text=candidate_text(candidates, row),
+                )
+                for place, row in enumerate(rows, start=1)
+            ]
+            yield Answer(
+                candidates.trace_ids[candidates.traces[group]],
+                candidates.node_ids[group],
+                candidates.query_texts[candidates.queries[group]],
+                tuple(choices),
+                warnings,
+            )
+
+    def read(self, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True) -> Groups:
+        """The groups of samples; tools without a text have the one of this router's catalogue."""
+        groups, _ = read(samples, data, labels_required=labels_required)
+        if data.tools is not None or not self.tools:
+            return groups
+        return replace(groups, candidates=with_tool_texts(groups.candidates, self.tools))
+
+    def save(self, directory: AnyPath) -> None:
+        """Write the model into the directory: model.json, and model.npz where something learned is an array."""
+        save_model(directory, self)
 
 
-def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Ranker:
-    """The ranker of a run directory or model.json: with its own tools, or those of another catalogue."""
-    return Ranker(
-        load_router(path),
-        own_tools(path) if tools is None else read_tools(tools),
-        None if graphs is None else read_graphs(graphs),
-    )
+def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Router:
+    """The router of a run directory or model.json: with its own tools, or those of another catalogue."""
+    catalogue = own_tools(path) if tools is None else read_tools(tools)
+    return Router.of(load_model(path), tools=catalogue, graphs=None if graphs is None else read_graphs(graphs))
 
 
 def own_tools(path: AnyPath) -> ToolCatalogue | None:
@@ -82,44 +169,3 @@ def own_tools(path: AnyPath) -> ToolCatalogue | None:
         return None
     refuse_changed(own)
     return read_tools(own)
-
-
-def read_for(
-    model: AnyPath, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
-) -> Groups:
-    """The groups of samples; tools without a text have the one that the model's run keeps."""
-    groups, _ = read(samples, data, labels_required=labels_required)
-    own = own_tools(model) if data.tools is None else None
-    return replace(groups, candidates=with_tool_texts(groups.candidates, own)) if own else groups
-
-
-def answers(router: Router, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
-    """Each group's candidates ranked, the first k of them."""
-    phi = router.phi(candidates)
-    ranking = rank(router.scores(phi), candidates.offsets, keys=key_order(candidates))
-    probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
-    bounds = candidates.offsets.tolist()
-    for group in range(len(bounds) - 1):
-        rows = listed[bounds[group] : bounds[group + 1]][:k].tolist()
-        yield Answer(
-            candidates.trace_ids[candidates.traces[group]],
-            candidates.node_ids[group],
-            candidates.query_texts[candidates.queries[group]],
-            tuple(
-                _choice(router, candidates, place, row, phi=phi, probabilities=probabilities)
-                for place, row in enumerate(rows, start=1)
-            ),
-        )
-
-
-def _choice(
-    router: Router, candidates: Candidates, place: int, row: int, *, phi: FloatArray, probabilities: FloatArray
-) -> Choice:
-    return Choice(
-        place,
-        candidates.name_texts[candidates.names[row]],
-        float(probabilities[row]),
-        float(router.scores(phi[row : row + 1])[0]),
-        contributions(router, phi, row) or {},
-        candidate_text(candidates, row),
-    )

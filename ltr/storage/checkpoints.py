@@ -1,7 +1,6 @@
 """What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 
 from ltr.errors import FileError, ResumeError
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.writing import make_directory, remove, write_bytes
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
 FORMAT = "ltr-checkpoint/2"
-TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 
 class _Progress(msgspec.Struct):
@@ -32,7 +30,7 @@ class _Progress(msgspec.Struct):
 def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Progress) -> None:
     """The progress, after the task it belongs to."""
     home = make_directory(Path(directory, CHECKPOINTS))
-    sweep(home)
+    remove_leftovers(home)
     if not _is_of(directory, task):
         remove(home / PROGRESS)  # of another task
         write_bytes(home / TASK, msgspec.json.encode(task))
@@ -79,7 +77,7 @@ def drop_checkpoints(directory: AnyPath) -> None:
     for name in (PROGRESS, TASK):
         remove(home / name)
     if home.is_dir():
-        sweep(home)
+        remove_leftovers(home)
         home.rmdir()
 
 
@@ -89,7 +87,7 @@ def holds_only_checkpoints(directory: Path) -> bool:
     return all(name in (TASK, PROGRESS) or TEMPORARY.fullmatch(name) for name in names)
 
 
-def sweep(directory: Path) -> None:
+def remove_leftovers(directory: Path) -> None:
     """Remove what a killed process was writing in the directory."""
     for entry in directory.iterdir():
         if TEMPORARY.fullmatch(entry.name):

@@ -30,35 +30,16 @@ MODEL, ARRAYS = "model.json", "model.npz"
 
 
 @dataclass(frozen=True, slots=True)
-class Router:
-    """All it takes to rank new candidates: the features and their weights."""
+class StoredModel:
+    """What model.json holds: the features, their weights, and how they were learned."""
 
-    kind: str
+    kind: Kind
     names: tuple[str, ...]
     w: FloatArray  # a weight a feature, then what each knot adds to it
     features: FittedFeatures | None  # None: trained on ready numbers alone
     trainer: TrainConfig  # the settings w was learned with
     training: TrainingRecord  # what is known about it
     knots: Knots = STRAIGHT
-
-    def phi(self, candidates: Candidates) -> FloatArray:
-        """The features of the candidates: their ready numbers, or computed from their texts."""
-        if candidates.kind != self.kind:
-            raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
-        if candidates.features is None:
-            if self.features is None:
-                raise DataError("the model was trained on ready numbers; it ranks featurised samples only")
-            return self.features(candidates)
-        refuse_other_columns(self.names, candidates)
-        return candidates.features
-
-    def scores(self, phi: FloatArray) -> FloatArray:
-        """Score of each row."""
-        return self.knots.scores(phi, self.w)
-
-    def parts(self, phi: FloatArray) -> FloatArray:
-        """What each feature adds to the score of each row, (rows, features)."""
-        return self.knots.parts(phi, self.w)
 
 
 def refuse_other_columns(names: tuple[str, ...], candidates: Candidates) -> None:
@@ -78,23 +59,23 @@ def nameless(count: int) -> tuple[str, ...]:
     return tuple(f"x{number}" for number in range(1, count + 1))
 
 
-def save_router(directory: AnyPath, router: Router) -> None:
+def save_model(directory: AnyPath, model: StoredModel) -> None:
     """Write model.json, after the arrays it refers to."""
     arrays: dict[str, Array] = {}
     described: dict[str, Any] = {
-        "features": [{"name": name, "options": {}, "state": None} for name in router.names],
+        "features": [{"name": name, "options": {}, "state": None} for name in model.names],
         "encoder": None,
     }
-    if router.features:
-        described = features_document(router.features, arrays)
+    if model.features:
+        described = features_document(model.features, arrays)
     document = {
         "format": FORMAT,
-        "kind": router.kind,
-        "features": with_bends(described["features"], router),
-        "weights": router.w[: len(router.names)].tolist(),
+        "kind": model.kind,
+        "features": with_bends(described["features"], model),
+        "weights": model.w[: len(model.names)].tolist(),
         "encoder": described["encoder"],
-        "trainer": msgspec.to_builtins(router.trainer),
-        "training": msgspec.to_builtins(router.training),
+        "trainer": msgspec.to_builtins(model.trainer),
+        "training": msgspec.to_builtins(model.training),
         "arrays": None,
     }
     if arrays:
@@ -105,13 +86,13 @@ def save_router(directory: AnyPath, router: Router) -> None:
     write_bytes(Path(directory, MODEL), ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
-def with_bends(features: list[dict[str, Any]], router: Router) -> list[dict[str, Any]]:
+def with_bends(features: list[dict[str, Any]], model: StoredModel) -> list[dict[str, Any]]:
     """What is said of the features; of one whose weight changes, from which value on and by how much, too."""
-    turns = router.w[len(features) :].tolist()
+    turns = model.w[len(features) :].tolist()
     found: list[list[list[float]]] = [[] for _ in features]
-    for column, place, turn in zip(router.knots.columns, router.knots.positions.tolist(), turns, strict=True):
+    for column, place, turn in zip(model.knots.columns, model.knots.positions.tolist(), turns, strict=True):
         found[column].append([place, turn])
-    each = zip(features, found, router.knots.ends.tolist() or [()] * len(features), strict=True)
+    each = zip(features, found, model.knots.ends.tolist() or [()] * len(features), strict=True)
     return [{**said, "knots": knots, "ends": ends} if knots else said for said, knots, ends in each]
 
 
@@ -137,7 +118,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     arrays: str | None
 
 
-def load_router(path: AnyPath) -> Router:
+def load_model(path: AnyPath) -> StoredModel:
     """The model of a model.json or of a run directory, checked against its checksums."""
     given = Path(path)
     file = held(given, MODEL) if given.is_dir() else given
@@ -152,7 +133,7 @@ def load_router(path: AnyPath) -> Router:
             raise DataError(f"the sign of its best feature is {model.training.best_feature.sign}; 1 or -1 is needed")
         features = None if model.encoder is None else features_from(document, arrays)
         w, knots = weighing(model)
-        return Router(model.kind, names, w, features, model.trainer, model.training, knots)
+        return StoredModel(model.kind, names, w, features, model.trainer, model.training, knots)
     except FileError:
         raise
     except (msgspec.ValidationError, OverflowError, LtrError) as error:
@@ -170,7 +151,7 @@ def weighing(model: _Document) -> tuple[FloatArray, Knots]:
     return np.array([*model.weights, *turns], dtype=np.float64), knots
 
 
-def router_digest(path: AnyPath) -> str:
+def model_digest(path: AnyPath) -> str:
     """The checksum of a model.json or of that of a run directory, which speaks for its arrays, too."""
     given = Path(path)
     return _digest(read_bytes(given / MODEL if given.is_dir() else given, limit=LARGEST_DOCUMENT))
@@ -209,11 +190,3 @@ def _arrays(file: Path, digest: str | None) -> dict[str, Array]:
 
 def _digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def contributions(router: Router, phi: FloatArray, row: int) -> dict[str, float] | None:
-    """What each feature adds to the row's score; None for row -1."""
-    if row < 0:
-        return None
-    parts = router.parts(phi[row : row + 1])[0]
-    return dict(zip(router.names, parts.tolist(), strict=True))

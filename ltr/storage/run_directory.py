@@ -16,8 +16,8 @@ from ltr.data.columns import SourceFile
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
-from ltr.files.writing import make_directory, remove, write_bytes, write_lines
-from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, sweep
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
+from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
 from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
 from ltr.storage.records import EpochRecord, InputRecord, Json, MetricsRecord, QueryRecord, RunRecord, read_record
 from ltr.training.kernels.passes import is_loaded
@@ -48,7 +48,7 @@ def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) ->
         if name != CHECKPOINTS:
             remove(Path(directory, name))
     home = make_directory(directory)
-    sweep(home)
+    remove_leftovers(home)
     return home
 
 

@@ -1,6 +1,7 @@
 """Learn w: `fit` runs a trainer, and TRAINERS has them by name."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,11 @@ from ltr.training.objective import Trainable, slope, trainable
 TRAINERS: Registry[Trainer] = Registry("trainer")
 TRAINERS.add("descent", fit_descent)
 TRAINERS.add("newton", fit_newton)
+
+
+def trainer(name: str) -> Callable[[Trainer], Trainer]:
+    """A decorator that registers a trainer under the name."""
+    return TRAINERS.register(name)
 
 
 def fit(

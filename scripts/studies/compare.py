@@ -11,7 +11,7 @@ import numpy as np
 from ltr.config.run import load_config
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import load
+from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.training.fit import fit
 from peers import Peer, installed, missing
@@ -49,7 +49,7 @@ def main(*, configs):
 
 def compare(config):
     """One line a way: quality on the test queries, the difference of ltr to it, CPU time of learning."""
-    loaded = load(config)
+    loaded = read_data(config)
     prepared, test = prepare(config, *loaded.train), loaded.test
     groups, phi = prepared.groups, prepared.features(test.candidates)
     scores, seconds = {"random order": np.zeros(len(phi))}, {}

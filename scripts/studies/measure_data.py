@@ -13,7 +13,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import load
+from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
@@ -88,7 +88,7 @@ def catalogue(root: Path, kind: str) -> str:
 
 
 def measure(config: RunConfig) -> None:
-    loaded = load(config)
+    loaded = read_data(config)
     prepared, test = prepare(config, *loaded.train), loaded.test
     train, phi = prepared.groups, prepared.features(test.candidates)
     sizes = np.diff(test.offsets)

@@ -44,7 +44,7 @@ class Fields:
 
 
 def read_fields(path: AnyPath, layout: Layout, digest: ContentDigest) -> Iterator[Fields]:
-    """The wanted columns. Lines that are blank or begin with # are skipped, and so are columns beyond the last."""
+    """The wanted columns. Blank lines are skipped, and so are columns beyond the last; # is a character like any."""
     for first, block in read_line_blocks(path, digest=digest):
         edges = regular_edges(block, layout.width)
         yield _line_by_line(path, first, block, layout) if edges is None else _at_edges(first, block, edges, layout)
@@ -55,10 +55,10 @@ def regular_edges(block: bytes, width: int) -> IntArray | None:
 
     >>> regular_edges(b"a b\nc  d\r\n", 2).tolist()
     [[0, 1, 2, 3], [4, 5, 7, 8]]
-    >>> regular_edges(b"a\nb c d\n", 2) is regular_edges(b"# d\n", 2) is None
+    >>> regular_edges(b"a\nb c d\n", 2) is None
     True
     """
-    if not block.isascii() or b"#" in block:
+    if not block.isascii():
         return None
     characters = np.frombuffer(block, dtype=np.uint8)
     is_white = characters <= SPACE
@@ -94,7 +94,7 @@ def _line_by_line(path: AnyPath, first: int, block: bytes, layout: Layout) -> Fi
     columns: list[list[bytes]] = [[] for _ in layout.wanted]
     for number, line in enumerate(block.split(b"\n"), start=first):
         tokens = line.split()
-        if not tokens or tokens[0].startswith(b"#"):
+        if not tokens:
             continue
         problem = _problem(line, tokens, layout)
         if problem:

@@ -23,7 +23,11 @@ class Imported:
 Importer = Callable[[Sequence[str]], Imported]
 
 IMPORTERS: Registry[Importer] = Registry("importer", "ltr.data.importers.letor", "ltr.data.importers.trecsamples")
-importer = IMPORTERS.register
+
+
+def importer(name: str) -> Callable[[Importer], Importer]:
+    """A decorator that registers an importer under the name."""
+    return IMPORTERS.register(name)
 
 
 def import_samples(

@@ -33,9 +33,9 @@ def import_trec(files: Sequence[str]) -> Imported:
 
 
 def is_qrels(path: str) -> bool:
-    """Whether the first line that is no comment has the four columns of qrels."""
+    """Whether the first line that is not blank has the four columns of qrels."""
     for _, line in read_lines(path):
-        if line.strip() and not line.lstrip().startswith(b"#"):
+        if line.strip():
             return len(line.split()) <= QRELS.width
     return False
 

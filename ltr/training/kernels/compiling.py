@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from ltr import __version__
 from ltr.errors import DiskError
 from ltr.files.naming import cache_directory
 from ltr.files.writing import write_bytes
@@ -29,13 +30,16 @@ FUSED = {"contract"}  # a * b + c in one step, as a C compiler does, without reo
 SUMS = FUSED | {"reassoc"}  # sums in another order, always the same one: several terms are added at once
 
 
-def compiled(function: Pass, allowed: set[str], signature: tuple[Any, ...]) -> Pass:
+def compiled(function: Pass, features: int, allowed: set[str], signature: tuple[Any, ...]) -> Pass:
     """The function compiled for its arguments; for this process alone where the cache cannot be used."""
+    # numba names machine code by it: two passes of one name, loaded from the cache, take each other's symbols
+    function.__qualname__ += f"_{features}"
     directory = private(cache_directory() / "numba")
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": allowed}
     if directory is None:
         return numba.njit(signature, **options)(function)
-    directory /= sources()
+    files = {path.name: path.read_bytes() for path in Path(__file__).parent.glob("*.py")}
+    directory /= cache_key(files, __version__)
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
     try:
@@ -70,11 +74,10 @@ def unsealed(directory: Path) -> Iterator[tuple[Path, Path, bytes]]:
                 yield path, digest_path, digest
 
 
-@cache
-def sources() -> str:
-    """A digest of the files here: numba checks only the file of the outermost function, and would run old parts."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+def cache_key(files: Mapping[str, bytes], version: str) -> str:
+    """A digest of the version and of all files here: numba checks only the file of the outermost function."""
+    digests = [hashlib.sha256(files[name]).hexdigest() for name in sorted(files)]
+    return hashlib.sha256(" ".join([version, *sorted(files), *digests]).encode()).hexdigest()[:16]
 
 
 def private(directory: Path) -> Path | None:

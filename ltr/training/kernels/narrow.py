@@ -26,7 +26,7 @@ FILL = np.uint64(LANES - 1)
 
 def narrow_epoch(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
-    stepped = compiled(_epoch(features), SUMS, (*_types(), *[numba.float64] * 3))
+    stepped = compiled(_epoch(features), features, SUMS, (*_types(), *[numba.float64] * 3))
 
     def over_all(w, phi, offsets, weights, shares, learning_rate, l2):  # type: ignore[no-untyped-def]
         loss = 0.0
@@ -40,7 +40,7 @@ def narrow_epoch(features: int) -> Pass:
 
 def narrow_derivatives(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
-    summed = compiled(_derivatives(features), SUMS, (*_types(), _types()[0]))
+    summed = compiled(_derivatives(features), features, SUMS, (*_types(), _types()[0]))
 
     def over_all(w, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
         parts = [summed(w, *span, scale) for span in _spans(phi, offsets, weights, shares)]

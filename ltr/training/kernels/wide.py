@@ -18,18 +18,18 @@ summing = numba.njit(error_model="numpy", fastmath=SUMS)
 def wide_epoch(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
     column, groups = _types()
-    return compiled(_epoch(features), FUSED, (column, *groups, numba.float64, numba.float64))
+    return compiled(_epoch(features), features, FUSED, (column, *groups, numba.float64, numba.float64))
 
 
 def wide_derivatives(features: int) -> Pass:
     """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
     column, groups = _types()
-    return compiled(_derivatives(features), SUMS, (column, *groups, column))
+    return compiled(_derivatives(features), features, SUMS, (column, *groups, column))
 
 
 def wide_steps(features: int) -> Pass:
     """(phi, offsets) -> the largest step inside a group, by column."""
-    return compiled(_steps(features), FUSED, _types()[1][:2])
+    return compiled(_steps(features), features, FUSED, _types()[1][:2])
 
 
 def _types() -> tuple[Any, tuple[Any, ...]]:

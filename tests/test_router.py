@@ -10,8 +10,9 @@ import ltr
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
+from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import run_and_save
-from ltr.serving.router import answers, load
+from ltr.serving.router import load
 from ltr.training.objective import softmax
 from tests.made import graph_rows, tool_rows, written
 
@@ -27,7 +28,7 @@ def home(tmp_path_factory):
 
 
 def test_a_run_ranks_its_own_tools(home):
-    choices = load(home / "tools").rank("what is the weather?")
+    choices = load(home / "tools").rank("what is the weather?", None)
     assert [choice.rank for choice in choices] == list(range(1, 11))
     assert choices[0].candidate == "get_weather"
     assert sum(choice.probability for choice in choices) == pytest.approx(1)
@@ -38,13 +39,13 @@ def test_a_model_file_finds_the_tools_beside_it(home):
 
 
 def test_the_first_k_have_the_ranks_and_probabilities_they_have_among_all(home):
-    ranker = load(home / "tools")
-    assert ranker.rank("mail?", 3) == ranker.rank("mail?")[:3]
+    router = load(home / "tools")
+    assert router.rank("mail?", 3).choices == router.rank("mail?", None)[:3]
 
 
 def test_another_catalogue_takes_the_place_of_the_own_one(home, tmp_path):
     tools = written(tmp_path / "other.jsonl", [{"name": "get_mail"}, {"name": "unheard_of", "description": "x"}])
-    assert {choice.candidate for choice in load(home / "tools", tools=tools).rank("mail?")} == {
+    assert {choice.candidate for choice in load(home / "tools", tools=tools).rank("mail?", None)} == {
         "get_mail",
         "unheard_of",
     }
@@ -52,9 +53,9 @@ def test_another_catalogue_takes_the_place_of_the_own_one(home, tmp_path):
 
 def test_equal_candidates_stand_by_name(home, tmp_path):
     tools = written(tmp_path / "same.jsonl", [{"name": name, "description": "x"} for name in ("zz9", "zz1", "zz5")])
-    ranker = load(home / "tools", tools=tools)
-    ranker = replace(ranker, router=replace(ranker.router, w=0 * ranker.router.w))
-    assert [choice.candidate for choice in ranker.rank("q")] == ["zz1", "zz5", "zz9"]
+    router = load(home / "tools", tools=tools)
+    router = replace(router, w=0 * router.w)
+    assert [choice.candidate for choice in router.rank("q")] == ["zz1", "zz5", "zz9"]
 
 
 def test_contributions_add_up_to_the_score(home):
@@ -66,7 +67,7 @@ def test_graphs_need_a_catalogue(home):
     with pytest.raises(UsageError, match="no graphs to choose from: name a catalogue"):
         load(home / "graphs").rank("solve it")
     graphs = written(home / "catalogue.jsonl", list(graph_rows(range(1))))
-    assert {each.candidate for each in load(home / "graphs", graphs=graphs).rank("solve it")} == {
+    assert {each.candidate for each in load(home / "graphs", graphs=graphs).rank("solve it", None)} == {
         "g0",
         "g1",
         "g2",
@@ -76,7 +77,7 @@ def test_graphs_need_a_catalogue(home):
 
 def test_graphs_that_share_their_id_are_told_apart_by_their_whole_key(home, tmp_path):
     graphs = written(tmp_path / "two.jsonl", list(graph_rows(range(2))))
-    choices = load(home / "graphs", graphs=graphs).rank("solve it")
+    choices = load(home / "graphs", graphs=graphs).rank("solve it", None)
     assert {choice.candidate for choice in choices} == {
         f"t{trace}/n/g{place}" for trace in range(2) for place in range(4)
     }
@@ -84,8 +85,8 @@ def test_graphs_that_share_their_id_are_told_apart_by_their_whole_key(home, tmp_
 
 def test_groups_are_answered_in_the_order_of_the_file(home):
     groups = read_groups(home / "tools.jsonl")
-    router = load(home / "tools").router
-    found = list(answers(router, groups.candidates))
+    router = load(home / "tools")
+    found = list(router.answers(groups.candidates))
     assert [(answer.trace_id, answer.node_id) for answer in found] == [
         (f"t{trace}", f"n{node}") for trace in range(25) for node in range(2)
     ]
@@ -118,9 +119,30 @@ def test_tools_that_were_changed_since_the_run_are_refused(home, tmp_path):
 def test_what_the_commands_do_python_can_do(home, tmp_path):
     bare = [{key: row[key] for key in row if key != "tool_description"} for row in tool_rows(range(5))]
     samples = written(tmp_path / "bare.jsonl", bare)
-    router = ltr.load_router(home / "tools")
-    groups = ltr.read_for(home / "tools", str(samples), ltr.DataConfig())
-    measured = ltr.evaluate_router(router, groups, ltr.RunConfig())
-    own = ltr.read_groups(samples, tools=ltr.read_tools(home / "tools" / "tools.jsonl"))
-    assert measured.evaluation.means == ltr.evaluate_router(router, own, ltr.RunConfig()).evaluation.means
-    assert len(list(ltr.answers(router, groups.candidates, 1))) == 10
+    router = load(home / "tools")
+    groups = router.read(str(samples), DataConfig())
+    measured = evaluate_router(router, groups, RunConfig())
+    own = read_groups(samples, tools=ltr.read_tools(home / "tools" / "tools.jsonl"))
+    assert measured.evaluation.means == evaluate_router(router, own, RunConfig()).evaluation.means
+    assert len(list(router.answers(groups.candidates, 1))) == 10
+
+
+def test_answers_to_samples_carry_the_warnings_about_them(home, tmp_path):
+    bare = [{key: row[key] for key in row if key != "tool_description"} for row in tool_rows(range(5))]
+    groups = read_groups(written(tmp_path / "bare.jsonl", bare))
+    (problem,) = {answer.warnings for answer in load(home / "tools").answers(groups.candidates)}
+    assert problem[0].startswith("no-text: 10 of 10 tools have no text")
+    assert load(home / "tools").rank("mail?").warnings == ()
+
+
+def test_rank_gives_five_choices_unless_asked_for_more(home):
+    answer = load(home / "tools").rank("mail?")
+    assert (answer.query, len(answer), answer[0].rank) == ("mail?", 5, 1)
+    assert list(answer) == list(answer.choices)
+
+
+def test_a_router_that_is_saved_and_loaded_ranks_alike(home, tmp_path):
+    router = load(home / "tools")
+    router.save(tmp_path)
+    again = replace(load(tmp_path), tools=router.tools)
+    assert again.rank("mail?", None) == router.rank("mail?", None)

@@ -1,0 +1,57 @@
+"""Why a ranking of candidates by a model may mean less than it seems to."""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.groups import Candidates
+from ltr.data.jsonlines import excerpt
+from ltr.storage.feature_state import fit_digest
+from ltr.storage.model_file import StoredModel
+
+OTHER_FIT = (
+    "the features of the samples were fitted on other data than those of the model, perhaps on the very labels they "
+    "are measured by; featurize with -m MODEL"
+)
+MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lowest marks
+
+
+def candidate_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
+    """Warnings about candidates before the model ranks them: tools without a text, features of another fit."""
+    codes, problem = tools_without_text(candidates)
+    if codes.size:
+        yield f"no-text: {problem}"
+    if candidates.fit and model.features and candidates.fit != fit_digest(model.features):
+        yield OTHER_FIT
+
+
+def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:
+    """Name codes of the tools that have a text neither in their lines nor in a catalogue, and the problem in words."""
+    if candidates.kind == "graph" or candidates.features is not None:
+        return np.empty(0, dtype=np.int64), ""
+    has_text = np.array([any(text) for text in candidates.tool_texts])[candidates.texts]
+    codes: IntArray = np.setdiff1d(candidates.names, candidates.names[has_text])
+    if not codes.size:
+        return codes, ""
+    example = excerpt(candidates.name_texts[codes[0]])
+    return codes, (
+        f"{len(codes):,} of {len(candidates.name_texts):,} tools have no text, such as {example}: "
+        "neither tool_description nor a catalogue (--tools) gives one"
+    )
+
+
+def trace_marks(candidates: Candidates) -> list[str]:
+    """A short hash of each trace id, the lowest first, of which a model keeps MOST_MARKS."""
+    return sorted(hashlib.blake2b(trace.encode(), digest_size=6).hexdigest() for trace in candidates.trace_ids)
+
+
+def training_trace_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
+    """That some traces of the candidates are among those the model was trained on, as far as it keeps their marks."""
+    kept = model.training.traces
+    last = kept[-1] if len(kept) == MOST_MARKS else "g"
+    compared = [mark for mark in trace_marks(candidates) if mark <= last]
+    seen = len(set(compared) & set(kept))
+    if seen:
+        yield f"{seen:,} of {len(compared):,} traces that were compared are among those the model was trained on"
