@@ -25,7 +25,6 @@ from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
 from ltr.serving.router import Router
-from ltr.storage.records import RUN_FORMAT, RunRecord
 from ltr.storage.run_directory import (
     CONFIG,
     EVALUATION,
@@ -40,6 +39,7 @@ from ltr.storage.run_directory import (
     write_metrics,
     write_record,
 )
+from ltr.storage.run_record import RUN_FORMAT, RunRecord
 from ltr.training.config import OnEpoch, ignore
 
 Clock = Callable[[], float]

@@ -2,46 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from ltr.data.jsonlines import records
 from ltr.files.reading import AnyPath, read_bytes, read_lines
-from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL
-from ltr.storage.records import (
-    RUN_FORMAT,
-    EpochRecord,
-    ExampleRecord,
-    MetricsRecord,
-    QueryRecord,
-    RunRecord,
-    read_record,
-)
-from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY, RUN
-from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
+from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
+from ltr.storage.record_file import read_record
+from ltr.storage.records import EpochRecord, ExampleRecord, MetricsRecord, QueryRecord
+from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
+from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
-
-
-class FeatureName(msgspec.Struct):
-    """A feature by its name."""
-
-    name: str
-    options: dict[str, Any] = {}
-
-
-class ModelFile(msgspec.Struct):
-    """What a page says of model.json."""
-
-    kind: str
-    features: list[FeatureName]
-    trainer: TrainConfig
-    training: TrainingRecord = msgspec.field(default_factory=TrainingRecord)
-    encoder: dict[str, Any] | None = None
-    checksum: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +24,7 @@ class RunFiles:
     record: RunRecord
     is_recorded: bool  # an evaluation has no record, and nobody looked at its data
     metrics: MetricsRecord
-    model: ModelFile | None
+    model: ModelRecord | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
     queries: list[QueryRecord]
@@ -75,7 +47,7 @@ def read_run(directory: AnyPath, known: RunRecord | None = None) -> RunFiles:
         record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
         metrics=read_record(home / METRICS, MetricsRecord),
-        model=optional(home / MODEL, ModelFile),
+        model=optional(home / MODEL, ModelRecord),
         curves=optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),
         queries=_lines(home / PER_QUERY, QueryRecord),

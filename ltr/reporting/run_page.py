@@ -21,7 +21,8 @@ from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, p
 from ltr.reporting.reading import RunFiles, read_run
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section
-from ltr.storage.records import MetricsRecord, RunRecord
+from ltr.storage.records import MetricsRecord
+from ltr.storage.run_record import RunRecord
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
@@ -122,7 +123,7 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
         encoder = run.model.encoder
-        facts["encoder"] = f"{encoder.get('name')}, revision {encoder.get('revision')}" if encoder else ""
+        facts["encoder"] = f"{encoder.name}, revision {encoder.revision}" if encoder else ""
         facts["model"] = run.model.checksum
     facts |= {
         "fingerprint": run.metrics.rules.fingerprint,
