@@ -58,8 +58,8 @@ SIGNATURES = {
     "read_groups": ("paths", "tools", "graphs", "labels_required"),
     "read_tools": ("path",),
     "reranker": ("spelling", "absent", "is_reference"),
-    "run": ("config", "on_epoch", "begin", "shared"),
-    "run_batch": ("runs", "root", "options", "metric", "on_epoch", "on_end"),
+    "run": ("config", "on_progress", "resume", "shared"),
+    "run_batch": ("runs", "root", "options", "metric", "on_progress", "on_end"),
     "sweep": ("path", "overrides"),
     "train": (
         "samples",
@@ -73,6 +73,7 @@ SIGNATURES = {
         "encoder",
         "seed",
         "overwrite",
+        "on_progress",
         "settings",
     ),
     "trainer": ("name",),

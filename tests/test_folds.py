@@ -285,7 +285,9 @@ def test_a_chosen_l2_at_an_end_of_its_list_is_told(config, l2s, end):
 
 
 def test_the_command_line_takes_folds_and_validation(cli, samples):
-    said = cli.good("train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human")
+    said = cli.good(
+        "train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human", "-v"
+    )
     assert "3 folds by trace: top-1" in said
     assert "the best on validation data: loss" in said
 

@@ -33,7 +33,7 @@ from ltr.cli.options import (
     samples_or_share,
     under,
 )
-from ltr.cli.progress import planned_epochs, watched
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -103,13 +103,16 @@ def train(
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    with run_progress(quiet=quiet) as on_progress:
+        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
     for warning in finished.result.warnings if finished.result else ():
         warn(warning)
-    show(finished, chosen_format(shown))
+    if finished.result and finished.result.auto_encoder and not quiet:
+        note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
+    is_plain = config is None and not (sets or recommended or features)
+    show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
@@ -131,9 +134,9 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format) -> None:
-    """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
-    from ltr.cli.learned import run_lines
+def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+    """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
+    from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
@@ -150,5 +153,7 @@ def show(finished: "Finished", shown: Format) -> None:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
-        case Format.HUMAN:
+        case Format.HUMAN if verbose:
             say(*run_lines(home, result, record, finished.seconds))
+        case Format.HUMAN:
+            say(*short_lines(home, result, record, finished.seconds, is_plain=is_plain))

@@ -1,7 +1,6 @@
 """What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 
 from ltr.errors import FileError, ResumeError
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.writing import make_directory, remove, write_bytes
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
 FORMAT = "ltr-checkpoint/2"
-TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 
 class _Progress(msgspec.Struct):

@@ -15,8 +15,8 @@ from ltr.data.columns import SourceFile
 from ltr.errors import DiskError, UsageError
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath, reason, shown
-from ltr.files.writing import make_directory, remove, write_bytes, write_lines
-from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, remove_leftovers
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
+from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_file import Json
 from ltr.storage.records import EpochRecord, MetricsRecord, QueryRecord

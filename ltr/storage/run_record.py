@@ -30,6 +30,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     status: str = "complete"
     name: str = ""
     seed: int = 0
+    recipe: str = ""  # the defaults under the config, with their version, such as recommended/1
     inputs: list[InputRecord] = []
     warnings: list[str] = []
     timings: dict[str, float] = {}
