@@ -3,11 +3,11 @@
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.numbers import LOSS, WEIGHT, WRITTEN, count
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
-from ltr.reporting.reading import RunFiles
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import weight_or_curve
 from ltr.storage.model_file import ModelRecord
+from ltr.storage.run_files import RunFiles
 
 USE = {
     "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",

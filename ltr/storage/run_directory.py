@@ -18,8 +18,6 @@ from ltr.files.reading import STDIN, AnyPath, reason, shown
 from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
 from ltr.storage.model_file import ARRAYS, MODEL
-from ltr.storage.record_file import Json
-from ltr.storage.records import EpochRecord, MetricsRecord, QueryRecord
 from ltr.storage.run_record import RUN, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
@@ -104,23 +102,6 @@ def is_whole(directory: AnyPath) -> bool:
     return record is not None and all(
         name in OURS and Path(directory, name).is_file() for name in record.artifacts or ("",)
     )
-
-
-def write_metrics(
-    directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
-) -> None:
-    """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
-    if curves:
-        write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
-    write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
-    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
-
-
-def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
-    """history.jsonl: the loss of each epoch, and what validation data said after it."""
-    values: Sequence[float | None] = watched or [None] * len(losses)
-    epochs = (EpochRecord(number, *both) for number, both in enumerate(zip(losses, values, strict=True), start=1))
-    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, epochs))
 
 
 def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
