@@ -1,7 +1,7 @@
 """Cross-fitting: states that travel with the model, and training columns from states that saw no label of the row."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from ltr.logs import LOG, stage
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
+
+OnFold = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,15 @@ class FittedFeatures:
 
 
 @stage("featurising")
-def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str) -> tuple[FittedFeatures, FloatArray]:
+def fit_features(
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnFold = lambda fold, of: None
+) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
     A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from a state
     fitted on the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the
-    groups of a trace know each other's answers.
+    groups of a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many
+    there are.
     """
     candidates = groups.candidates
     for config in configs:
@@ -67,7 +72,8 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     trace_folds = np.array([place if is_few else trace_fold(trace) for place, trace in enumerate(trace_ids)], dtype=int)
     group_folds = trace_folds[candidates.traces]
     row_folds = np.repeat(group_folds, np.diff(groups.offsets))
-    for fold in np.unique(group_folds) if learning else ():
+    folds = np.unique(group_folds) if learning else np.empty(0, dtype=int)
+    for number, fold in enumerate(folds, start=1):
         others, fold_groups = (
             select(groups, np.flatnonzero(part)) for part in (group_folds != fold, group_folds == fold)
         )
@@ -76,6 +82,7 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
         fold_states = [fit_state(configs[place], others, fold_context) for place in learning]
         for place, state in zip(learning, fold_states, strict=True):
             phi[row_folds == fold, place] = feature_column(configs[place], fold_groups.candidates, state, fold_context)
+        on_fold(number, len(folds))
     return fitted, phi
 
 
