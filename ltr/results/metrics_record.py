@@ -10,6 +10,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.storage.record_file import Json
 from ltr.storage.records import (
     METRICS_FORMAT,
     METRICS_VERSION,
@@ -17,7 +18,6 @@ from ltr.storage.records import (
     CountsRecord,
     FoldsRecord,
     IntervalRecord,
-    Json,
     MetricsRecord,
     RangeRecord,
     RulesRecord,
