@@ -147,7 +147,8 @@ def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) 
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.record_file import read_record
+    from ltr.storage.records import MetricsRecord
     from ltr.storage.run_directory import METRICS
 
     home, result = finished.directory, finished.result
