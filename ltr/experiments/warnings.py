@@ -50,7 +50,7 @@ def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
 
 def outdone_warnings(measured: EvaluatedRanking) -> Iterator[str]:
     """That a single feature puts the right candidate first more often than the model, beyond chance."""
-    best, gain = measured.best, measured.gain
-    if best is not None and gain is not None and gain.high is not None and gain.high < 0:
+    best, lead = measured.best_feature, measured.over_best_feature
+    if best is not None and lead is not None and lead.high is not None and lead.high < 0:
         name = f"{'' if best.sign > 0 else '-'}{best.name}"
-        yield f"a single feature, {name}, is better than this model: top-1 over it is {gain.mean:+.3f}"
+        yield f"a single feature, {name}, is better than this model: top-1 over it is {lead.mean:+.3f}"

@@ -58,32 +58,31 @@ def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = O
     """
     path = Path(directory)
     try:
-        found = sorted(entry.name for entry in path.iterdir())
+        names = sorted(entry.name for entry in path.iterdir())
     except FileNotFoundError:
-        found = []
+        names = []
     except NotADirectoryError as error:
         raise UsageError(f"{path}: not a directory; one of its own is needed") from error
     except (OSError, ValueError) as error:
         raise DiskError(str(path), reason(error)) from error
     refuse_unwritable(path)
-    is_trained = RUN in ours and CHECKPOINTS in found and holds_only_checkpoints(path / CHECKPOINTS)
+    is_trained = RUN in ours and CHECKPOINTS in names and holds_only_checkpoints(path / CHECKPOINTS)
     begun = [CHECKPOINTS] if is_trained else []
-    known = (*ours, *begun)
-    held = [name for name in known if name in found]
-    foreign = [name for name in found if name not in known and not TEMPORARY.fullmatch(name)]
-    is_begun = not foreign and RUN not in found and (CONFIG not in found or MODEL in found)
-    if found and not (is_begun or (RUN in ours and run_record(path) is not None)):
-        raise UsageError(f"{path}: holds other things, such as {(foreign or held)[0]!r}; name another directory")
-    if held == [CHECKPOINTS] and not overwrite:
+    own = [name for name in (*ours, *begun) if name in names]
+    foreign = [name for name in names if name not in own and not TEMPORARY.fullmatch(name)]
+    is_begun = not foreign and RUN not in names and (CONFIG not in names or MODEL in names)
+    if names and not (is_begun or (RUN in ours and run_record(path) is not None)):
+        raise UsageError(f"{path}: holds other things, such as {(foreign or own)[0]!r}; name another directory")
+    if own == [CHECKPOINTS] and not overwrite:
         raise UsageError(f"{path}: holds a training that was broken off; add --resume to go on, or --overwrite")
-    if held and not overwrite:
+    if own and not overwrite:
         raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
-    return held
+    return own
 
 
 def refuse_unwritable(directory: Path) -> None:
     """Raise before the work where its result could not be kept."""
-    nearest = next(each for each in (directory, *directory.absolute().parents) if os.path.lexists(each))
+    nearest = next(parent for parent in (directory, *directory.absolute().parents) if os.path.lexists(parent))
     if not nearest.is_dir():
         raise DiskError(str(directory), f"{nearest.name} is not a directory")
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -127,8 +126,8 @@ def _as_text(path: str, directory: Path) -> str:
     if path == shown(STDIN):
         return path
     from_home = path_from(Path.home(), path)
-    is_told = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
-    text = path_from(directory, path) if is_told else f"~/{from_home}"
+    is_relative = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
+    text = path_from(directory, path) if is_relative else f"~/{from_home}"
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
