@@ -47,7 +47,7 @@ SIGNATURES = {
     "compare": ("runs", "baseline", "metrics", "seed"),
     "encoder": ("name",),
     "evaluate": ("ranking", "labels", "metrics", "ties", "rel_threshold", "no_relevant", "threshold", "max_grade"),
-    "feature": ("name", "family", "fit", "title"),
+    "feature": ("name", "family", "fit", "queries", "documents", "shares", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "valid", "on_epoch", "progress"),
     "importer": ("name",),
     "load": ("path", "tools", "graphs"),

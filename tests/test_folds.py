@@ -246,7 +246,7 @@ def test_folds_that_run_on_where_validation_data_stopped_descent_are_told(config
     train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr", folds=2)
     result = run(replace(config, data=data, train=train))
     kept = result.router.training.watched.best_epoch
-    assert f"they run all 200 epochs, validation data keep epoch {kept}; " in " ".join(result.warnings)
+    assert f"its folds ran 200 epochs, early stopping took epoch {kept}; " in " ".join(result.warnings)
     unstopped = run(replace(config, data=data, train=TrainConfig(epochs=3, folds=2)))
     assert not any("folds measure" in each for each in unstopped.warnings)
 

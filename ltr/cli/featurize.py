@@ -22,8 +22,8 @@ from ltr.cli.options import (
     comma_separated,
     configured,
     fetch_encoder,
-    under,
 )
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import note, warn
 from ltr.reporting.escaping import visible
 from ltr.reporting.numbers import count
@@ -60,13 +60,17 @@ def featurize(
         features=comma_separated(features),
         encoder=encoder,
         train__recipe="recommended" if recommended else None,
-        **under("data", train=samples, tools=tools, graphs=graphs),
+        data__train=samples,
+        data__tools=tools,
+        data__graphs=graphs,
     )
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
-    made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
+    with run_progress(quiet=quiet) as on_progress:
+        made = featurize_and_save(wanted, out, model=model, overwrite=overwrite, on_progress=on_progress)
     for warning in made.warnings:
         warn(warning)
     if not quiet:
         rows, groups = count(len(made.groups.labels), "candidate"), count(len(made.groups.offsets) - 1, "group")
         how = "applied" if model else "fitted and cross-fitted"
+        how += f" with encoder {made.auto_encoder} (auto)" if made.auto_encoder else ""
         note(f"{rows} of {groups}, {', '.join(made.names)} {how}: {visible(out.as_posix())}")

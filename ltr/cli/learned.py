@@ -50,11 +50,11 @@ def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds:
 
 def gain_lines(result: "RunResult") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
-    gain = result.measured.gain
-    if gain is None:
+    lead = result.measured.over_best_feature
+    if lead is None:
         return []
-    ends = between(gain.low, gain.high, DIFFERENCE.on_terminal)
-    return [f"top-1 over best feature: {gain.mean:+.3f} {ends} (95 %, by trace)"]
+    ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
+    return [f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)"]
 
 
 def weight_lines(result: "RunResult") -> list[str]:

@@ -31,7 +31,6 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     samples_or_share,
-    under,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
@@ -81,7 +80,6 @@ def train(
     """Learn weights from SAMPLES; keep the run in OUT."""
     from ltr.experiments.runs import run_and_save
 
-    data = under("data", train=samples, valid=samples_or_share(valid), test=samples_or_share(test))
     wanted = configured(
         config,
         sets,
@@ -90,12 +88,21 @@ def train(
         features=comma_separated(features),
         encoder=encoder,
         seed=seed,
-        **under("train", recipe="recommended" if recommended else None),
-        **data,
-        **under("data", tools=tools, graphs=graphs),
-        **under("train", trainer=trainer, epochs=epochs, folds=folds, l2=l2, learning_rate=learning_rate),
-        **under("evaluate", metrics=comma_separated(metrics), ties=ties),
-        **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
+        train__recipe="recommended" if recommended else None,
+        data__train=samples,
+        data__valid=samples_or_share(valid),
+        data__test=samples_or_share(test),
+        data__tools=tools,
+        data__graphs=graphs,
+        train__trainer=trainer,
+        train__epochs=epochs,
+        train__folds=folds,
+        train__l2=l2,
+        train__learning_rate=learning_rate,
+        evaluate__metrics=comma_separated(metrics),
+        evaluate__ties=ties,
+        evaluate__no_relevant=no_relevant,
+        evaluate__rel_threshold=rel_threshold,
     )
     if resume and overwrite:
         raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
@@ -140,7 +147,8 @@ def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) 
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.record_file import read_record
+    from ltr.storage.records import MetricsRecord
     from ltr.storage.run_directory import METRICS
 
     home, result = finished.directory, finished.result

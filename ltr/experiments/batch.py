@@ -28,7 +28,8 @@ from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
 from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
-from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
+from ltr.storage.run_directory import REPORT, recorded_task, refuse_taken
+from ltr.storage.run_record import RUN
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,6 @@ class Settled:
     by_folds: ChoiceRecord | None = None
     by_validation: ChoiceRecord | None = None
 
-    def path(self) -> dict[float, float]:
-        """What each l2 was worth on held-out data, where one was chosen by that."""
-        choice = self.by_folds or self.by_validation
-        return {} if choice is None else {penalty.l2: penalty.value for penalty in choice.path}
-
 
 def settled(
     config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None

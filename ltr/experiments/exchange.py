@@ -18,7 +18,8 @@ from ltr.files.replacing import new_files
 from ltr.files.restoring import put_back
 from ltr.serving.router import load
 from ltr.storage.read_samples import read
-from ltr.storage.records import MetricsRecord, read_record
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
 from ltr.storage.run_directory import CONFIG, METRICS
 
 

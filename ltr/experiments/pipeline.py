@@ -16,7 +16,7 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, gain, rules
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.training_summary import training_record
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
@@ -113,8 +113,8 @@ def evaluate_router(
     if config.evaluate.baselines:
         best, asked = router.training.best_feature, rules(config, groups, also=also)
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
-        measured = replace(measured, baselines=beside, best=best)
-        measured = replace(measured, gain=gain(measured, config.seed))
+        measured = replace(measured, baselines=beside, best_feature=best)
+        measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
     learned = training_trace_warnings(router, groups.candidates) if split == "given" else ()
     before = (*learned, *candidate_warnings(router, groups.candidates))
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))

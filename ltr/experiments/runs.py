@@ -21,27 +21,26 @@ from ltr.features.presets import RECOMMENDED
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_directory
-from ltr.files.writing import encode_lines, write_lines, write_text
+from ltr.files.writing import write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
+from ltr.results.training_summary import epoch_records
 from ltr.serving.router import Router
-from ltr.storage.records import RUN_FORMAT, RunRecord
+from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
-    CONFIG,
     EVALUATION_KIND,
-    EXAMPLES,
     REPORT,
     TOOLS,
     inputs,
     refuse_taken,
-    write_history,
     write_log,
-    write_metrics,
     write_record,
 )
+from ltr.storage.run_files import RunFiles, write_metrics, write_run
+from ltr.storage.run_record import RUN_FORMAT, RunRecord
 
 Clock = Callable[[], float]
 
@@ -143,22 +142,28 @@ def save(
     `task` is what decides its numbers, `seconds` its time.
     """
     start = clock()
+    described = record(result, Path(directory))
     refuse_taken(directory, overwrite=overwrite)
     with new_directory(directory) as home:
-        result.router.save(home)
-        write_text(home / CONFIG, render(relocated(result.config, home)))
-        watched = result.model.training.watched
-        write_history(home, result.model.training.history.tolist(), [] if watched is None else watched.values.tolist())
-        queries = query_records(result.measured, result.router)
-        write_metrics(home, metrics_record(result.measured), queries, curves(result.measured))
-        write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
+        files = RunFiles(
+            path=home.as_posix(),
+            record=msgspec.structs.replace(described, task=task or {}),
+            is_recorded=True,
+            metrics=metrics_record(result.measured),
+            model=save_model(home, result.router),
+            curves=curves(result.measured),
+            history=epoch_records(result.model.training),
+            queries=list(query_records(result.measured, result.router)),
+            examples=list(examples(result.measured, result.router)),
+            config=render(relocated(result.config, home)),
+        )
+        write_run(files)
         if result.router.features and result.router.kind == "tool":
             write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
-        described = msgspec.structs.replace(record(result, Path(directory)), task=task or {})
-        write_text(home / REPORT, run_page(home, described))
+        write_text(home / REPORT, run_page(files))
         timings = {"run_seconds": seconds, "save_seconds": clock() - start}
         write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
-        write_record(home, msgspec.structs.replace(described, timings=timings))
+        write_record(home, msgspec.structs.replace(files.record, timings=timings))
 
 
 def keep_evaluation(

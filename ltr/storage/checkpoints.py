@@ -64,13 +64,13 @@ def read_progress(directory: AnyPath) -> Progress | None:
     path = Path(directory, CHECKPOINTS, PROGRESS)
     if not path.exists():
         return None
-    found = _decoded(path, _Progress)
-    best = None if found.best is None else np.array(found.best)
-    if found.format != FORMAT:
+    record = _decoded(path, _Progress)
+    best = None if record.best is None else np.array(record.best)
+    if record.format != FORMAT:
         raise FileError(str(path), f"not a checkpoint of the format {FORMAT}")
-    if found.checksum != _checksum(found.w, found.history, found.watched, found.best):
+    if record.checksum != _checksum(record.w, record.history, record.watched, record.best):
         raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
-    return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best, str(path))
+    return Progress(np.array(record.w), tuple(record.history), tuple(record.watched), best, str(path))
 
 
 def remove_leftovers(directory: Path) -> None:

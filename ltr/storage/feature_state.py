@@ -1,7 +1,8 @@
 """What features and encoders have learned, as plain JSON with the arrays beside it."""
 
 import hashlib
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -13,9 +14,31 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.npz import Array
 from ltr.plugins import OURS
+from ltr.storage.record_file import Json
+from ltr.training.curves import MOST as MOST_KNOTS
 
 REFERENCE = "$array"
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+Knot = tuple[float, float]  # the value from which on the weight changes, and by how much
+
+
+class FeatureRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A feature with what it has learned; of a model also the knots of its weight."""
+
+    name: str
+    options: dict[str, Json]
+    state: dict[str, Json] | None
+    source: str | None = None  # the package or file that brings it, where that is not ltr
+    knots: Annotated[list[Knot], msgspec.Meta(max_length=MOST_KNOTS)] = []
+    ends: tuple[float, float] | None = None  # of a feature with knots: its least and greatest training value
+
+
+class EncoderRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """An encoder with what it has learned."""
+
+    name: str
+    revision: str
+    state: dict[str, Json] | None
 
 
 class _Successes(msgspec.Struct):
@@ -24,25 +47,25 @@ class _Successes(msgspec.Struct):
     success: dict[str, tuple[Count, Count]] = {}
 
 
-def detached(value: Any, path: str, arrays: dict[str, Array]) -> Any:
-    """The value with every array replaced by a reference to `arrays`, where it is put under its path.
+def without_arrays(value: Json, path: str, arrays: dict[str, Array]) -> Json:
+    """The value with every array replaced by a reference to `arrays`, where the array is put under its path.
 
-    >>> kept = {}
-    >>> detached({"n": 2, "counts": np.array([1, 2])}, "encoder", kept), kept
+    >>> arrays = {}
+    >>> without_arrays({"n": 2, "counts": np.array([1, 2])}, "encoder", arrays), arrays
     ({'n': 2, 'counts': {'$array': 'encoder.counts'}}, {'encoder.counts': array([1, 2])})
     """
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {REFERENCE: path}
     if isinstance(value, dict):
-        return {key: detached(inner, f"{path}.{key}", arrays) for key, inner in value.items()}
+        return {key: without_arrays(inner, f"{path}.{key}", arrays) for key, inner in value.items()}
     return value
 
 
-def attached(value: Any, arrays: dict[str, Array]) -> Any:
-    """The value with its arrays back in place.
+def with_arrays(value: Json, arrays: Mapping[str, Array]) -> Json:
+    """The value with every reference replaced by the array it names.
 
-    >>> attached({"counts": {"$array": "a"}}, {"a": np.array([1, 2])})
+    >>> with_arrays({"counts": {"$array": "a"}}, {"a": np.array([1, 2])})
     {'counts': array([1, 2])}
     """
     if not isinstance(value, dict):
@@ -51,78 +74,52 @@ def attached(value: Any, arrays: dict[str, Array]) -> Any:
         if value[REFERENCE] not in arrays:
             raise DataError(f"the array {value[REFERENCE]!r} is missing")
         return arrays[value[REFERENCE]]
-    return {key: attached(inner, arrays) for key, inner in value.items()}
+    return {key: with_arrays(inner, arrays) for key, inner in value.items()}
 
 
-def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Features and encoder as JSON; their arrays go into `arrays`."""
-    each = zip(features.configs, features.states, strict=True)
-    return {
-        "kind": features.kind,
-        "features": [
-            {
-                "name": config.name,
-                "options": config.options,
-                "state": detached(state, config.name, arrays),
-                **_foreign(config.name),
-            }
-            for config, state in each
-        ],
-        "encoder": {
-            "name": features.encoder.name,
-            "revision": features.encoder.revision,
-            "state": detached(features.encoder.state, "encoder", arrays),
-        },
-    }
+def feature_records(features: FittedFeatures, arrays: dict[str, Array]) -> tuple[list[FeatureRecord], EncoderRecord]:
+    """The records of features and encoder; their arrays go into `arrays`."""
+    records = []
+    for config, state in zip(features.configs, features.states, strict=True):
+        source = FEATURES.source(config.name)
+        learned = without_arrays(state, config.name, arrays)
+        records.append(FeatureRecord(config.name, config.options, learned, None if source == OURS else str(source)))
+    encoder = features.encoder
+    learned = without_arrays(encoder.state, "encoder", arrays)
+    return records, EncoderRecord(encoder.name, encoder.revision, learned)
 
 
 def fit_digest(features: FittedFeatures) -> str:
-    """The same for two features only if they are fitted on the same: of their description and arrays."""
+    """The same for two features only if they are fitted on the same: of their records and arrays."""
     arrays: dict[str, Array] = {}
-    seen = hashlib.sha256(msgspec.json.encode(features_document(features, arrays)))
+    digest = hashlib.sha256(msgspec.json.encode((features.kind, *feature_records(features, arrays))))
     for array in arrays.values():
-        seen.update(array.tobytes())
-    return seen.hexdigest()
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
-def _foreign(name: str) -> dict[str, str]:
-    """Where a feature comes from that is not ours, for the message when it is missing."""
-    source = FEATURES.source(name)
-    return {} if source == OURS else {"source": str(source)}
-
-
-def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
-    """Raise unless the feature has learned something where it learns, and counts of successes are counts."""
-    if (state is None) != (FEATURES[config.name].fit is None):
-        raise ValueError(f"the state of {config.name} is not one")
-    msgspec.convert(state, _Successes | None)
-
-
-def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedFeatures:
-    """The features of a document; a DataError says what in it cannot be."""
+def restored_features(
+    kind: Kind, records: Sequence[FeatureRecord], encoder: EncoderRecord, arrays: Mapping[str, Array]
+) -> FittedFeatures:
+    """The features of these records; a DataError says which of them cannot be, and what to do."""
+    for record in records:
+        if record.name not in FEATURES:
+            source = f" (of {record.source})" if record.source else ""
+            cure = "install the package that brings it, or name its file with --code"
+            raise DataError(f"the feature {record.name!r}{source} is not loaded: {cure}")
+        if FEATURES[record.name].kind != kind:
+            raise DataError(f"not every feature is of the kind {kind!r}")
     try:
-        refuse_missing(document["features"])
-        configs = tuple(FeatureConfig(entry["name"], entry["options"]) for entry in document["features"])
-        states = tuple(attached(entry["state"], arrays) for entry in document["features"])
-        wanted = document["encoder"]
-        encoder = CachedEncoder.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
-        kind: Kind = "graph" if document["kind"] == "graph" else "tool"
+        configs = tuple(FeatureConfig(record.name, record.options) for record in records)
+        states = tuple(with_arrays(record.state, arrays) for record in records)
+        cached = CachedEncoder.restored(encoder.name, with_arrays(encoder.state, arrays), encoder.revision)
         for config, state in zip(configs, states, strict=True):
-            _refuse_other_state(config, state)
-    except UsageError as error:  # an encoder or an option that nobody knows here
+            if (state is None) != (FEATURES[config.name].fit is None):
+                raise DataError(f"the feature {config.name} has {'no' if state is None else 'a'} state")
+            msgspec.convert(state, _Successes | None)
+    except UsageError as error:  # an encoder or an option that is unknown here
         raise DataError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise DataError(f"the description of the features does not hold together: {why}") from error
-    if any(FEATURES[config.name].kind != kind for config in configs):
-        raise DataError(f"not every feature is of the kind {kind!r}")
-    return FittedFeatures(kind, configs, states, encoder)
-
-
-def refuse_missing(entries: list[dict[str, Any]]) -> None:
-    """Raise for a feature of a plug-in that is not loaded, saying how to load it."""
-    for entry in entries:
-        if entry["name"] not in FEATURES:
-            known = f" (of {entry['source']})" if "source" in entry else ""
-            cure = "install the package that brings it, or name its file with --code"
-            raise DataError(f"the feature {entry['name']!r}{known} is not loaded: {cure}")
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise DataError(f"the description of the features does not hold together: {problem}") from error
+    return FittedFeatures(kind, configs, states, cached)

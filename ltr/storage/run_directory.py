@@ -1,10 +1,9 @@
 """A run directory: what lies in it, and run.json with the checksums of all other files."""
 
-import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,17 @@ from ltr import __version__
 from ltr.data.columns import SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.naming import path_from
-from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
+from ltr.files.reading import STDIN, AnyPath, shown
 from ltr.files.replacing import DirectoryKind, refuse_foreign
 from ltr.files.writing import write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
-from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
-from ltr.storage.records import EpochRecord, InputRecord, Json, MetricsRecord, QueryRecord, RunRecord, read_record
+from ltr.storage.model_file import ARRAYS, MODEL
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
+from ltr.storage.run_record import RUN, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
-RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
-    "run.json",
+CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "config.yaml",
     "metrics.json",
     "curves.json",
@@ -77,31 +77,6 @@ def is_whole(directory: AnyPath) -> bool:
     )
 
 
-def run_record(directory: AnyPath) -> RunRecord | None:
-    """run.json; None where there is none that can be read."""
-    try:
-        return read_record(Path(directory, RUN), RunRecord)
-    except FileError:
-        return None
-
-
-def write_metrics(
-    directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
-) -> None:
-    """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
-    if curves:
-        write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
-    write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
-    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
-
-
-def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
-    """history.jsonl: the loss of each epoch, and what validation data said after it."""
-    values: Sequence[float | None] = watched or [None] * len(losses)
-    epochs = (EpochRecord(number, *both) for number, both in enumerate(zip(losses, values, strict=True), start=1))
-    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, epochs))
-
-
 def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
     """log.jsonl: what happened, and how long it took."""
     write_lines(Path(directory, LOG), map(msgspec.json.encode, events))
@@ -109,17 +84,9 @@ def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
 
 def write_record(directory: AnyPath, record: RunRecord) -> None:
     """run.json: the run is complete, and this is what its files were."""
-    written = {name: _sha256(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
+    written = {name: file_digest(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
     document = msgspec.structs.replace(record, artifacts=written, machine=machine())
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
-
-
-def refuse_changed(file: Path) -> None:
-    """Raise where run.json beside the file says that it was another when the run ended."""
-    record = run_record(file.parent)
-    expected = None if record is None else record.artifacts.get(file.name)
-    if expected is not None and expected != _sha256(file):
-        raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
 
 
 def inputs(files: Iterable[SourceFile], directory: Path) -> list[InputRecord]:
@@ -133,8 +100,8 @@ def _as_text(path: str, directory: Path) -> str:
     if path == shown(STDIN):
         return path
     from_home = path_from(Path.home(), path)
-    is_told = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
-    text = path_from(directory, path) if is_told else f"~/{from_home}"
+    is_relative = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
+    text = path_from(directory, path) if is_relative else f"~/{from_home}"
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
@@ -156,7 +123,3 @@ def machine() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "byteorder": sys.byteorder,
     }
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path, limit=LARGEST_ARRAYS * 16)).hexdigest()
