@@ -8,9 +8,9 @@ import pytest
 
 from ltr.audit.audit import audit_samples
 from ltr.data.groups import read_groups
+from ltr.errors import FileError
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.errors import FileError
 from ltr.storage.feature_file import load_columns, save_columns
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines

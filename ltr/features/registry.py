@@ -17,6 +17,7 @@ from ltr.features.read_only import write_protected
 from ltr.features.rows import row_queries
 from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS, origin_prefix, plugin_errors, summary_of
 from ltr.registry import Registry
 
@@ -166,6 +167,8 @@ def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State 
     state: State = _result(config, function, context, groups)
     if FEATURES.source(config.name) != OURS:
         refuse_other_state(config.name, state)
+        if declared := declared_type(function):
+            refuse_other_type(state, declared, f"the feature {config.name}: the state that its fit returned")
     return state
 
 

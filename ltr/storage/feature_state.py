@@ -1,27 +1,46 @@
 """What features and encoders have learned, as plain JSON with the arrays beside it."""
 
 import hashlib
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from ltr.arrays import State
 from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.naming import encoder_kind
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.npz import Array
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS
 
 REFERENCE = "$array"
-Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 
 
-class _Successes(msgspec.Struct):
-    """What the features of history learn, where a state has it: wins and seen by name."""
+class _Feature(msgspec.Struct):
+    """A feature of a document, whatever else the document says of it."""
 
-    success: dict[str, tuple[Count, Count]] = {}
+    name: str
+    options: dict[str, Any]
+    state: dict[str, Any] | None
+    source: str = ""  # the package or file that brings it, where that is not ltr
+
+
+class _Encoder(msgspec.Struct):
+    name: str
+    revision: str
+    state: dict[str, Any]
+
+
+class _Document(msgspec.Struct):
+    """What a document says of features and encoder; their states are checked against their declared types."""
+
+    kind: Kind
+    features: list[_Feature]
+    encoder: _Encoder
 
 
 def detached(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -91,38 +110,42 @@ def _foreign(name: str) -> dict[str, str]:
     return {} if source == OURS else {"source": str(source)}
 
 
-def _refuse_other_state(config: FeatureConfig, state: Any) -> None:
-    """Raise unless the feature has learned something where it learns, and counts of successes are counts."""
-    if (state is None) != (FEATURES[config.name].fit is None):
-        raise ValueError(f"the state of {config.name} is not one")
-    msgspec.convert(state, _Successes | None)
-
-
-def features_from(document: dict[str, Any], arrays: dict[str, Array]) -> FittedFeatures:
+def features_from(document: object, arrays: dict[str, Array]) -> FittedFeatures:
     """The features of a document; a DataError says what in it cannot be."""
     try:
-        refuse_missing(document["features"])
-        configs = tuple(FeatureConfig(entry["name"], entry["options"]) for entry in document["features"])
-        states = tuple(attached(entry["state"], arrays) for entry in document["features"])
-        wanted = document["encoder"]
-        encoder = CachedEncoder.restored(wanted["name"], attached(wanted["state"], arrays), wanted["revision"])
-        kind: Kind = "graph" if document["kind"] == "graph" else "tool"
-        for config, state in zip(configs, states, strict=True):
-            _refuse_other_state(config, state)
+        described = msgspec.convert(document, _Document)
+        for feature in described.features:
+            refuse_missing(feature)
+        configs = tuple(FeatureConfig(feature.name, feature.options) for feature in described.features)
+        states = tuple(_state(feature, arrays) for feature in described.features)
+        name, learned = described.encoder.name, attached(described.encoder.state, arrays)
+        if declared := declared_type(encoder_kind(name)):
+            refuse_other_type(learned, declared, f"the state of the encoder {name}")
+        encoder = CachedEncoder.restored(name, learned, described.encoder.revision)
     except UsageError as error:  # an encoder or an option that nobody knows here
         raise DataError(str(error)) from error
-    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise DataError(f"the description of the features does not hold together: {why}") from error
-    if any(FEATURES[config.name].kind != kind for config in configs):
-        raise DataError(f"not every feature is of the kind {kind!r}")
-    return FittedFeatures(kind, configs, states, encoder)
+    except (TypeError, RecursionError, msgspec.ValidationError) as error:  # a reference that is none, lists without end
+        raise DataError(f"the description of the features does not hold together: {error}") from error
+    if any(FEATURES[config.name].kind != described.kind for config in configs):
+        raise DataError(f"not every feature is of the kind {described.kind!r}")
+    return FittedFeatures(described.kind, configs, states, encoder)
 
 
-def refuse_missing(entries: list[dict[str, Any]]) -> None:
+def _state(feature: _Feature, arrays: dict[str, Array]) -> State | None:
+    """What the feature has learned, with its arrays, of the type that it declares."""
+    fit = FEATURES[feature.name].fit
+    if (feature.state is None) != (fit is None):
+        needed = "no state is needed" if fit is None else "a state is needed"
+        raise DataError(f"the state of {feature.name}: {needed}, found {'none' if feature.state is None else 'one'}")
+    state: State | None = attached(feature.state, arrays)
+    if declared := declared_type(fit):
+        refuse_other_type(state, declared, f"the state of {feature.name}")
+    return state
+
+
+def refuse_missing(feature: _Feature) -> None:
     """Raise for a feature of a plug-in that is not loaded, saying how to load it."""
-    for entry in entries:
-        if entry["name"] not in FEATURES:
-            known = f" (of {entry['source']})" if "source" in entry else ""
-            cure = "install the package that brings it, or name its file with --code"
-            raise DataError(f"the feature {entry['name']!r}{known} is not loaded: {cure}")
+    if feature.name not in FEATURES:
+        known = f" (of {feature.source})" if feature.source else ""
+        cure = "install the package that brings it, or name its file with --code"
+        raise DataError(f"the feature {feature.name!r}{known} is not loaded: {cure}")
