@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from ltr.encoders.dense import Dense
+from ltr.features.crossfit import FittedFeatures, fit_states
 
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
 THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]
@@ -99,6 +100,16 @@ class LetterEncoder:
         counts = np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
         lengths = np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
         return Dense(counts / lengths)
+
+
+def state_of(config, groups, encoder=None):
+    """What one feature learns from the groups."""
+    return fit_states([config], groups, encoder or LetterEncoder())[0]
+
+
+def column_of(config, candidates, state, encoder=None):
+    """The column of one feature."""
+    return FittedFeatures(candidates.kind, (config,), (state,), encoder or LetterEncoder())(candidates)[:, 0]
 
 
 def run_app(app, *arguments):

@@ -7,7 +7,8 @@ import msgspec
 
 from ltr.results.metrics_record import flat, metrics_record
 from ltr.results.query_records import query_records
-from ltr.storage.records import MetricsRecord, read_record
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
 
 
 def stored_metrics(directory):

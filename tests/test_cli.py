@@ -133,7 +133,7 @@ def test_verbose_tells_files_encoder_and_stages_on_stderr_and_only_then(cli):
 
 
 def test_training_keeps_a_whole_run(cli, kind):
-    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "runs/a")
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "runs/a", "--encoder", "hash")
     own = ["tools.jsonl"] if kind == "tool" else []
     assert sorted(path.name for path in Path("runs/a").iterdir()) == sorted([*FILES, *own, "run.json"])
     assert cli.err == ""
@@ -456,7 +456,9 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
     written("train.jsonl", tool_rows(range(25)))
     for name, trainer in (("exact", "newton"), ("steps", "descent")):
         Path(f"{name}.yaml").write_text(f"name: {name}\ndata: {{train: train.jsonl}}\ntrain: {{trainer: {trainer}}}\n")
-    lines = [line.split("\t") for line in cli.good("run", "exact.yaml", "steps.yaml").splitlines()]
+    lines = [
+        line.split("\t") for line in cli.good("run", "exact.yaml", "steps.yaml", "--set", "encoder=hash").splitlines()
+    ]
     metrics = ["top1_accuracy", "top3_accuracy", "mrr"]
     assert lines[0] == ["place", "run", "status", "split", *metrics, "num_queries", "low", "high", "error"]
     assert sorted(line[1] for line in lines[1:]) == ["exact", "steps"]
@@ -625,7 +627,7 @@ def test_the_environment_is_what_a_bug_report_needs(cli):
 
 def test_shared_data_of_training_and_test_are_warned_about(cli):
     written("train.jsonl", tool_rows(range(25)))
-    cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a")
+    cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a", "--encoder", "hash")
     assert cli.err == "warning: overlap-file: 1 file stands in the training data, too, such as 'train.jsonl'\n"
     written("test.jsonl", tool_rows(range(20, 30)))
     cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b")
@@ -717,7 +719,7 @@ def test_a_gzip_member_after_another_is_read(cli):
 
 def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_is(tools, cli):
     cli.on_terminal(80)
-    said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite")
+    said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--overwrite", "-v")
     plain = re.sub(r"[-+]?[0-9.]*[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
     head, _, tail = re.sub(" +", " ", plain).partition("learned from")
     assert (
@@ -776,7 +778,7 @@ def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_boun
 
 def test_whether_the_optimum_is_proved_is_told_as_the_model_records_it(cli):
     # with columns of such scales the rounding of some processors lets the optimum be proved
-    said = cli.good("train", written("s.jsonl", scaled_rows(1e12)), "-o", "run", "--format", "human")
+    said = cli.good("train", written("s.jsonl", scaled_rows(1e12)), "-o", "run", "--format", "human", "-v")
     training = json.loads(Path("run/model.json").read_bytes())["training"]
     told = next(line for line in said.splitlines() if line.startswith("learned from"))
     note = "note: the optimum could not be proved, as columns differ in scale by a factor of 9e+11"
@@ -788,7 +790,7 @@ def test_whether_the_optimum_is_proved_is_told_as_the_model_records_it(cli):
 
 def test_the_weights_are_followed_by_what_they_rest_on(cli):
     said = cli.good(
-        "train", written("s.jsonl", scaled_rows(1)), "-o", "run", "--trainer", "newton", "--format", "human"
+        "train", written("s.jsonl", scaled_rows(1)), "-o", "run", "--trainer", "newton", "--format", "human", "-v"
     )
     told = re.search(
         r"(?m)^gradient norm (\S+), effective groups 100, condition number 1\.\d+, standard errors by trace \(50\)$",
@@ -860,5 +862,5 @@ def test_explanations_keep_the_candidate_on_a_narrow_terminal(tools, cli):
 
 
 def test_a_bar_is_drawn_on_a_terminal_only(tools):
-    done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000")
+    done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000", "--encoder", "hash")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -346,7 +346,7 @@ def groups_of(*labels):
 
 def test_groups_that_cannot_train_are_counted(cli):
     written("s.jsonl", groups_of([1], [0, 0], [1, 0], [1, 1], [2, 0, 1]))
-    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human")
+    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "-v")
     assert "groups that cannot train: 1 with one candidate, 1 without a right candidate" in human
     flat = stored_metrics("run")
     assert (flat["num_queries"], flat["num_no_relevant"], flat["num_one_candidate"]) == (4, 1, 1)
@@ -363,7 +363,7 @@ def test_data_without_a_group_that_can_train_is_refused(cli, labels):
 
 def test_a_constant_feature_is_told_apart(cli):
     written("s.jsonl", [row | {"features": [row["label"] + 0.1 * place, 1]} for place, row in enumerate(TOOL)])
-    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "--trainer", "newton")
+    human = cli.good("train", "s.jsonl", "-o", "run", "--format", "human", "--trainer", "newton", "-v")
     assert "not identified, changes no probability: x2" in human
 
 

@@ -1,11 +1,13 @@
 """Recipes: defaults < recipe < file < --set < named flag."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from ltr.config.recipes import RECIPES, VERSIONS
 from ltr.config.run import RunConfig, feature_configs, load_config
+from ltr.encoders.naming import best_installed
 from ltr.errors import ConfigError
 from ltr.features.presets import recommended_features
 from tests.made import tool_rows, written
@@ -86,6 +88,7 @@ def test_the_flag_recommended_lies_under_the_file_and_under_other_flags(cli):
     made = load_config("run/config.yaml")
     assert (made.train.recipe, made.train.l2, made.train.trainer) == ("recommended", 0.5, "descent")
     assert made.train.standardize
+    assert json.loads(Path("run/run.json").read_bytes())["recipe"] == "recommended/1"
     assert made.features == recommended_features("tool", 12)[0]
 
 
@@ -104,3 +107,26 @@ def test_ready_numbers_keep_their_columns_under_the_recommended_recipe(cli):
     rows = [row | {"features": [float(place % 3), 1.0]} for place, row in enumerate(tool_rows(range(12)))]
     cli.good("train", written("s.jsonl", rows), "--recommended", "-o", "run", "-q")
     assert load_config("run/config.yaml").train.trainer == "newton"
+
+
+@pytest.mark.parametrize("plug", ["--recommended", "--seed=0"])
+def test_a_run_prints_at_most_twelve_lines_for_people_and_all_statistics_under_verbose(plug, cli):
+    written("s.jsonl", tool_rows(range(30)))
+    lines = cli.good("train", "s.jsonl", plug, "--test", "0.3", "-o", "run", "--format", "human").splitlines()
+    assert len(lines) + cli.err.count("\n") <= 12
+    assert lines[-2].startswith("stored in run/ (")
+    assert lines[-1].startswith('next: ltr rank run "your query"')
+    assert ("--recommended" in lines[-1]) == (plug == "--seed=0")
+    told = cli.good("train", "s.jsonl", plug, "-o", "run", "--overwrite", "--format", "human", "-v")
+    assert "learned from 60 groups" in told
+
+
+def test_the_encoder_that_auto_took_is_named_in_one_line(cli):
+    written("s.jsonl", tool_rows(range(12)))
+    cli.good("train", "s.jsonl", "-o", "run")
+    assert cli.err == f"encoder {best_installed()}: the best that is installed (auto); --encoder names another\n"
+    cli.good("train", "s.jsonl", "-o", "named", "--encoder", "hash")
+    assert cli.err == ""
+    Path("ltr.yaml").write_text("data: {train: s.jsonl}\n")
+    cli.good("run")
+    assert cli.err.endswith(f" s, encoder {best_installed()} (auto))\n")

@@ -5,11 +5,12 @@ import pytest
 
 from ltr.data.groups import read_groups
 from ltr.encoders.naming import ENCODERS
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, RunError, UsageError
 from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
-from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.rows import RowTexts, row_queries
+from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
 
@@ -57,9 +58,8 @@ def test_one_trace_alone_gets_the_values_of_the_never_seen(tmp_path):
 def test_the_saved_state_is_fitted_on_all_groups(tmp_path):
     groups = groups_of(tmp_path, tool_lines(traces=24))
     fitted, _ = fit_features([FeatureConfig("tool.hist")], groups, "letters")
-    context = Context(LetterEncoder())
-    state = fit_state(FeatureConfig("tool.hist"), groups, context)
-    by_hand = feature_column(FeatureConfig("tool.hist"), groups.candidates, state, context)
+    state = state_of(FeatureConfig("tool.hist"), groups)
+    by_hand = column_of(FeatureConfig("tool.hist"), groups.candidates, state)
     np.testing.assert_array_equal(fitted(groups.candidates)[:, 0], by_hand)
 
 
@@ -88,3 +88,47 @@ def test_ready_numbers_are_not_featurised_again(tmp_path):
     lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
     with pytest.raises(UsageError, match="the samples bear ready features; they cannot be featurised again"):
         fit_features([FeatureConfig("tool.coop")], groups_of(tmp_path, lines), "hash")
+
+
+@pytest.fixture
+def names_feature():
+    """Two features from outside: one names its texts, the other asks for cosines inside its column."""
+
+    def queries(candidates, context):
+        return RowTexts(candidates.query_texts, row_queries(candidates))
+
+    def tool_names(candidates, context):
+        return RowTexts(candidates.name_texts, candidates.names)
+
+    @feature("tool.named_texts", "rel", queries=queries, documents=tool_names)
+    def by_vectors(candidates, state, context):
+        rows, names = context.shared(queries, candidates), context.shared(tool_names, candidates)
+        return context.vectors[queries].dots(rows.codes, context.vectors[tool_names], names.codes)
+
+    @feature("tool.own_cosines", "rel")
+    def by_cosines(candidates, state, context):
+        return context.cosines(candidates, candidates.name_texts, candidates.names)
+
+    yield ["tool.named_texts", "tool.own_cosines"]
+    for name in ("tool.named_texts", "tool.own_cosines"):
+        FEATURES._own.pop(name)
+
+
+def test_a_feature_finds_the_vectors_of_the_texts_it_names(tmp_path, names_feature):
+    groups = groups_of(tmp_path, tool_lines(traces=3))
+    fitted, phi = fit_features([FeatureConfig(name) for name in names_feature], groups, "letters")
+    np.testing.assert_array_equal(phi[:, 0], phi[:, 1])
+    np.testing.assert_array_equal(fitted(groups.candidates), phi)
+    assert phi.max() > 0.5
+
+
+def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path):
+    @feature("tool.broken_texts", "rel", queries=lambda candidates, context: candidates.no_such_column)
+    def broken(candidates, state, context):
+        return np.zeros(len(candidates.names))
+
+    try:
+        with pytest.raises(RunError, match=r"test_crossfit.py:\d+: the feature tool.broken_texts failed: Attribute"):
+            fit_features([FeatureConfig("tool.broken_texts")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
+    finally:
+        FEATURES._own.pop("tool.broken_texts")

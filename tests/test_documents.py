@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import ltr
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups
+from ltr.features.registry import FEATURES
+
 ROOT = Path(__file__).parent.parent
 PYTHON = re.compile(r"```python\n(.*?)```\n(?:\s*```text\n(.*?)```)?", re.DOTALL)
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+JSON = re.compile(r"```json\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 TIMING = re.compile(r"\(\d+\.\d s\)")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,3 +95,33 @@ def test_every_link_names_a_file_that_is_there():
         for link in LINK.findall(path.read_text(encoding="utf-8"))
         if not link.startswith(("http", "#")) and not (path.parent / link.partition("#")[0]).exists()
     ] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/data.md"])
+def test_samples_and_catalogues_that_are_shown_can_be_read(name, tmp_path):
+    blocks = JSON.findall(TEXTS[name])
+    for number, block in enumerate(blocks):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(block, encoding="utf-8")
+        assert read_tools(path) if block.startswith('{"tools"') else len(read_groups(path).labels) > 0
+    assert len(blocks) >= 2
+
+
+def test_every_public_name_is_shown_in_use():
+    code = "\n".join(code for text in TEXTS.values() for code, _ in PYTHON.findall(text))
+    names = sorted(set(ltr.__all__) - {"__version__"})
+    assert [name for name in names if not re.search(rf"\bltr\.{name}\b", code)] == []
+
+
+def test_the_table_of_features_has_each_with_whether_it_learns():
+    rows = re.findall(r"^\| `((?:tool|graph)\.\w+)` \|[^|]+\| (yes|no) \|", TEXTS["docs/features.md"], re.MULTILINE)
+    assert dict(rows) == {name: "yes" if FEATURES[name].fit else "no" for name in FEATURES.names()}
+
+
+def test_the_readme_fits_three_screens():
+    assert len(TEXTS["README.md"].splitlines()) <= 150
+
+
+def test_a_version_of_the_changelog_fits_a_screen():
+    versions = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [version.partition("\n")[0] for version in versions if len(version.strip().splitlines()) > 40] == []

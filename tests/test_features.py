@@ -9,8 +9,8 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.crossfit import fit_features
-from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
-from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+from ltr.features.registry import FEATURES, FeatureConfig
+from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
 
@@ -29,9 +29,8 @@ def groups_of(tmp_path, lines):
 
 def values(name, groups, fitted_on=None):
     """The column of one feature, its state fitted on some groups."""
-    context = Context(LetterEncoder())
-    state = fit_state(FeatureConfig(name), groups if fitted_on is None else fitted_on, context)
-    return feature_column(FeatureConfig(name), groups.candidates, state, context)
+    state = state_of(FeatureConfig(name), groups if fitted_on is None else fitted_on)
+    return column_of(FeatureConfig(name), groups.candidates, state)
 
 
 def cosine(left, right):
@@ -83,10 +82,10 @@ def test_history_of_what_was_never_seen_is_the_prior(tmp_path):
 
 
 def test_the_options_of_history_move_prior_and_strength(tmp_path):
-    groups, context = groups_of(tmp_path, tool_lines(traces=2)), Context(LetterEncoder())
+    groups = groups_of(tmp_path, tool_lines(traces=2))
     nothing = select(groups, np.empty(0, dtype=np.int64))
     config = FeatureConfig("tool.hist", {"prior": 0.1, "strength": 7})
-    assert set(feature_column(config, groups.candidates, fit_state(config, nothing, context), context)) == {0.1}
+    assert set(column_of(config, groups.candidates, state_of(config, nothing))) == {0.1}
 
 
 @pytest.mark.parametrize("options", [{"strength": 0}, {"strength": -1}, {"prior": 1.5}, {"prior": -0.1}])
@@ -233,9 +232,8 @@ def test_without_labels_a_column_is_the_same(tmp_path, name, lines):
         write_lines(tmp_path / "bare.jsonl", [{k: v for k, v in line.items() if k != "label"} for line in lines]),
         labels_required=False,
     )
-    context = Context(LetterEncoder())
-    state = fit_state(FeatureConfig(name), groups, context)
-    served = feature_column(FeatureConfig(name), bare.candidates, state, context)
+    state = state_of(FeatureConfig(name), groups)
+    served = column_of(FeatureConfig(name), bare.candidates, state)
     np.testing.assert_array_equal(served, values(name, groups))
 
 

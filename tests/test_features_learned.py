@@ -11,9 +11,9 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_wording as wording
-from ltr.features.registry import Context, FeatureConfig, feature_column, fit_state
+from ltr.features.registry import FeatureConfig
 from ltr.features.words import clauses, plain_tool_text, stemmed_words
-from tests.builders import LetterEncoder, tool_lines, write_lines
+from tests.builders import column_of, state_of, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on
 HALF = 5e-4  # of a number in half precision
@@ -38,10 +38,10 @@ def groups(tmp_path_factory):
 
 def values(name, groups, **options):
     """The column of all rows, its state fitted on the first traces."""
-    context, config = Context(LetterEncoder()), FeatureConfig(name, options)
+    config = FeatureConfig(name, options)
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
-    state = fit_state(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))), context)
-    return feature_column(config, groups.candidates, state, Context(LetterEncoder()))
+    state = state_of(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))))
+    return column_of(config, groups.candidates, state)
 
 
 def vector(text):
@@ -107,18 +107,17 @@ def test_a_tool_that_was_never_right_keeps_its_text(groups):
 
 
 def test_prototypes_of_another_encoder_are_refused(groups):
-    context, config = Context(LetterEncoder()), FeatureConfig("tool.proto")
-    state = fit_state(config, groups, context)
-    other = Context(HashEncoder.fitted(["a text"]))
+    config = FeatureConfig("tool.proto")
+    state = state_of(config, groups)
+    other = HashEncoder.fitted(["a text"])
     with pytest.raises(DataError, match="belongs to another encoder, revision 1, not to hash at revision"):
-        feature_column(config, groups.candidates, state, other)
+        column_of(config, groups.candidates, state, other)
 
 
 def test_with_too_many_numbers_the_prototypes_of_the_most_right_tools_stay(groups, monkeypatch):
     right = {tool: len(lines) for tool, lines in answered().items()}
     monkeypatch.setattr("ltr.features.tool_prototypes.MOST_NUMBERS", 26 * (len(right) - 1))
-    context = Context(LetterEncoder())
-    state = fit_state(FeatureConfig("tool.proto"), groups, context)
+    state = state_of(FeatureConfig("tool.proto"), groups)
     assert state["tools"]["support"].min() > 1
     assert state["directions"]["numbers"].size <= 26 * (len(right) - 1)
 
@@ -265,10 +264,8 @@ def test_tool_talk_adds_up_how_words_of_queries_meet_words_of_right_tools(groups
     "name", ["tool.char", "tool.talk", "tool.clause_words", "tool.name", "tool.bm25", "tool.proto", "tool.words"]
 )
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
-    context, config = Context(LetterEncoder()), FeatureConfig(name)
-    state = fit_state(config, groups, context)
-    whole = feature_column(config, groups.candidates, state, context)
+    config = FeatureConfig(name)
+    state = state_of(config, groups)
+    whole = column_of(config, groups.candidates, state)
     alone = select(groups, np.array([7]))
-    np.testing.assert_allclose(
-        feature_column(config, alone.candidates, state, Context(LetterEncoder())), whole[28:32], atol=1e-12
-    )
+    np.testing.assert_allclose(column_of(config, alone.candidates, state), whole[28:32], atol=1e-12)

@@ -10,10 +10,10 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
-from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.words import clauses, plain_tool_text
 from ltr.serving.router import load
-from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+from tests.builders import column_of, graph_lines, state_of, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector
 
 TRAIN = 14  # traces of LINES that states are fitted on
@@ -32,8 +32,8 @@ def values(name, groups, **options):
     config = FeatureConfig(name, options)
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
     fit_on = select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen)))
-    state = fit_state(config, fit_on, Context(LetterEncoder()))
-    return feature_column(config, groups.candidates, state, Context(LetterEncoder()))
+    state = state_of(config, fit_on)
+    return column_of(config, groups.candidates, state)
 
 
 def nodes(line):
@@ -103,9 +103,9 @@ def test_graph_near_edges_asks_the_twenty_nearest_queries_for_their_edges(groups
 
 
 def test_only_so_many_queries_are_stored_whatever_their_order(groups):
-    config, context = FeatureConfig("graph.near_edges", {"stored": 5}), Context(LetterEncoder())
+    config = FeatureConfig("graph.near_edges", {"stored": 5})
     backwards = select(groups, np.arange(len(groups.offsets) - 1)[::-1])
-    states = [fit_state(config, each, context) for each in (groups, backwards)]
+    states = [state_of(config, each) for each in (groups, backwards)]
     assert [len(state["vectors"]["numbers"]) for state in states] == [5, 5]
     np.testing.assert_array_equal(states[0]["vectors"]["numbers"], states[1]["vectors"]["numbers"])
 
@@ -169,12 +169,12 @@ def test_graph_order_asks_whether_edges_go_the_way_the_query_goes(groups):
 @pytest.mark.parametrize("name", [name for name in FEATURES.names() if name.startswith("graph")])
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     config = FeatureConfig(name)
-    state = fit_state(config, groups, Context(LetterEncoder()))
+    state = state_of(config, groups)
     whole, alone = (
-        feature_column(config, groups.candidates, state, Context(LetterEncoder())),
+        column_of(config, groups.candidates, state),
         select(groups, np.array([7])),
     )
-    found = feature_column(config, alone.candidates, state, Context(LetterEncoder()))
+    found = column_of(config, alone.candidates, state)
     np.testing.assert_allclose(found, whole[28:32], atol=1e-12)
 
 

@@ -246,7 +246,7 @@ def test_folds_that_run_on_where_validation_data_stopped_descent_are_told(config
     train = TrainConfig(epochs=200, learning_rate=0.5, patience=2, metric="mrr", folds=2)
     result = run(replace(config, data=data, train=train))
     kept = result.router.training.watched.best_epoch
-    assert f"they run all 200 epochs, validation data keep epoch {kept}; " in " ".join(result.warnings)
+    assert f"its folds ran 200 epochs, early stopping took epoch {kept}; " in " ".join(result.warnings)
     unstopped = run(replace(config, data=data, train=TrainConfig(epochs=3, folds=2)))
     assert not any("folds measure" in each for each in unstopped.warnings)
 
@@ -285,7 +285,9 @@ def test_a_chosen_l2_at_an_end_of_its_list_is_told(config, l2s, end):
 
 
 def test_the_command_line_takes_folds_and_validation(cli, samples):
-    said = cli.good("train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human")
+    said = cli.good(
+        "train", samples, "-o", "r", "--folds", 3, "--valid", 0.2, "--encoder", "hash", "--format", "human", "-v"
+    )
     assert "3 folds by trace: top-1" in said
     assert "the best on validation data: loss" in said
 

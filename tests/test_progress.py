@@ -1,13 +1,18 @@
 """The bar of long work."""
 
 import sys
+import time
 
 import pytest
 
-from ltr.cli.progress import batch_watched, watched
+from ltr.cli.progress import batch_progress, run_progress
 from ltr.config.run import RunConfig
+from ltr.data.sources import DataConfig
 from ltr.experiments.batch import Planned
-from ltr.training.config import Epoch
+from ltr.experiments.pipeline import run
+from ltr.experiments.progress import Step
+from ltr.training.config import Epoch, TrainConfig
+from tests.made import tool_rows, written
 
 
 @pytest.fixture
@@ -19,12 +24,12 @@ def on_terminal(monkeypatch):
 def drawn(capfd, seconds_before, seconds_an_epoch, epochs=3, runs=1):
     """What stderr shows of runs of so many epochs."""
     now = [0.0]
-    with watched("training", epochs, quiet=False, clock=lambda: now[0]) as on_epoch:
+    with run_progress(quiet=False, clock=lambda: now[0]) as on_progress:
         for _ in range(runs):
             now[0] += seconds_before
             for number in range(1, epochs + 1):
                 now[0] += seconds_an_epoch
-                on_epoch(Epoch(number, 0.5, None))
+                on_progress(Step("training", number, epochs, Epoch(number, 0.5, None)))
     return capfd.readouterr().err
 
 
@@ -39,10 +44,10 @@ def test_long_epochs_draw_a_bar(on_terminal, capfd):
 
 def test_the_bar_ends_with_the_last_epoch(on_terminal, capfd):
     now = [0.0]
-    with watched("training", 3, quiet=False, clock=lambda: now[0]) as on_epoch:
+    with run_progress(quiet=False, clock=lambda: now[0]) as on_progress:
         for number in (1, 2, 3):
             now[0] += 2
-            on_epoch(Epoch(number, 0.5, None))
+            on_progress(Step("training", number, 3, Epoch(number, 0.5, None)))
         ended = capfd.readouterr().err
         assert ended.endswith("\x1b[2K")  # the line of the bar is cleared
     assert capfd.readouterr().err == ""
@@ -51,10 +56,10 @@ def test_the_bar_ends_with_the_last_epoch(on_terminal, capfd):
 def batch_drawn(capfd, runs, seconds_a_run, quiet=False):
     """What stderr shows of a batch of so many runs."""
     now, plan = [0.0], [Planned(RunConfig(), {}, None)] * runs
-    with batch_watched(plan, quiet=quiet, clock=lambda: now[0]) as (on_epoch, on_run):
+    with batch_progress(plan, quiet=quiet, clock=lambda: now[0]) as (on_progress, on_run):
         for _ in range(runs):
             now[0] += seconds_a_run
-            on_epoch(Epoch(7, 0.5, None))
+            on_progress(Step("training", 7, None, Epoch(7, 0.5, None)))
             on_run()
     return capfd.readouterr().err
 
@@ -76,3 +81,23 @@ def test_a_batch_draws_nothing_in_a_pipe(capfd):
 
 def test_a_batch_of_one_run_counts_its_epochs(on_terminal, capfd):
     assert "training" in batch_drawn(capfd, runs=1, seconds_a_run=9)
+
+
+def test_a_long_stage_that_reports_no_parts_is_shown_by_its_name(on_terminal, capfd):
+    with run_progress(quiet=False, patience=0.02) as on_progress:
+        on_progress(Step("reading"))
+        time.sleep(0.3)
+        on_progress(Step("featurising"))
+    shown = capfd.readouterr().err
+    assert "reading" in shown
+    assert "featurising" not in shown
+
+
+def test_a_run_reports_each_of_its_stages_in_order(tmp_path):
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(12)))
+    train, steps = TrainConfig(epochs=2, folds=3), []
+    run(RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=train), on_progress=steps.append)
+    assert [(step.stage, step.done) for step in steps] == [
+        *[("reading", 0), ("featurising", 0), ("folds", 0), ("folds", 1), ("folds", 2)],
+        *[("training", 1), ("training", 2), ("measuring", 0)],
+    ]

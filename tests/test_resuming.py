@@ -26,14 +26,19 @@ import itertools, os, signal, sys
 from ltr.experiments.runs import run_and_save
 from ltr.config.run import load_config
 
-def on_epoch(epoch):
-    if epoch.number == int(sys.argv[3]):
+def on_progress(step):
+    if step.epoch and step.epoch.number == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 ticks = itertools.count()
-run_and_save(load_config(sys.argv[1]), sys.argv[2], on_epoch=on_epoch, clock=lambda: float(next(ticks)))
+run_and_save(load_config(sys.argv[1]), sys.argv[2], on_progress=on_progress, clock=lambda: float(next(ticks)))
 """
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
+
+
+def noting(epochs):
+    """A function that appends the number of each epoch."""
+    return lambda step: epochs.append(step.epoch.number) if step.epoch else None
 
 
 def ticking():
@@ -76,7 +81,12 @@ def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(config, tmp_path, ep
 def test_a_resumed_run_does_not_repeat_its_epochs(config, tmp_path):
     killed(config, tmp_path / "a", 9)
     seen = []
-    run_and_save(config, tmp_path / "a", resume=True, on_epoch=lambda epoch: seen.append(epoch.number))
+    run_and_save(
+        config,
+        tmp_path / "a",
+        resume=True,
+        on_progress=noting(seen),
+    )
     assert seen[0] == 10
 
 
@@ -111,7 +121,12 @@ def test_a_run_that_was_renamed_goes_on_and_ends_in_the_bytes_of_that_name(confi
     killed(config, tmp_path / "a", 9)
     (tmp_path / "a").rename(tmp_path / "b")
     renamed, seen = replace(config, name="b"), []
-    run_and_save(renamed, tmp_path / "b", resume=True, on_epoch=lambda epoch: seen.append(epoch.number))
+    run_and_save(
+        renamed,
+        tmp_path / "b",
+        resume=True,
+        on_progress=noting(seen),
+    )
     assert seen[0] == 10
     run_and_save(renamed, tmp_path / "c", clock=ticking())
     assert kept(tmp_path / "b") == kept(tmp_path / "c")
@@ -199,11 +214,11 @@ def test_a_damaged_checkpoint_is_overwritten_on_demand(config, tmp_path, name):
 
 
 def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
-    def on_epoch(epoch):
+    def on_progress(step):
         with pytest.raises(RunError, match=r"a: another process is writing there; wait, or name another directory"):
             run_and_save(config, tmp_path / "a", overwrite=True)
 
-    run_and_save(config, tmp_path / "a", on_epoch=on_epoch, clock=lambda: 0.0)
+    run_and_save(config, tmp_path / "a", on_progress=on_progress, clock=lambda: 0.0)
     run_and_save(config, tmp_path / "a", overwrite=True)
 
 
@@ -226,7 +241,7 @@ def test_a_complete_run_is_left_as_it_is_and_returned(config, tmp_path):
     made = run_and_save(config, tmp_path / "a")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*")}
     epochs = []
-    again = run_and_save(config, tmp_path / "a", resume=True, on_epoch=epochs.append)
+    again = run_and_save(config, tmp_path / "a", resume=True, on_progress=epochs.append)
     assert (again.is_untouched, made.is_untouched) == (True, False)
     assert (again.directory, epochs) == (made.directory, [])
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*")} == before

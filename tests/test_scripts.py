@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 CONTRIBUTING = SCRIPTS.parent / "CONTRIBUTING.md"
@@ -135,6 +137,13 @@ def test_a_part_takes_its_own_options(words, code, text):
     ran = command("bench", *words)
     assert ran.returncode == code
     assert text in ran.stdout + ran.stderr
+
+
+def test_the_hook_of_git_runs_a_script_that_is_there():
+    (repository,) = yaml.safe_load((SCRIPTS.parent / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    (hook,) = repository["hooks"]
+    assert (repository["repo"], hook["language"], hook["entry"]) == ("local", "system", "scripts/check")
+    assert os.access(SCRIPTS.parent / hook["entry"], os.X_OK)
 
 
 @pytest.fixture

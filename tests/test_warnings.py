@@ -177,15 +177,19 @@ def test_of_many_training_traces_the_lowest_marks_are_kept_and_compared(cli):
 
 def test_labels_that_never_reach_the_threshold_are_warned_about_and_a_lower_one_counts_them(cli):
     written("s.jsonl", [row | {"label": row["label"] / 2} for row in tool_rows(range(25))])
-    cli.good("train", "s.jsonl", "-o", "run")
+    cli.good("train", "s.jsonl", "-o", "run", "--encoder", "hash")
     told = "no query has a candidate with a label of 1 or more, so none is right; lower --rel-threshold"
     assert cli.err == f"warning: {told}\n"
     assert json.loads(Path("run/run.json").read_bytes())["warnings"] == [told]
     cli.good("evaluate", "run", "s.jsonl")
     assert cli.err.splitlines()[-1] == f"warning: {told}"
-    flat = json.loads(cli.good("train", "s.jsonl", "-o", "half", "--rel-threshold", "0.5", "--format", "json"))
+    flat = json.loads(
+        cli.good("train", "s.jsonl", "-o", "half", "--encoder", "hash", "--rel-threshold", "0.5", "--format", "json")
+    )
     assert (cli.err, flat["num_queries"]) == ("", 50)
-    flat = json.loads(cli.good("train", "s.jsonl", "-o", "zero", "--no-relevant", "zero", "--format", "json"))
+    flat = json.loads(
+        cli.good("train", "s.jsonl", "-o", "zero", "--encoder", "hash", "--no-relevant", "zero", "--format", "json")
+    )
     assert flat["num_queries"] == 50
 
 

@@ -11,7 +11,8 @@ from ltr.errors import LtrError
 from ltr.files.naming import path_to
 from ltr.files.reading import AnyPath, digest_file, read_bytes
 from ltr.storage.model_file import MODEL, load_model
-from ltr.storage.run_directory import CONFIG, RUN
+from ltr.storage.run_directory import CONFIG
+from ltr.storage.run_record import RUN
 
 LARGEST_RECORD = 16 << 20
 

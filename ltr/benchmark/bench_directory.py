@@ -14,13 +14,13 @@ from ltr.benchmark.measuring import Measurement, Task
 from ltr.configtext import rendering
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.files.reading import read_bytes, reason
-from ltr.files.writing import encode_lines, make_directory, remove, write_bytes, write_lines, write_text
+from ltr.files.writing import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
 from ltr.reporting.page import page_html
 from ltr.reporting.table import Table, tsv_line, tsv_rows
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
-from ltr.storage.checkpoints import TEMPORARY, refuse_other_task
+from ltr.storage.checkpoints import refuse_other_task
 from ltr.storage.records import QueryRecord
 from ltr.storage.run_directory import REPORT, refuse_unwritable
 

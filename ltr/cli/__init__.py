@@ -88,30 +88,20 @@ def main() -> None:
     signal.signal(signal.SIGTERM, terminate)
     for library in ONE_THREAD:  # before numpy is loaded
         os.environ.setdefault(library, "1")
-    prepare_streams()
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()  # the caller may have closed them
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # any text, whatever the locale
     warnings.showwarning = show_warning  # type: ignore[assignment]  # it takes any place, and looks at none
     try:
-        refuse_other_text(sys.argv)
+        for argument in sys.argv:
+            if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
+                raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
         code = run_app()
     except LtrError as error:
         note("\n".join(f"error: {visible(line)}" for line in lines_of(error)))
         code = exit_code(error)
     sys.exit(flushed(code))
-
-
-def prepare_streams() -> None:
-    """Streams that take any text, whatever the locale, and are there even where the caller closed them."""
-    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def refuse_other_text(arguments: list[str]) -> None:
-    """Raise for an argument of bytes that are not text: it could be neither shown nor kept."""
-    for argument in arguments:
-        if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
-            raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
 
 
 def show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:

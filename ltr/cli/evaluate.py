@@ -29,7 +29,6 @@ from ltr.cli.options import (
     comma_separated,
     configured,
     fetch_own_encoder,
-    under,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -99,10 +98,17 @@ def evaluate(
         sets,
         own,
         seed=seed,
-        **under("data", tools=tools, graphs=graphs),
-        **under("evaluate", metrics=comma_separated(metrics), preset=preset, group_by=group_by),
-        **under("evaluate", ties=ties, no_relevant=no_relevant, rel_threshold=rel_threshold),
-        **under("evaluate", threshold=threshold, max_grade=max_grade, baselines=baselines or None),
+        data__tools=tools,
+        data__graphs=graphs,
+        evaluate__metrics=comma_separated(metrics),
+        evaluate__preset=preset,
+        evaluate__group_by=group_by,
+        evaluate__ties=ties,
+        evaluate__no_relevant=no_relevant,
+        evaluate__rel_threshold=rel_threshold,
+        evaluate__threshold=threshold,
+        evaluate__max_grade=max_grade,
+        evaluate__baselines=baselines or None,
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, ours=EVALUATION)

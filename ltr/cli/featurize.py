@@ -22,7 +22,6 @@ from ltr.cli.options import (
     comma_separated,
     configured,
     fetch_encoder,
-    under,
 )
 from ltr.cli.terminal import note, warn
 from ltr.reporting.escaping import visible
@@ -60,7 +59,9 @@ def featurize(
         features=comma_separated(features),
         encoder=encoder,
         train__recipe="recommended" if recommended else None,
-        **under("data", train=samples, tools=tools, graphs=graphs),
+        data__train=samples,
+        data__tools=tools,
+        data__graphs=graphs,
     )
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
     made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import measured_lines
+from ltr.cli.result import breakdown_lines, measured_lines, quality_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_tables import title_of
@@ -15,6 +15,24 @@ if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.storage.records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
+
+
+def short_lines(
+    home: Path, result: "RunResult", record: "MetricsRecord", seconds: float, *, is_plain: bool
+) -> list[str]:
+    """The quality of a run beside its baselines, where the run is stored, and the next command."""
+    place, notes = visible(home.as_posix()), len(result.router.training.warnings)
+    with_notes = f" and {count(notes, 'note')}" if notes else ""
+    can_rank = result.router.kind == "tool" and result.router.features is not None
+    command = f'ltr rank {place} "your query"' if can_rank else f"ltr evaluate {place} SAMPLES"
+    return [
+        *quality_lines(record),
+        *gain_lines(result),
+        *fold_lines(result.measured, result.config.data.split),
+        *breakdown_lines(record),
+        *wrapped(f"stored in {place}/ ({seconds:.1f} s); weights{with_notes}: report.html, or -v"),
+        *wrapped(f"next: {command}{'; better: train with --recommended' if is_plain else ''}"),
+    ]
 
 
 def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds: float) -> list[str]:
@@ -32,11 +50,11 @@ def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds:
 
 def gain_lines(result: "RunResult") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
-    gain = result.measured.gain
-    if gain is None:
+    lead = result.measured.over_best_feature
+    if lead is None:
         return []
-    ends = between(gain.low, gain.high, DIFFERENCE.on_terminal)
-    return [f"top-1 over best feature: {gain.mean:+.3f} {ends} (95 %, by trace)"]
+    ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
+    return [f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)"]
 
 
 def weight_lines(result: "RunResult") -> list[str]:

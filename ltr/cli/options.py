@@ -171,15 +171,6 @@ def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Docume
     return document
 
 
-def under(section: str, **flags: Any) -> dict[str, Any]:
-    """The flags of keys in that section of the config.
-
-    >>> under("train", l2=0.1)
-    {'train__l2': 0.1}
-    """
-    return {f"{section}__{key}": value for key, value in flags.items()}
-
-
 def fetch_encoder(name: str, *, allowed: bool) -> None:
     """Download the model of an encoder that is not on this machine, when that is allowed; nothing else reaches out."""
     if allowed:

@@ -1,96 +1,120 @@
 """A bar for work of more than a second, on a terminal only."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
-    from ltr.config.run import RunConfig
     from ltr.experiments.batch import Planned
-    from ltr.training.config import Epoch
+    from ltr.experiments.progress import OnProgress, Step
 
 PATIENCE = 1.0  # seconds
+Clock = Callable[[], float]
+
+
+class StageBar:
+    """One bar at a time: that of the stage in hand, once the stage has taken a while."""
+
+    def __init__(self, clock: Clock, patience: float = PATIENCE) -> None:
+        self._clock, self._patience = clock, patience
+        self._bar: Progress | None = None
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()
+        self._step: Step | None = None
+        self._start = clock()
+
+    def __call__(self, step: "Step") -> None:
+        """A stage began, or a part of it ended; the last part ends the bar, and epoch 1 begins another training."""
+        with self._lock:
+            is_other = self._step is None or step.stage != self._step.stage or step.done < self._step.done
+            if is_other or (step.epoch is not None and step.epoch.number == 1):
+                self.stop()
+                self._start = self._start if self._step is None and step.done != 1 else self._clock()
+                self._timer = threading.Timer(self._patience, self._draw)  # a stage that reports no parts is shown, too
+                self._timer.daemon = True
+                self._timer.start()
+            self._step = step
+            if self._bar is not None or self._clock() - self._start > self._patience:
+                self._draw()
+            if step.done == step.total:
+                self.stop()
+
+    def stop(self) -> None:
+        """Clear the bar."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._bar is not None:
+                self._bar.stop()
+            self._timer = self._bar = None
+
+    def _draw(self) -> None:
+        with self._lock:
+            step = self._step
+            if step is None or self._timer is None:  # the stage has ended
+                return
+            if self._bar is None:
+                self._bar = started_bar(step.stage, step.total)
+            loss = "" if step.epoch is None else f", loss {step.epoch.loss:.4f}"
+            self._bar.update(self._bar.task_ids[0], completed=step.done, description=f"{step.stage}{loss}")
 
 
 @contextmanager
-def watched(
-    what: str, epochs: int | None, *, quiet: bool, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[["Epoch"], None]]:
-    """A function to call at the end of each epoch; it draws a bar once the epochs have taken a while.
-
-    Epoch 1 begins other work, with a bar of its own; the last one ends it. Without a number of
-    epochs the bar has no end.
-    """
+def run_progress(*, quiet: bool, clock: Clock = time.monotonic, patience: float = PATIENCE) -> Iterator["OnProgress"]:
+    """What a run reports its stages to; it draws nothing in a pipe, or where nobody wants it."""
     if quiet or not sys.stderr.isatty():
-        yield lambda epoch: None
+        yield lambda step: None
         return
-    bar: list[tuple[Progress, TaskID]] = []
-    start = clock()
-
-    def stop() -> None:
-        while bar:
-            bar.pop()[0].stop()
-
-    def on_epoch(epoch: "Epoch") -> None:
-        nonlocal start
-        if epoch.number == 1:
-            stop()
-            start = clock()
-        if not bar and clock() - start > PATIENCE:
-            bar.append(_started(what, epochs))
-        for progress, task in bar:
-            progress.update(task, completed=epoch.number, description=f"{what}, loss {epoch.loss:.4f}")
-        if epoch.number == epochs:
-            stop()
-
+    bar = StageBar(clock, patience)
     try:
-        yield on_epoch
+        yield bar
     finally:
-        stop()
+        bar.stop()
 
 
 @contextmanager
-def batch_watched(
-    plan: "Sequence[Planned]", *, quiet: bool, clock: Callable[[], float] = time.monotonic
-) -> Iterator[tuple[Callable[["Epoch"], None], Callable[[], None]]]:
-    """Two functions to call, as an epoch ends and as a run ends; of several runs the bar counts the runs."""
+def batch_progress(
+    plan: "Sequence[Planned]", *, quiet: bool, clock: Clock = time.monotonic
+) -> Iterator[tuple["OnProgress", Callable[[], None]]]:
+    """Two functions to call, as a step of a run ends and as a run ends; of several runs the bar counts the runs."""
     if len(plan) == 1:
-        with watched("training", planned_epochs(plan[0].config), quiet=quiet, clock=clock) as on_epoch:
-            yield on_epoch, lambda: None
+        with run_progress(quiet=quiet, clock=clock) as on_progress:
+            yield on_progress, lambda: None
         return
-    start, ended, bar = clock(), 0, list["tuple[Progress, TaskID]"]()
+    start, ended, bar = clock(), 0, list["Progress"]()
 
     def on_run() -> None:
         nonlocal ended
         ended += 1
         draw("runs")
 
-    def draw(what: str) -> None:
+    def on_step(step: "Step") -> None:
+        part = f"epoch {step.epoch.number:,}, loss {step.epoch.loss:.4f}" if step.epoch else step.stage
+        draw(f"{part}; runs")
+
+    def draw(description: str) -> None:
         if not bar and clock() - start > PATIENCE and ended < len(plan):
-            bar.append(_started("runs", len(plan)))
-        for progress, task in bar:
-            progress.update(task, completed=ended, description=what)
+            bar.append(started_bar("runs", len(plan)))
+        for progress in bar:
+            progress.update(progress.task_ids[0], completed=ended, description=description)
 
     if quiet or not sys.stderr.isatty():
-        yield lambda epoch: None, lambda: None
+        yield lambda step: None, lambda: None
         return
     try:
-        yield lambda epoch: draw(f"epoch {epoch.number:,}, loss {epoch.loss:.4f}; runs"), on_run
+        yield on_step, on_run
     finally:
         while bar:
-            bar.pop()[0].stop()
+            bar.pop().stop()
 
 
-def planned_epochs(config: "RunConfig") -> int | None:
-    """The epochs of a run, where it is known how many there will be."""
-    return config.train.epochs if config.train.trainer == "descent" else None
-
-
-def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":
+def started_bar(description: str, total: int | None) -> "Progress":
+    """A bar on stderr with one task; without a total it moves and counts nothing."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -98,4 +122,5 @@ def _started(what: str, epochs: int | None) -> "tuple[Progress, TaskID]":
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True)
     progress.start()
-    return progress, progress.add_task(what, total=epochs)
+    progress.add_task(description, total=total)
+    return progress

@@ -15,20 +15,30 @@ MOST_PARTS = 20
 
 def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
-    queries = count(record.counts.num_queries, "query", "queries")
-    candidates = count(record.counts.num_candidates, "candidate")
-    split = "training" if record.rules.split == "train" else record.rules.split
     lines = [
-        emphasis(f"{queries}, {candidates} ({split} data)"),
-        *table_lines(metrics_table(record, trained), turned=True),
+        *quality_lines(record, trained),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
     ]
-    if record.breakdown:
-        lines += ["", *table_lines(parts_table(record.breakdown, MOST_PARTS))]
-        more = len(record.breakdown.parts) - MOST_PARTS
-        lines += [f"and {more:,} more: --format json shows all"] if more > 0 else []
-    return lines
+    return [*lines, *breakdown_lines(record)]
+
+
+def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str]:
+    """What was measured, and the metrics beside the baselines."""
+    queries = count(record.counts.num_queries, "query", "queries")
+    candidates = count(record.counts.num_candidates, "candidate")
+    split = "training" if record.rules.split == "train" else record.rules.split
+    table = metrics_table(record, trained)
+    return [emphasis(f"{queries}, {candidates} ({split} data)"), *table_lines(table, turned=True)]
+
+
+def breakdown_lines(record: "MetricsRecord") -> list[str]:
+    """The metrics of each part of a breakdown, where one was asked for."""
+    if not record.breakdown:
+        return []
+    more = len(record.breakdown.parts) - MOST_PARTS
+    rest = [f"and {more:,} more: --format json shows all"] if more > 0 else []
+    return ["", *table_lines(parts_table(record.breakdown, MOST_PARTS)), *rest]
 
 
 def evaluation_rules(record: "MetricsRecord") -> list[str]:

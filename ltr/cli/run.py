@@ -24,7 +24,7 @@ from ltr.cli.options import (
     fetch_encoder,
     swept,
 )
-from ltr.cli.progress import batch_watched
+from ltr.cli.progress import batch_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -75,13 +75,13 @@ def run(
     for name in dict.fromkeys(each.config.encoder for each in plan):
         fetch_encoder(name, allowed=allow_download)
     warned: set[str] = set()
-    with batch_watched(plan, quiet=quiet) as (on_epoch, on_run):
+    with batch_progress(plan, quiet=quiet) as (on_progress, on_run):
 
         def on_end(each: "Ended") -> None:
             tell(each, warned, quiet=quiet)
             on_run()
 
-        every, board = run_batch(plan, out, options, metric=metric, on_epoch=on_epoch, on_end=on_end)
+        every, board = run_batch(plan, out, options, metric=metric, on_progress=on_progress, on_end=on_end)
     failed = next((each.error for each in every if each.error is not None), None)
     if any(row.error is None for row in board.rows):
         show(board, chosen_format(shown))
@@ -106,7 +106,8 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
     if ended.error is not None:
         note("\n".join(f"error: {visible(f'{name}: {line}')}" for line in lines_of(ended.error)))
     elif not quiet:
-        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s)")
+        encoder = f", encoder {ended.auto_encoder} (auto)" if ended.auto_encoder else ""
+        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s{encoder})")
 
 
 def show(board: "Leaderboard", shown: Format) -> None:

@@ -31,9 +31,8 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     samples_or_share,
-    under,
 )
-from ltr.cli.progress import planned_epochs, watched
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -81,7 +80,6 @@ def train(
     """Learn weights from SAMPLES; keep the run in OUT."""
     from ltr.experiments.runs import run_and_save
 
-    data = under("data", train=samples, valid=samples_or_share(valid), test=samples_or_share(test))
     wanted = configured(
         config,
         sets,
@@ -90,12 +88,21 @@ def train(
         features=comma_separated(features),
         encoder=encoder,
         seed=seed,
-        **under("train", recipe="recommended" if recommended else None),
-        **data,
-        **under("data", tools=tools, graphs=graphs),
-        **under("train", trainer=trainer, epochs=epochs, folds=folds, l2=l2, learning_rate=learning_rate),
-        **under("evaluate", metrics=comma_separated(metrics), ties=ties),
-        **under("evaluate", no_relevant=no_relevant, rel_threshold=rel_threshold),
+        train__recipe="recommended" if recommended else None,
+        data__train=samples,
+        data__valid=samples_or_share(valid),
+        data__test=samples_or_share(test),
+        data__tools=tools,
+        data__graphs=graphs,
+        train__trainer=trainer,
+        train__epochs=epochs,
+        train__folds=folds,
+        train__l2=l2,
+        train__learning_rate=learning_rate,
+        evaluate__metrics=comma_separated(metrics),
+        evaluate__ties=ties,
+        evaluate__no_relevant=no_relevant,
+        evaluate__rel_threshold=rel_threshold,
     )
     if resume and overwrite:
         raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
@@ -103,13 +110,16 @@ def train(
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
     fetch_encoder(wanted.encoder, allowed=allow_download)
-    with watched("training", planned_epochs(wanted), quiet=quiet) as on_epoch:
-        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_epoch=on_epoch)
+    with run_progress(quiet=quiet) as on_progress:
+        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
     for warning in finished.result.warnings if finished.result else ():
         warn(warning)
-    show(finished, chosen_format(shown))
+    if finished.result and finished.result.auto_encoder and not quiet:
+        note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
+    is_plain = config is None and not (sets or recommended or features)
+    show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
@@ -131,13 +141,14 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format) -> None:
-    """The metrics of the run; to a person its weights as well, or, of a run that was left as it is, its standing."""
-    from ltr.cli.learned import run_lines
+def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+    """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
+    from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings
     from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.records import MetricsRecord, read_record
+    from ltr.storage.record_file import read_record
+    from ltr.storage.records import MetricsRecord
     from ltr.storage.run_directory import METRICS
 
     home, result = finished.directory, finished.result
@@ -149,5 +160,7 @@ def show(finished: "Finished", shown: Format) -> None:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
-        case Format.HUMAN:
+        case Format.HUMAN if verbose:
             say(*run_lines(home, result, record, finished.seconds))
+        case Format.HUMAN:
+            say(*short_lines(home, result, record, finished.seconds, is_plain=is_plain))

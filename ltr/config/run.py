@@ -153,8 +153,10 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
     watched = train.get("metric") if isinstance(train, dict) else None
     lookups.append((("train", "metric"), watched, lambda name: name == LOSS or watchable(name)))
     metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
-    lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(_listed(metrics))]
-    features = _listed(value.get("features"))
+    names = metrics if isinstance(metrics, list) else []
+    lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(names)]
+    listed = value.get("features")
+    features = listed if isinstance(listed, list) else []
     columns = [(place, entry) for place, entry in enumerate(features) if entry != RECOMMENDED]
     lookups += [(("features", place), entry, feature_config) for place, entry in columns]
     for address, name, look_up in lookups:
@@ -165,8 +167,7 @@ def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
             yield from ((address, problem) for problem in error.args)
         except LtrError as error:
             yield address, str(error)
-    yield from _repeated(features)
-    yield from _of_other_kind(value.get("kind"), features)
+    yield from _feature_mistakes(value.get("kind"), features)
 
 
 def _encoder(entry: str | Mapping[str, Any]) -> None:
@@ -176,30 +177,23 @@ def _encoder(entry: str | Mapping[str, Any]) -> None:
         encoder_kind(name)
 
 
-def _repeated(features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Features that are named again, or that [recommended] brings already: a name stands for one column."""
-    seen = {name for names in ALL.values() for name in names} if RECOMMENDED in features else set[str]()
-    for place, entry in enumerate(features):
-        name = entry.get("name") if isinstance(entry, dict) else entry
+def _feature_mistakes(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
+    """Features that are named again, or that `recommended` brings already; and features of another kind.
+
+    The kind is that of the config, or else of the first feature.
+    """
+    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
+    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
+    wanted = kind if isinstance(kind, str) and kind in SPECIFICATION else next(filter(None, kinds), None)
+    seen = {name for columns in ALL.values() for name in columns} if RECOMMENDED in features else set[str]()
+    for place, (name, other) in enumerate(zip(names, kinds, strict=True)):
         if isinstance(name, str) and name in seen:
             by_recommended = " (recommended brings it)" if RECOMMENDED in features and name != RECOMMENDED else ""
             yield ("features", place), f"{name} stands twice{by_recommended}"
         if isinstance(name, str):
             seen.add(name)
-
-
-def _of_other_kind(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Features of another kind than the config names, or than the first of them is of."""
-    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
-    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
-    wanted = kind if isinstance(kind, str) and kind in SPECIFICATION else next(filter(None, kinds), None)
-    for place, found in enumerate(kinds):
-        if found and found != wanted:
-            yield ("features", place), f"{names[place]} is a feature of {found}s; one of {wanted}s is needed"
-
-
-def _listed(value: Value) -> list[Value]:
-    return value if isinstance(value, list) else []
+        if other and other != wanted:
+            yield ("features", place), f"{name} is a feature of {other}s; one of {wanted}s is needed"
 
 
 def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:

@@ -83,17 +83,58 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text; only texts that are new to this object in the role reach the disk or the encoder."""
-        identity = self.encoder().identity(role)
+        encoder = self.encoder()
+        identity = encoder.identity(role)
         spelled = texts if identity is None else [text if text.isascii() else canonical_text(text) for text in texts]
         self._calls += 1
         self._drop_unused()
         new = [text for text in dict.fromkeys(spelled) if text not in self._places[role]]
-        if new or not self._parts:
-            on_disk = new and identity is not None
-            vectors = self._through_cache(new, role, identity or ()) if on_disk else self._fresh(new, role)
-            self._parts[self._calls], self._last_used[self._calls] = vectors, self._calls
-            self._places[role] |= {text: self._calls << ROW_BITS | row for row, text in enumerate(new)}
+        stored = self._stored(new, identity) if identity and new else {}
+        missing = [text for text in new if text not in stored]
+        at_once = TEXTS_AT_ONCE if identity else len(missing)
+        encoded: list[str] = []
+        parts: list[Vectors] = []
+        while missing or not (parts or stored or self._parts):  # without any text the encoder still gives the width
+            part, missing = missing[:at_once], missing[at_once:]
+            with plugin_errors(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
+                vectors = encoder.encode(part, role)
+            refuse_unusable(self.name, vectors, len(part), must_be_dense=identity is not None)
+            if identity and isinstance(vectors, Dense):
+                vectors = Dense(vectors.numbers.astype(np.float32))
+                keys = [cache_key(identity, text) for text in part]
+                self._cache.put(dict(zip(keys, vectors.numbers, strict=True)))
+                if any(vector.shape != vectors.numbers.shape[1:] for vector in stored.values()):
+                    missing, stored = [*missing, *stored], {}  # somebody else wrote those: they are encoded again
+            encoded += part
+            parts.append(vectors)
+        if stored:
+            encoded += stored
+            parts.append(Dense(np.stack(list(stored.values()))))
+        if parts:
+            self._parts[self._calls], self._last_used[self._calls] = stacked_rows(parts), self._calls
+            self._places[role] |= {text: self._calls << ROW_BITS | row for row, text in enumerate(encoded)}
         return self._rows(np.array([self._places[role][text] for text in spelled], dtype=np.int64))
+
+    def _stored(self, texts: Sequence[str], identity: tuple[str, ...]) -> dict[str, Vector]:
+        """The vectors of the texts that are on disk; none where their widths differ."""
+        keys = {text: cache_key(identity, text) for text in texts}
+        on_disk = self._cache.get(list(keys.values()))
+        vectors = {text: on_disk[key] for text, key in keys.items() if key in on_disk}
+        LOG.info(f"encoder {self.name}: {len(vectors):,} of {len(texts):,} new texts were in the cache")
+        return vectors if len({vector.shape for vector in vectors.values()}) < 2 else {}
+
+    def _rows(self, places: IntArray) -> Vectors:
+        """The rows at the places, gathered from their parts."""
+        part_of, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
+        parts = np.unique(part_of).tolist() or list(self._parts)[:1]
+        self._last_used |= dict.fromkeys(parts, self._calls)
+        if len(parts) == 1:
+            return self._parts[parts[0]].take(rows)
+        members = [np.flatnonzero(part_of == part) for part in parts]
+        order = np.empty(len(places), dtype=np.int64)
+        order[np.concatenate(members)] = np.arange(len(places))
+        taken = [self._parts[part].take(rows[place]) for part, place in zip(parts, members, strict=True)]
+        return stacked_rows(taken).take(order)
 
     def _drop_unused(self) -> None:
         """Drop the parts that no late call needed, once there are many texts: a service must not grow."""
@@ -107,59 +148,19 @@ class CachedEncoder:
         for role, places in self._places.items():
             self._places[role] = {text: place for text, place in places.items() if place >> ROW_BITS not in stale}
 
-    def _through_cache(self, texts: list[str], role: Role, identity: tuple[str, ...]) -> Vectors:
-        """The vectors of the texts from the disk; those that are missing are encoded and stored."""
-        text_of = {cache_key(identity, text): text for text in texts}
-        vectors = self._cache.get(list(text_of))
-        LOG.info(f"encoder {self.name}: {len(vectors):,} of {len(texts):,} new texts were in the cache")
-        vectors |= self._stored([(key, text) for key, text in text_of.items() if key not in vectors], role)
-        if len({vector.shape for vector in vectors.values()}) > 1:  # somebody else wrote some of them
-            vectors = self._stored(list(text_of.items()), role)
-        return Dense(np.stack([vectors[key] for key in text_of]))
 
-    def _stored(self, texts: list[tuple[bytes, str]], role: Role) -> dict[bytes, Vector]:
-        """The fresh vectors of the texts by their keys, stored on disk some at a time."""
-        vectors: dict[bytes, Vector] = {}
-        for first in range(0, len(texts), TEXTS_AT_ONCE):
-            part = texts[first : first + TEXTS_AT_ONCE]
-            fresh = self._fresh([text for _, text in part], role)
-            if not isinstance(fresh, Dense):
-                raise DataError(f"the encoder {self.name} has an identity, and vectors that are not dense")
-            by_key = dict(zip((key for key, _ in part), fresh.numbers.astype(np.float32), strict=True))
-            self._cache.put(by_key)
-            vectors |= by_key
-        return vectors
-
-    def _fresh(self, texts: list[str], role: Role) -> Vectors:
-        """What the encoder returns, checked: a plug-in of others may return anything."""
-        encoder = self.encoder()
-        with plugin_errors(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
-            vectors = encoder.encode(texts, role)
-        is_usable = (
-            isinstance(vectors, Dense | Sparse)
-            and len(vectors) == len(texts)
-            and vectors.numbers.dtype.kind in "fiu"
-            and bool(np.isfinite(vectors.numbers).all())
-        )
-        if not is_usable:
-            raise DataError(
-                f"the encoder {self.name} did not give a row of finite numbers for each of {len(texts)} texts"
-            )
-        return vectors
-
-    def _rows(self, places: IntArray) -> Vectors:
-        """The rows at the places, gathered from their parts."""
-        part_of, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
-        parts = np.unique(part_of).tolist() or list(self._parts)[:1]
-        self._last_used |= dict.fromkeys(parts, self._calls)
-        if len(parts) == 1:
-            return self._parts[parts[0]].take(rows)
-        members = [np.flatnonzero(part_of == part) for part in parts]
-        order = np.empty(len(places), dtype=np.int64)
-        order[np.concatenate(members)] = np.arange(len(places))
-        return stacked_rows([self._parts[p].take(rows[where]) for p, where in zip(parts, members, strict=True)]).take(
-            order
-        )
+def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bool) -> None:
+    """Raise unless these are rows of finite numbers, one a text: the encoder of a plug-in may return anything."""
+    is_usable = (
+        isinstance(vectors, Dense | Sparse)
+        and len(vectors) == count
+        and vectors.numbers.dtype.kind in "fiu"
+        and bool(np.isfinite(vectors.numbers).all())
+    )
+    if not is_usable:
+        raise DataError(f"the encoder {name} did not give a row of finite numbers for each of {count} texts")
+    if must_be_dense and not isinstance(vectors, Dense):
+        raise DataError(f"the encoder {name} has an identity, and vectors that are not dense")
 
 
 def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:

@@ -1,14 +1,13 @@
 """The encoder of the base install: hashed character n-gram TF-IDF, numpy only."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, State, chunks, offsets_of
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
@@ -22,8 +21,6 @@ SIZES_CJK = (1, 2)  # a Chinese word is one or two characters long
 CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 CHARACTERS = 1 << 18  # of the texts hashed at once
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-Codes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +48,7 @@ class HashEncoder:
     def fitted(cls, texts: Sequence[str]) -> Self:
         """The encoder that has counted in how many of the distinct texts each bucket occurs."""
         distinct = list(dict.fromkeys(texts))
-        frequencies = np.zeros(BUCKETS, dtype=np.int64)
-        for part in _counted_in_parts(distinct):
-            frequencies += np.bincount(part.buckets, minlength=BUCKETS)
-        return cls(len(distinct), frequencies)
+        return cls(len(distinct), np.bincount(counts(distinct).buckets, minlength=BUCKETS))
 
     @classmethod
     def restored(cls, state: State) -> Self:
@@ -88,7 +82,7 @@ class HashEncoder:
         counted = counts(texts)
         numbers = (1 + np.log(counted.times)) * self.weights[counted.buckets]
         lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=len(texts)))
-        starts = offsets_of(np.bincount(counted.texts, minlength=len(texts)))
+        starts = np.searchsorted(counted.texts, np.arange(len(texts) + 1))
         return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
 
     @property
@@ -104,41 +98,34 @@ def counts(texts: Sequence[str]) -> Counts:
     >>> counted.texts, counted.times  # ' aa', 'aaa', 'aa ', ' aaa', 'aaa ', ' aaa '
     (array([0, 0, 0, 0, 0, 0]), array([1, 1, 1, 1, 1, 1]))
     """
-    parts = [Counts(*[np.empty(0, dtype=np.int64)] * 3), *_counted_in_parts(texts)]
-    return Counts(
-        np.concatenate([part.texts for part in parts]),
-        np.concatenate([part.buckets for part in parts]),
-        np.concatenate([part.times for part in parts]),
-    )
-
-
-def _counted_in_parts(texts: Sequence[str]) -> Iterator[Counts]:
-    """The same, of about CHARACTERS characters at a time."""
     padded = [f" {' '.join(text.lower().split())} " if text.strip() else "" for text in texts]
-    ends = offsets_of([len(text) + 1 for text in padded])  # an empty text takes a place as well
-    for first, last in chunks(ends, CHARACTERS):
+    ends = np.cumsum([len(text) for text in padded])
+    all_keys, all_times = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    first = 0
+    while first < len(texts):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + CHARACTERS, side="right")), first + 1)
         part = padded[first:last]
-        codes = np.frombuffer("".join(part).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        characters = np.frombuffer("".join(part).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
         owner = np.repeat(np.arange(first, last), [len(text) for text in part])
-        is_cjk = np.zeros(len(codes), dtype=bool)
+        is_cjk = np.zeros(len(characters), dtype=bool)
         for lowest, highest in CJK:
-            is_cjk |= (codes >= lowest) & (codes <= highest)
-        grams = [_grams(codes, owner, np.ones_like(is_cjk), size) for size in SIZES]
-        if is_cjk.any():
-            grams += [_grams(codes, owner, is_cjk, size) for size in SIZES_CJK]
-        keys, times = np.unique(np.concatenate(grams), return_counts=True)
-        yield Counts(keys >> BUCKETS_LOG2, keys & (BUCKETS - 1), times)
-
-
-def _grams(codes: Codes, owner: IntArray, allowed: BoolArray, size: int) -> IntArray:
-    """text * BUCKETS + bucket of every n-gram of that size that lies inside one text, of allowed characters."""
-    places = len(codes) - size + 1
-    if places <= 0:
-        return np.empty(0, dtype=np.int64)
-    hashed, is_inside = np.full(places, size, dtype=np.uint64), owner[:places] == owner[size - 1 :]
-    for step in range(size):
-        hashed = (hashed ^ codes[step : step + places]) * MULTIPLIER  # wraps: a hash
-        hashed ^= hashed >> np.uint64(29)
-        is_inside &= allowed[step : step + places]
-    buckets = (hashed * MULTIPLIER) >> np.uint64(64 - BUCKETS_LOG2)
-    return owner[:places][is_inside] * BUCKETS + buckets[is_inside].astype(np.int64)
+            is_cjk |= (characters >= lowest) & (characters <= highest)
+        keys = []  # text * BUCKETS + bucket of every n-gram that lies inside one text
+        for size in (*SIZES, *SIZES_CJK) if is_cjk.any() else SIZES:
+            places = max(len(characters) - size + 1, 0)
+            hashed = np.full(places, size, dtype=np.uint64)
+            is_counted = owner[:places] == owner[len(owner) - places :]
+            for step in range(size):
+                hashed = (hashed ^ characters[step : step + places]) * MULTIPLIER  # wraps: a hash
+                hashed ^= hashed >> np.uint64(29)
+                if size in SIZES_CJK:
+                    is_counted &= is_cjk[step : step + places]
+            buckets = (hashed * MULTIPLIER) >> np.uint64(64 - BUCKETS_LOG2)
+            keys.append(owner[:places][is_counted] * BUCKETS + buckets[is_counted].astype(np.int64))
+        distinct_keys, times = np.unique(np.concatenate(keys), return_counts=True)
+        all_keys.append(distinct_keys)
+        all_times.append(times)
+        first = last
+    text_buckets = np.concatenate(all_keys)
+    return Counts(text_buckets >> BUCKETS_LOG2, text_buckets & (BUCKETS - 1), np.concatenate(all_times))

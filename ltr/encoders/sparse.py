@@ -1,12 +1,12 @@
 """Vectors that hold only the numbers that are not 0."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, offsets_of, ragged
+from ltr.arrays import FloatArray, IntArray, code_sums, offsets_of
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
@@ -33,8 +33,10 @@ class Sparse:
         >>> a.take(np.array([1, 1])).starts
         array([0, 2, 4])
         """
-        lengths, _, entries = self._entries(rows)
-        return type(self)(offsets_of(lengths), self.columns[entries], self.numbers[entries], self.dimensions)
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        return type(self)(starts, self.columns[entries], self.numbers[entries], self.dimensions)
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
         """sum_i weights[i] * row rows[i] over the places i of each owner: a few of the owners are spread out at once.
@@ -61,9 +63,9 @@ class Sparse:
         >>> Sparse(np.array([0, 0, 2]), np.array([0, 2]), np.array([3.0, 4.0]), 3).unit().numbers
         array([0.6, 0.8])
         """
-        _, owner, entries = self._entries(np.arange(len(self)))
-        lengths = np.sqrt(code_sums(owner, self.numbers[entries] ** 2, len(self)))
-        scaled = self.numbers[entries] / np.where(lengths > 0, lengths, 1)[owner]
+        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        lengths = np.sqrt(code_sums(owner, self.numbers**2, len(self)))
+        scaled = self.numbers / np.where(lengths > 0, lengths, 1)[owner]
         return type(self)(self.starts, self.columns, scaled, self.dimensions)
 
     def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
@@ -79,13 +81,23 @@ class Sparse:
         products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
         by_owner = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
-        for block_number, first in enumerate(range(0, len(distinct), at_once)):
-            block = distinct[first : first + at_once]
-            spread = self._spread(np.arange(len(block)), block, np.ones(len(block)), len(block))
-            pairs = by_owner[bounds[block_number] : bounds[block_number + 1]]
-            for part, place, entries in other._in_parts(other_rows[pairs]):
-                factors = spread[owner[pairs[part]][place] - first, other.columns[entries]]
-                products[pairs[part]] = code_sums(place, factors * other.numbers[entries], len(pairs[part]))
+        entry_counts = np.diff(other.starts)[other_rows]
+        pairs_at_once = max(int(PAIRED_NUMBERS / max(entry_counts.mean(), 1)), 1) if len(rows) else 1
+        for block, first in enumerate(range(0, len(distinct), at_once)):
+            lengths = np.diff(self.starts)[distinct[first : first + at_once]]
+            row = np.repeat(np.arange(len(lengths)), lengths)
+            before = np.cumsum(lengths) - lengths
+            entries = np.arange(len(row)) + (self.starts[distinct[first : first + at_once]] - before)[row]
+            spread = np.zeros((len(lengths), self.dimensions))
+            np.add.at(spread, (row, self.columns[entries]), self.numbers[entries])
+            for start in range(bounds[block], bounds[block + 1], pairs_at_once):
+                pairs = by_owner[start : min(start + pairs_at_once, bounds[block + 1])]
+                lengths = entry_counts[pairs]
+                pair = np.repeat(np.arange(len(pairs)), lengths)
+                before = np.cumsum(lengths) - lengths
+                entries = np.arange(len(pair)) + (other.starts[other_rows[pairs]] - before)[pair]
+                factors = spread[owner[pairs][pair] - first, other.columns[entries]]
+                products[pairs] = np.bincount(pair, weights=factors * other.numbers[entries], minlength=len(pairs))
         return products
 
     def arrays(self) -> dict[str, Array]:
@@ -114,24 +126,14 @@ class Sparse:
         columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
         return cls(offsets_of(lengths), columns, numbers, parts[0].dimensions)
 
-    def _entries(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """The number of entries of each of the rows; for each entry the place of its row, and its own in the arrays."""
-        lengths = np.diff(self.starts)[rows]
-        owner, step = ragged(lengths)
-        return lengths, owner, self.starts[rows][owner] + step
-
-    def _in_parts(self, rows: IntArray) -> Iterator[tuple[slice, IntArray, IntArray]]:
-        """Slices of the rows with about PAIRED_NUMBERS entries, each with the last two of `_entries`."""
-        mean = float(np.diff(self.starts)[rows].mean()) if len(rows) else 1.0
-        at_once = max(int(PAIRED_NUMBERS / max(mean, 1)), 1)
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            yield part, *self._entries(rows[part])[1:]
-
     def _spread(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> FloatArray:
         """sum_i weights[i] * row rows[i] of each owner, every number written out, (count, dimensions)."""
-        totals = np.zeros(count * self.dimensions)
-        for part, place, entries in self._in_parts(rows):
-            cells = owner[part][place] * self.dimensions + self.columns[entries]
-            np.add.at(totals, cells, weights[part][place] * self.numbers[entries])
+        totals, lengths = np.zeros(count * self.dimensions), np.diff(self.starts)[rows]
+        at_once = max(int(PAIRED_NUMBERS / max(lengths.mean(), 1)), 1) if len(rows) else 1
+        for first in range(0, len(rows), at_once):
+            part = slice(first, first + at_once)
+            taken, place = self.take(rows[part]), np.repeat(np.arange(len(rows[part])), lengths[part])
+            np.add.at(
+                totals, owner[part][place] * self.dimensions + taken.columns, weights[part][place] * taken.numbers
+            )
         return totals.reshape(count, self.dimensions)

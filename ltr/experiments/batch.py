@@ -16,9 +16,10 @@ from ltr.encoders.cached import cached_texts
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
+from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
-from ltr.experiments.shared_inputs import SharedInputs, basis_key, encoder_name
+from ltr.experiments.shared_inputs import SharedInputs, columns_key, encoder_name
 from ltr.experiments.workers import work
 from ltr.files.locked import locked
 from ltr.files.naming import path_inside
@@ -27,8 +28,8 @@ from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
 from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
-from ltr.storage.run_directory import REPORT, RUN, recorded_task, refuse_taken
-from ltr.training.config import OnEpoch, ignore
+from ltr.storage.run_directory import REPORT, recorded_task, refuse_taken
+from ltr.storage.run_record import RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Ended:
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     is_untouched: bool = False  # it was complete before
+    auto_encoder: str = ""  # the encoder that auto took
 
 
 OnEnd = Callable[[Ended], object]
@@ -104,7 +106,7 @@ def run_batch(
     options: BatchOptions = BatchOptions(),  # frozen
     *,
     metric: str = MRR,
-    on_epoch: OnEpoch = ignore,
+    on_progress: OnProgress = silent,
     on_end: OnEnd = bool,
 ) -> tuple[tuple[Ended, ...], Leaderboard]:
     """What became of each run, in the order of the plan, and the leaderboard that now lies in root.
@@ -120,7 +122,7 @@ def run_batch(
         for each in plan:
             refuse_taken_run(each, options)
         remove_leftovers(Path(root))
-        for index, one in run_all(plan, options, on_epoch=on_epoch):
+        for index, one in run_all(plan, options, on_progress=on_progress):
             ended[index] = one
             on_end(one)
         all_ended = tuple(ended[index] for index in range(len(plan)))
@@ -153,16 +155,16 @@ def entry(ended: Ended) -> Entry:
 
 
 def run_all(
-    plan: Sequence[Planned], options: BatchOptions, *, on_epoch: OnEpoch = ignore
+    plan: Sequence[Planned], options: BatchOptions, *, on_progress: OnProgress = silent
 ) -> Iterator[tuple[int, Ended]]:
     """Each run as it ends, with its place in the plan; runs of one shared one after the other."""
-    keys = [repr(basis_key(each.config)) for each in plan]
+    keys = [repr(columns_key(each.config)) for each in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
         for index, found in work(start, plan, keys, workers=options.jobs):
             yield index, found if isinstance(found, Ended) else Ended(plan[index], found)
         return
-    runner = Runner(options, on_epoch)
+    runner = Runner(options, on_progress)
     for key in dict.fromkeys(keys):
         yield from ((index, runner(plan[index])) for index, other in enumerate(keys) if other == key)
 
@@ -170,10 +172,10 @@ def run_all(
 class Runner:
     """Makes one run after the other; what was read and featurised for the last one serves the next."""
 
-    def __init__(self, options: BatchOptions, on_epoch: OnEpoch = ignore) -> None:
-        self._options, self._on_epoch = options, on_epoch
+    def __init__(self, options: BatchOptions, on_progress: OnProgress = silent) -> None:
+        self._options, self._on_progress = options, on_progress
         self._digests = Digests()
-        self._basis: SharedInputs | None = None
+        self._shared: SharedInputs | None = None
 
     def __call__(self, each: Planned) -> Ended:
         """The run made, or left as it is, or what was wrong with it."""
@@ -183,21 +185,23 @@ class Runner:
         except LtrError as error:
             return Ended(each, error)
         except MemoryError:
-            self._basis = None
+            self._shared = None
             return Ended(each, RunError("there is not enough memory"))
 
     def _made(self, each: Planned) -> Ended:
-        self._basis = SharedInputs(each.config) if self._basis is None else self._basis.for_run(each.config)
+        self._shared = SharedInputs(each.config) if self._shared is None else self._shared.for_run(each.config)
         made = run_and_save(
             each.config,
             each.directory,
             overwrite=self._options.overwrite,
             resume=self._options.resume,
-            on_epoch=self._on_epoch,
-            shared=self._basis,
+            on_progress=self._on_progress,
+            shared=self._shared,
             digests=self._digests,
         )
-        return Ended(each, warnings=made.result.warnings if made.result else (), is_untouched=made.is_untouched)
+        if made.result is None:
+            return Ended(each, is_untouched=True)
+        return Ended(each, warnings=made.result.warnings, auto_encoder=made.result.auto_encoder)
 
 
 def started(options: BatchOptions) -> Callable[[Planned], Ended]:
@@ -225,10 +229,10 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             yield each, "complete, stays as it is"
             continue
         shared = SharedInputs(each.config) if shared is None else shared.for_run(each.config)
-        train, test = shared.loaded.train[0], shared.loaded.test
+        train, test = shared.data().train[0], shared.data().test
         before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
         if before is not None:
-            refuse_other_task(each.directory, before, task_of(each.config, shared.loaded, each.directory))
+            refuse_other_task(each.directory, before, task_of(each.config, shared.data(), each.directory))
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
         told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"

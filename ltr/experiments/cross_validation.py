@@ -13,6 +13,7 @@ from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
+from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
@@ -37,12 +38,17 @@ class Fold:
 
 
 @stage("cross-validation")
-def cross_validate(config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules) -> CrossValidation:
+def cross_validate(
+    config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules, on_progress: OnProgress = silent
+) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
         raise UsageError("folds is not set")
     dealing = fold_indices(groups, config.train.folds, seed=config.seed, by=config.data.split)
-    folds = [_fold(config, groups, sides, featurise, number) for number, sides in enumerate(dealing, start=1)]
+    folds = []
+    for number, sides in enumerate(dealing, start=1):
+        on_progress(Step("folds", number - 1, config.train.folds))
+        folds.append(_fold(config, groups, sides, featurise, number))
     l2s, table = config.train.l2s, np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
     columns = [fold.scores[l2s.index(l2)] for fold in folds]
@@ -94,11 +100,6 @@ class Settled:
     train: TrainConfig
     by_folds: ChoiceRecord | None = None
     by_validation: ChoiceRecord | None = None
-
-    def path(self) -> dict[float, float]:
-        """What each l2 was worth on held-out data, where one was chosen by that."""
-        choice = self.by_folds or self.by_validation
-        return {} if choice is None else {penalty.l2: penalty.value for penalty in choice.path}
 
 
 def settled(

@@ -16,7 +16,8 @@ from ltr.experiments.shared_inputs import prepare
 from ltr.files.reading import AnyPath
 from ltr.serving.router import load
 from ltr.storage.read_samples import read
-from ltr.storage.records import MetricsRecord, read_record
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
 from ltr.storage.run_directory import CONFIG, METRICS
 
 

@@ -1,6 +1,6 @@
 """What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,17 +49,11 @@ def read_data(config: RunConfig) -> Loaded:
             train, held[name] = split_off(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
-    refuse_vanishing(train)
-    warnings = _warnings(train, held, data)
-    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
-
-
-def refuse_vanishing(train: Groups) -> None:
-    """Raise for a group whose weight is lost beside the largest, naming where the group begins."""
     if train.weights is not None:
-        group, problem = vanishing(train.weights)
+        group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
         if problem:
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
+    return Loaded((train, state), held.get("valid"), held.get("test"), _warnings(train, held, data))
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
@@ -70,18 +64,13 @@ def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tu
     ]
     shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
     found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
-    found += _began_before(train, held, data)
+    for name, share in (("test", data.test), ("valid", data.valid)):
+        if data.split == TIME and isinstance(share, float):  # traces that last stay whole, and may begin before
+            count, of = count_earlier(train, held[name]), len(held[name].offsets) - 1
+            found += earlier_warnings(f"data.{name}", count, of)
     if train.candidates.features is not None and not train.candidates.fit:
         found.append(STATELESS)
     return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
-
-
-def _began_before(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> Iterator[str]:
-    """That shares by time hold groups as old as the training groups: traces that last stay whole."""
-    for name, asked in (("test", data.test), ("valid", data.valid)):
-        if data.split == TIME and isinstance(asked, float):
-            count, of = count_earlier(train, held[name]), len(held[name].offsets) - 1
-            yield from earlier_warnings(f"data.{name}", count, of)
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:

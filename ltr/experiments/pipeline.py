@@ -1,6 +1,6 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -8,20 +8,20 @@ import msgspec
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
+from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
-from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.loading import Loaded
+from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
+from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking, evaluate_groups, gain, rules
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.training_summary import training_record
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
-from ltr.training.config import OnEpoch, Progress, ignore
-from ltr.training.diagnosis import Diagnosis, diagnose
-from ltr.training.early_stopping import Validation
+from ltr.training.config import Progress
+from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from ltr.training.model import Model
 
@@ -36,66 +36,61 @@ class RunResult:
     train: Groups
     measured: EvaluatedRanking
     warnings: tuple[str, ...]
-
-
-Begin = Callable[[Loaded], Progress | None]
+    auto_encoder: str = ""  # the encoder that auto took, where texts were encoded
 
 
 def run(
     config: RunConfig,
     *,
-    on_epoch: OnEpoch = ignore,
-    begin: Begin = lambda loaded: None,
+    on_progress: OnProgress = silent,
+    resume: Progress | None = None,
     shared: SharedInputs | None = None,
 ) -> RunResult:
-    """Learn from the training samples, rank the test samples, measure.
+    """Learn from the training samples, rank the test samples, evaluate.
 
-    `begin` tells where to go on from; `shared` is what other runs of the same data and features have made.
+    The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
-    loaded = shared.loaded
-    progress, prepared, groups = begin(loaded), shared.prepared, shared.prepared.groups
-    folds = _cross_validated(config, shared)
-    held = _validation(config, shared)
-    settings = settled(config, prepared.phi, groups, folds, held)
-    given, traces = (prepared.phi, groups.labels, groups.offsets, settings.train), groups.candidates.traces
+    data = shared.data(on_progress)
+    prepared = shared.columns(on_progress)
+    groups, phi = prepared.groups, prepared.phi
+    valid_phi = shared.valid_columns()
+    valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
+    folds = None
+    if config.train.folds is not None:
+        asked = rules(config, groups, also=judged_by(config.train))
+        folds = cross_validate(config, shared.foldable(), shared.fold_columns, asked, on_progress)
+    settings = settled(config, phi, groups, folds, valid)
+    inputs = (phi, groups.labels, groups.offsets, settings.train)
+    epochs = settings.train.epochs if settings.train.trainer == "descent" else None
     with stage("training"):
-        model = fit(*given, weights=groups.weights, valid=held, on_epoch=on_epoch, progress=progress)
+        model = fit(
+            *inputs,
+            weights=groups.weights,
+            valid=valid,
+            on_epoch=lambda epoch: on_progress(Step("training", epoch.number, epochs, epoch)),
+            progress=resume,
+        )
     with stage("diagnosis"):
-        diagnosis = diagnose(*given, model, weights=groups.weights, clusters=traces, names=prepared.names)
-    router = new_router(settings, prepared, model, diagnosis)
-    split = "test" if loaded.test else "train"
-    measured = evaluate_router(router, loaded.test or groups, config, phi=shared.test_phi(router), split=split)
-    chosen = choice_warnings(config, settings, folds, model.training.watched)
-    warnings = tuple(dict.fromkeys((*loaded.warnings, *chosen, *prepared.warnings, *measured.warnings)))
-    return RunResult(decided(config, prepared), router, model, groups, replace(measured, folds=folds), warnings)
-
-
-def _cross_validated(config: RunConfig, shared: SharedInputs) -> CrossValidation | None:
-    """What the folds say, where they are asked for; measured as the test data are."""
-    if config.train.folds is None:
-        return None
-    groups = shared.foldable()
-    return cross_validate(config, groups, shared.featurise, rules(config, groups, also=judged_by(config.train)))
-
-
-def _validation(config: RunConfig, shared: SharedInputs) -> Validation | None:
-    """The validation groups as the training watches them, if there are any."""
-    valid, phi = shared.loaded.valid, shared.valid_phi
-    return None if valid is None or phi is None else validation(config, valid, phi)
-
-
-def new_router(settings: Settled, prepared: Prepared, model: Model, diagnosis: Diagnosis) -> Router:
-    """What is kept of a training: weights, features, and what is known about them."""
-    names, groups = prepared.names, prepared.groups
-    best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
+        traces, names = groups.candidates.traces, prepared.names
+        diagnosis = diagnose(*inputs, model, weights=groups.weights, clusters=traces, names=names)
     training = msgspec.structs.replace(
-        training_record(model, diagnosis, names, best),
+        training_record(model, diagnosis, names, best_feature(names, phi, groups.labels, groups.offsets)),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
-    return Router(groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    kind = groups.candidates.kind
+    router = Router(kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    on_progress(Step("measuring"))
+    split = "test" if data.test else "train"
+    measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
+    chosen = choice_warnings(config, settings, folds, model.training.watched)
+    warnings = tuple(dict.fromkeys((*data.warnings, *chosen, *prepared.warnings, *measured.warnings)))
+    is_auto = config.encoder == AUTO and groups.candidates.features is None
+    auto_encoder = prepared.features.encoder.name if is_auto and prepared.features else ""
+    measured = replace(measured, folds=folds)
+    return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder)
 
 
 @stage("measuring")
@@ -118,8 +113,8 @@ def evaluate_router(
     if config.evaluate.baselines:
         best, asked = router.training.best_feature, rules(config, groups, also=also)
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
-        measured = replace(measured, baselines=beside, best=best)
-        measured = replace(measured, gain=gain(measured, config.seed))
+        measured = replace(measured, baselines=beside, best_feature=best)
+        measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
     learned = training_trace_warnings(router, groups.candidates) if split == "given" else ()
     before = (*learned, *candidate_warnings(router, groups.candidates))
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))

@@ -12,11 +12,12 @@ from ltr.configtext.rendering import plain_values
 from ltr.data.columns import SourceFile
 from ltr.data.sources import source_names
 from ltr.experiments.loading import Loaded
+from ltr.experiments.progress import OnProgress, Step
 from ltr.files.reading import STDIN, expand
-from ltr.storage.checkpoints import drop_checkpoints, read_progress, read_task, refuse_other_task, write_checkpoint
+from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.read_samples import fingerprinted
 from ltr.storage.run_directory import inputs, is_whole, recorded_task
-from ltr.training.config import Epoch, OnEpoch, Progress
+from ltr.training.config import Progress
 
 EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
 DECIDING = ("numpy", "numba")  # packages whose version may move the last bits
@@ -24,38 +25,27 @@ DECIDING = ("numpy", "numba")  # packages whose version may move the last bits
 Clock = Callable[[], float]
 
 
-class Keeper:
-    """Watches a training for its run: tells where to start, keeps where it stands."""
+class Checkpoints:
+    """Writes where a training stands, every so often; `progress` is where one that was broken off stood."""
 
-    def __init__(self, home: Path, config: RunConfig, on_epoch: OnEpoch, clock: Clock, *, resume: bool) -> None:
-        self.home, self.config, self.on_epoch, self.clock, self.resume = home, config, on_epoch, clock, resume
-        self.kept_at = clock()
-        self.has_kept = False
-        self.task: dict[str, Any] = {}
+    def __init__(
+        self, home: Path, task: dict[str, Any], on_progress: OnProgress, clock: Clock, *, resume: bool
+    ) -> None:
+        self.home, self.task, self._on_progress, self._clock = home, task, on_progress, clock
+        self._written_at = clock()
+        self.are_written = False
+        before = read_task(home) if resume else None
+        for recorded in (before, recorded_task(home) if resume else None):
+            if recorded is not None:
+                refuse_other_task(home, recorded, task)
+        self.progress: Progress | None = None if before is None else read_progress(home)
 
-    def begin(self, loaded: Loaded) -> Progress | None:
-        """Where to go on from, once it is sure that neither data nor config are others."""
-        self.task = task_of(self.config, loaded, self.home)
-        before = read_task(self.home) if self.resume else None
-        for known in (before, recorded_task(self.home) if self.resume else None):
-            if known is not None:
-                refuse_other_task(self.home, known, self.task)
-        return None if before is None else read_progress(self.home)
-
-    def __call__(self, epoch: Epoch) -> bool | None:
-        """Keep the epoch if the last one kept is old enough, and pass it on."""
-        if epoch.progress is not None and self.clock() - self.kept_at >= EVERY:
-            self._keep(epoch)
-        return self.on_epoch(epoch)
-
-    def finish(self) -> None:
-        """Leave no checkpoint beside a complete run: what lies there does not depend on the time it took."""
-        drop_checkpoints(self.home)
-
-    def _keep(self, epoch: Epoch) -> None:
-        if epoch.progress is not None:
-            write_checkpoint(self.home, self.task, epoch.progress())
-            self.has_kept, self.kept_at = True, self.clock()
+    def __call__(self, step: Step) -> bool | None:
+        """Write a checkpoint if the last one is old enough, and pass the step on."""
+        if step.epoch is not None and step.epoch.progress is not None and self._clock() - self._written_at >= EVERY:
+            write_checkpoint(self.home, self.task, step.epoch.progress())
+            self.are_written, self._written_at = True, self._clock()
+        return self._on_progress(step)
 
 
 class Digests:

@@ -9,38 +9,39 @@ from typing import Any, cast
 
 import msgspec
 
+from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.groups import Candidates
 from ltr.experiments.pipeline import RunResult, run
-from ltr.experiments.resume import Digests, Keeper, is_finished
+from ltr.experiments.progress import OnProgress, silent
+from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.files.writing import encode_lines, write_lines, write_text
+from ltr.files.writing import write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
+from ltr.results.training_summary import epoch_records
 from ltr.serving.router import Router
-from ltr.storage.records import RUN_FORMAT, RunRecord
+from ltr.storage.checkpoints import drop_checkpoints
+from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
-    CONFIG,
     EVALUATION,
-    EXAMPLES,
     REPORT,
     TOOLS,
     claim,
     inputs,
     refuse_taken,
-    write_history,
     write_log,
-    write_metrics,
     write_record,
 )
-from ltr.training.config import OnEpoch, ignore
+from ltr.storage.run_files import RunFiles, write_metrics, write_run
+from ltr.storage.run_record import RUN_FORMAT, RunRecord
 
 Clock = Callable[[], float]
 
@@ -72,6 +73,7 @@ def train(
     encoder: str | None = None,
     seed: int = 0,
     overwrite: bool = False,
+    on_progress: OnProgress = silent,
     **settings: Value,
 ) -> RunResult:
     """The result of a run on the samples, also written into the directory `out`, if there is one.
@@ -91,8 +93,8 @@ def train(
     }
     config = checked(Document("ltr.train", document, {}))
     if out is None:
-        return run(config)
-    finished = run_and_save(config, out, overwrite=overwrite)
+        return run(config, on_progress=on_progress)
+    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress)
     return cast(RunResult, finished.result)  # without resume every run is made
 
 
@@ -102,50 +104,64 @@ def run_and_save(
     *,
     overwrite: bool = False,
     resume: bool = False,
-    on_epoch: OnEpoch = ignore,
+    on_progress: OnProgress = silent,
     clock: Clock = time.perf_counter,
     shared: SharedInputs | None = None,
     digests: Digests | None = None,
 ) -> Finished:
-    """Run the config and keep all of it in the directory; run.json is written last.
+    """Run the config and save the result in the directory.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
     leave it as it is. While another process writes there, this one is refused. `shared` and `digests`: what runs of
     the same data and features have made, and fingerprints of files that have been read before.
     """
-    start = clock()
-    if resume and is_finished(config, Path(directory), digests or Digests()):
-        return Finished(Path(directory), None, clock() - start)
-    refuse_taken(directory, overwrite=overwrite or resume)
-    keeper = Keeper(Path(directory), config, on_epoch, clock, resume=resume)
-    with locked(directory):
-        result = run(config, on_epoch=keeper, begin=keeper.begin, shared=shared)
-        known = record(result, Path(directory))  # before anything of an older run is removed
-        home = claim(directory, overwrite=overwrite or resume or keeper.has_kept)
-        computed = clock() - start
-        save(result, home)
-        known = msgspec.structs.replace(known, task=keeper.task)
-        write_text(home / REPORT, run_page(home, known))
-        timings = {"run_seconds": computed, "save_seconds": clock() - start - computed}
-        write_log(home, [{"event": name, "seconds": seconds} for name, seconds in timings.items()])
-        write_record(home, msgspec.structs.replace(known, timings=timings))
-        keeper.finish()
+    start, home = clock(), Path(directory)
+    if resume and is_finished(config, home, digests or Digests()):
+        return Finished(home, None, clock() - start)
+    refuse_taken(home, overwrite=overwrite or resume)
+    with locked(home):
+        shared = SharedInputs(config) if shared is None else shared.for_run(config)
+        task = task_of(config, shared.data(on_progress), home)
+        checkpoints = Checkpoints(home, task, on_progress, clock, resume=resume)
+        result = run(config, on_progress=checkpoints, resume=checkpoints.progress, shared=shared)
+        replaces = overwrite or resume or checkpoints.are_written
+        save(result, home, task, overwrite=replaces, seconds=clock() - start, clock=clock)
+        drop_checkpoints(home)  # what lies beside a complete run does not depend on the time it took
     return Finished(home, result, clock() - start)
 
 
-def save(result: RunResult, home: Path) -> None:
-    """Everything of a run but its log and record."""
-    result.router.save(home)
-    write_text(home / CONFIG, render(relocated(result.config, home)))
-    watched = result.model.training.watched
-    values = [] if watched is None else watched.values.tolist()
-    write_history(home, result.model.training.history.tolist(), values)
-    write_metrics(
-        home, metrics_record(result.measured), query_records(result.measured, result.router), curves(result.measured)
+def save(
+    result: RunResult,
+    directory: AnyPath,
+    task: dict[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
+    seconds: float = 0.0,
+    clock: Clock = time.perf_counter,
+) -> None:
+    """Write all of a run into the directory, run.json last; `task` is what decides its numbers, `seconds` its time."""
+    start = clock()
+    described = record(result, Path(directory))  # before anything of an older run is removed
+    home = claim(directory, overwrite=overwrite)
+    files = RunFiles(
+        path=home.as_posix(),
+        record=msgspec.structs.replace(described, task=task or {}),
+        is_recorded=True,
+        metrics=metrics_record(result.measured),
+        model=save_model(home, result.router),
+        curves=curves(result.measured),
+        history=epoch_records(result.model.training),
+        queries=list(query_records(result.measured, result.router)),
+        examples=list(examples(result.measured, result.router)),
+        config=render(relocated(result.config, home)),
     )
-    write_lines(home / EXAMPLES, encode_lines(examples(result.measured, result.router)))
+    write_run(files)
     if result.router.features and result.router.kind == "tool":
         write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+    write_text(home / REPORT, run_page(files))
+    timings = {"run_seconds": seconds, "save_seconds": clock() - start}
+    write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
+    write_record(home, msgspec.structs.replace(files.record, timings=timings))
 
 
 def keep_evaluation(
@@ -176,6 +192,7 @@ def record(result: RunResult, home: Path) -> RunRecord:
         format=RUN_FORMAT,
         name=result.config.name,
         seed=result.config.seed,
+        recipe=recipe_version(result.config.train.recipe),
         inputs=known,
         warnings=[renamed(warning, told) for warning in result.warnings],
     )

@@ -1,7 +1,6 @@
 """What runs of the same data, features, encoder and seed share: groups and their columns, made once."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 from ltr.arrays import FloatArray
@@ -11,6 +10,7 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, read_data, refuse_fitted
+from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.features.crossfit import FittedFeatures, fit_features
 from ltr.features.presets import RECOMMENDED
 from ltr.serving.router import Router
@@ -64,58 +64,67 @@ def encoder_name(config: RunConfig) -> str:
 
 
 class SharedInputs:
-    """Groups and columns of a config, each made when it is first asked for; of many runs, kept for all of them."""
+    """Groups and columns of a config, which each method reads or makes once; runs that share them make them once."""
 
-    def __init__(self, config: RunConfig, loaded: Loaded | None = None) -> None:
-        self.config, self._loaded = config, loaded
-        self._tested: FloatArray | None = None
-        self._folded: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+    def __init__(self, config: RunConfig, data: Loaded | None = None) -> None:
+        self.config = config
+        self._data = data
+        self._columns: Prepared | None = None
+        self._valid_columns: FloatArray | None = None
+        self._test_columns: FloatArray | None = None
+        self._folds: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
     def for_run(self, config: RunConfig) -> Self:
-        """The shared of another run: this one, or one that shares what was read, or neither."""
-        if basis_key(config) == basis_key(self.config):
+        """The shared inputs of another run: these, or some that share what was read, or neither."""
+        if columns_key(config) == columns_key(self.config):
             return self
-        return type(self)(config, self._loaded if data_key(config) == data_key(self.config) else None)
+        return type(self)(config, self._data if data_key(config) == data_key(self.config) else None)
 
-    @property
-    def loaded(self) -> Loaded:
-        """What was read."""
-        if self._loaded is None:
-            self._loaded = read_data(self.config)
-        return self._loaded
+    def data(self, on_progress: OnProgress = silent) -> Loaded:
+        """The training, validation and test groups; read at the first call."""
+        if self._data is None:
+            on_progress(Step("reading"))
+            self._data = read_data(self.config)
+        return self._data
 
-    @cached_property
-    def prepared(self) -> Prepared:
-        """The training groups with their columns."""
-        return prepare(self.config, *self.loaded.train)
+    def columns(self, on_progress: OnProgress = silent) -> Prepared:
+        """The training groups with their columns; featurised at the first call."""
+        if self._columns is None:
+            groups, state = self.data(on_progress).train
+            on_progress(Step("featurising"))
+            self._columns = prepare(self.config, groups, state)
+        return self._columns
 
-    @cached_property
-    def valid_phi(self) -> FloatArray | None:
+    def valid_columns(self) -> FloatArray | None:
         """The columns of the validation groups, if there are any."""
-        return None if self.loaded.valid is None else self.prepared.applied(self.loaded.valid.candidates)
+        valid = self.data().valid
+        if valid is not None and self._valid_columns is None:
+            self._valid_columns = self.columns().applied(valid.candidates)
+        return self._valid_columns
 
-    def test_phi(self, router: Router) -> FloatArray:
-        """The columns the metrics are of: those of the test groups, or the training ones."""
-        if self.loaded.test is None:
-            return self.prepared.phi
-        if self._tested is None:
-            self._tested = router.phi(self.loaded.test.candidates)
-        return self._tested
+    def test_columns(self, router: Router) -> FloatArray:
+        """The columns that the metrics are of: those of the test groups, or the training ones."""
+        test = self.data().test
+        if test is None:
+            return self.columns().phi
+        if self._test_columns is None:
+            self._test_columns = router.phi(test.candidates)
+        return self._test_columns
 
     def foldable(self) -> Groups:
         """The training groups, unless their features know all of them."""
-        groups, state = self.loaded.train
+        groups, state = self.data().train
         refuse_fitted(state, "folds are asked for")
         return groups
 
-    def featurise(self, fold: tuple[int, int], learned: Groups, held: Groups) -> tuple[FloatArray, FloatArray]:
+    def fold_columns(self, fold: tuple[int, int], learned: Groups, held: Groups) -> tuple[FloatArray, FloatArray]:
         """The columns of a fold, of nothing but what it learns from; fold: its place, and how many there are."""
-        if fold in self._folded:
-            return self._folded[fold]
+        if fold in self._folds:
+            return self._folds[fold]
         prepared = prepare(self.config, learned, None)
         columns = prepared.phi, prepared.applied(held.candidates)
-        if sum(each.nbytes for pair in (*self._folded.values(), columns) for each in pair) <= MOST_KEPT:
-            self._folded[fold] = columns
+        if sum(column.nbytes for pair in (*self._folds.values(), columns) for column in pair) <= MOST_KEPT:
+            self._folds[fold] = columns
         return columns
 
 
@@ -124,6 +133,6 @@ def data_key(config: RunConfig) -> Any:
     return plain_values((config.data, config.kind, config.seed))
 
 
-def basis_key(config: RunConfig) -> Any:
+def columns_key(config: RunConfig) -> Any:
     """All that decides groups and columns."""
     return data_key(config), plain_values((config.features, config.encoder))

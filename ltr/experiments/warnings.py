@@ -13,40 +13,24 @@ def choice_warnings(
     config: RunConfig, settings: Settled, folds: CrossValidation | None, watched: Watched | None
 ) -> Iterator[str]:
     """Why the choice by validation data or folds may mean less than it seems to."""
-    yield from _idle(config)
-    if (path := settings.path()) and config.train.l2_rule == "best":
+    train = config.train
+    chooses_l2 = len(train.l2s) > 1 and train.folds is None
+    if config.data.valid is not None and train.trainer == "newton" and not chooses_l2:
+        instead = "folds choose l2" if train.folds else "l2 has one value"
+        yield f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out"
+    choice = settings.by_folds or settings.by_validation
+    if choice is not None and train.l2_rule == "best":
+        path = {penalty.l2: penalty.value for penalty in choice.path}
         yield from _outermost(path, settings.train.penalty)
-    if watched is not None:
-        yield from _last_kept(config, watched)
-    if folds is not None and watched is not None:
-        yield from _stopped(config, watched)
+    if watched is not None and watched.best_epoch == train.epochs > 1:
+        yield f"the best epoch on validation data is the last of {train.epochs:,}: more epochs may do better"
+    if folds is not None and watched is not None and watched.best_epoch < train.epochs:
+        yield (
+            f"cross-validation does not describe the model: its folds ran {train.epochs:,} epochs, early stopping took "
+            f"epoch {watched.best_epoch:,}; leave data.valid out, and set train.epochs to {watched.best_epoch:,}"
+        )
     if folds is not None:
         yield from earlier_warnings("folds", folds.earlier, len(folds.pooled.rank))
-
-
-def _idle(config: RunConfig) -> Iterator[str]:
-    """That validation data decide nothing."""
-    is_chosen = len(config.train.l2s) > 1 and config.train.folds is None
-    if config.data.valid is None or config.train.trainer != "newton" or is_chosen:
-        return
-    instead = "folds choose l2" if config.train.folds else "l2 has one value"
-    yield f"validation data decide nothing: newton goes to the optimum, and {instead}; leave data.valid out"
-
-
-def _stopped(config: RunConfig, watched: Watched) -> Iterator[str]:
-    """That folds, which are not stopped, go on where the kept w does not."""
-    kept, every = watched.best_epoch, config.train.epochs
-    if kept < every:
-        yield (
-            f"folds measure another training: they run all {every:,} epochs, validation data keep epoch {kept:,}; "
-            f"leave data.valid out, and set train.epochs to {kept:,}"
-        )
-
-
-def _last_kept(config: RunConfig, watched: Watched) -> Iterator[str]:
-    """That a training ended while it grew better."""
-    if watched.best_epoch == config.train.epochs > 1:
-        yield f"the best epoch on validation data is the last of {config.train.epochs:,}: more epochs may do better"
 
 
 def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
@@ -66,7 +50,7 @@ def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
 
 def outdone_warnings(measured: EvaluatedRanking) -> Iterator[str]:
     """That a single feature puts the right candidate first more often than the model, beyond chance."""
-    best, gain = measured.best, measured.gain
-    if best is not None and gain is not None and gain.high is not None and gain.high < 0:
+    best, lead = measured.best_feature, measured.over_best_feature
+    if best is not None and lead is not None and lead.high is not None and lead.high < 0:
         name = f"{'' if best.sign > 0 else '-'}{best.name}"
-        yield f"a single feature, {name}, is better than this model: top-1 over it is {gain.mean:+.3f}"
+        yield f"a single feature, {name}, is better than this model: top-1 over it is {lead.mean:+.3f}"

@@ -2,20 +2,26 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
 from ltr.arrays import FloatArray, State
-from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
-from ltr.features.registry import FEATURES, Context, FeatureConfig, feature_column, fit_state
-from ltr.features.tool_specification import tool_text
+from ltr.features.graph_specification import graph_texts
+from ltr.features.read_only import write_protected
+from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
+from ltr.features.states import refuse_other_state
+from ltr.features.tool_specification import tool_texts
+from ltr.features.words import Lexicon
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
+from ltr.plugins import OURS, origin_prefix, plugin_errors
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
@@ -35,12 +41,34 @@ class FittedFeatures:
         """The names of the columns, in order."""
         return tuple(config.name for config in self.configs)
 
-    def __call__(self, candidates: Candidates) -> FloatArray:
-        """Phi of candidates that were not trained on, (rows, features)."""
+    def __call__(self, candidates: Candidates, lexicon: Lexicon | None = None) -> FloatArray:
+        """Phi of candidates that were not trained on, (rows, features).
+
+        A lexicon that has split their words before saves the time to do it again.
+        """
         refuse_other_kind(self.kind, candidates)
-        context = Context(self.encoder)
-        pairs = zip(self.configs, self.states, strict=True)
-        return np.column_stack([feature_column(config, candidates, state, context) for config, state in pairs])
+        features = [FEATURES[config.name] for config in self.configs]
+        context, rows = Context(self.encoder, Lexicon() if lexicon is None else lexicon), int(candidates.offsets[-1])
+        for source, role, name in text_sources(self.configs):
+            with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
+                texts = source(candidates, context)
+            context.memo[source] = (candidates, texts)
+            context.vectors[source] = self.encoder.encode(texts.texts, role)
+        for shared in dict.fromkeys(function for feature in features for function in feature.shares):
+            context.memo[shared] = (candidates, shared(candidates, context))
+        phi = np.empty((rows, len(features)))
+        for place, (feature, config, state) in enumerate(zip(features, self.configs, self.states, strict=True)):
+            function, source_of_feature = feature.column, FEATURES.source(feature.name)
+            options = {name: value for name, value in config.options.items() if name in feature.column_options}
+            protection = nullcontext() if source_of_feature == OURS else write_protected(candidates, state)
+            with plugin_errors(f"the feature {feature.name}", function, source_of_feature), protection:
+                values = function(candidates, state, context, **options)
+            is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
+            if not (is_plain and np.isfinite(values).all()):
+                problem = f"the feature {feature.name} did not give one finite number for each of {rows} candidates"
+                raise DataError(f"{origin_prefix(function)}{problem}")
+            phi[:, place] = values
+        return phi
 
 
 @stage("featurising")
@@ -51,32 +79,63 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     fitted on the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the
     groups of a trace know each other's answers.
     """
-    candidates = groups.candidates
+    candidates, lexicon = groups.candidates, Lexicon()
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
-    context = Context(CachedEncoder.fitted(encoder, training_texts(candidates)))
-    LOG.info(f"encoder {context.encoder.name}, revision {context.encoder.revision}")
-    states = tuple(fit_state(config, groups, context) for config in configs)
-    fitted = FittedFeatures(candidates.kind, tuple(configs), states, context.encoder)
+    texts_of = graph_texts if candidates.kind == "graph" else tool_texts
+    training_texts = [*candidates.query_texts, *texts_of(candidates, None).texts]
+    cached = CachedEncoder.fitted(encoder, training_texts)
+    LOG.info(f"encoder {cached.name}, revision {cached.revision}")
+    for source, role, name in text_sources(configs):
+        with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
+            texts = source(candidates, Context(cached, lexicon)).texts
+        cached.encode(texts, role)  # every text once: what follows looks its vector up
+    states = fit_states(configs, groups, cached, lexicon)
     phi = np.empty((len(groups.labels), len(configs)))
     learning = [place for place, config in enumerate(configs) if FEATURES[config.name].fit]
-    for place in set(range(len(configs))) - set(learning):
-        phi[:, place] = feature_column(configs[place], candidates, None, context)
+    plain = [place for place in range(len(configs)) if place not in learning]
+    plain_configs = tuple(configs[place] for place in plain)
+    phi[:, plain] = FittedFeatures(candidates.kind, plain_configs, (None,) * len(plain), cached)(candidates, lexicon)
     trace_ids = candidates.trace_ids
     is_few = len(trace_ids) < FEWEST_TRACES
     trace_folds = np.array([place if is_few else trace_fold(trace) for place, trace in enumerate(trace_ids)], dtype=int)
     group_folds = trace_folds[candidates.traces]
     row_folds = np.repeat(group_folds, np.diff(groups.offsets))
+    learning_configs = tuple(configs[place] for place in learning)
     for fold in np.unique(group_folds) if learning else ():
-        others, fold_groups = (
-            select(groups, np.flatnonzero(part)) for part in (group_folds != fold, group_folds == fold)
-        )
-        fold_context = Context(context.encoder, lexicon=context.lexicon)
-        # all states before all columns: what features share is held for the last candidates only
-        fold_states = [fit_state(configs[place], others, fold_context) for place in learning]
-        for place, state in zip(learning, fold_states, strict=True):
-            phi[row_folds == fold, place] = feature_column(configs[place], fold_groups.candidates, state, fold_context)
-    return fitted, phi
+        others = select(groups, np.flatnonzero(group_folds != fold))
+        fold_states = fit_states(learning_configs, others, cached, lexicon)
+        fold_features = FittedFeatures(candidates.kind, learning_configs, fold_states, cached)
+        fold_groups = select(groups, np.flatnonzero(group_folds == fold))
+        phi[np.ix_(row_folds == fold, learning)] = fold_features(fold_groups.candidates, lexicon)
+    return FittedFeatures(candidates.kind, tuple(configs), states, cached), phi
+
+
+def fit_states(
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon | None = None
+) -> tuple[State | None, ...]:
+    """What each feature learns from the groups; None for one that learns nothing."""
+    context, candidates = Context(encoder, Lexicon() if lexicon is None else lexicon), groups.candidates
+    for source, role, name in text_sources(config for config in configs if FEATURES[config.name].fit):
+        with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
+            texts = source(candidates, context)
+        context.memo[source] = (candidates, texts)
+        context.vectors[source] = encoder.encode(texts.texts, role)
+    states: list[State | None] = []
+    for config in configs:
+        feature, source_of_feature = FEATURES[config.name], FEATURES.source(config.name)
+        if feature.fit is None:
+            states.append(None)
+            continue
+        options = {name: value for name, value in config.options.items() if name in feature.fit_options}
+        protection = nullcontext() if source_of_feature == OURS else write_protected(groups)
+        with plugin_errors(f"the feature {config.name}", feature.fit, source_of_feature), protection:
+            states.append(feature.fit(groups, context, **options))
+        if source_of_feature != OURS:
+            refuse_other_state(config.name, states[-1])
+            if declared := declared_type(feature.fit):
+                refuse_other_type(states[-1], declared, f"the feature {config.name}: the state that its fit returned")
+    return tuple(states)
 
 
 def refuse_other_kind(kind: str, candidates: Candidates) -> None:
@@ -85,15 +144,6 @@ def refuse_other_kind(kind: str, candidates: Candidates) -> None:
         raise DataError(f"the features are of {kind}s; the candidates are {candidates.kind}s")
     if candidates.features is not None:
         raise UsageError("the samples bear ready features; they cannot be featurised again")
-
-
-def training_texts(candidates: Candidates) -> list[str]:
-    """What an encoder may learn from: each distinct query and text of a candidate."""
-    if candidates.kind == "graph":
-        return [*candidates.query_texts, *(graph_text(graph) for graph in candidates.distinct_graphs)]
-    pairs = dict.fromkeys(zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True))
-    tool_texts = (tool_text(candidates.name_texts[name], *candidates.tool_texts[text]) for name, text in pairs)
-    return [*candidates.query_texts, *tool_texts]
 
 
 def trace_fold(trace_id: str) -> int:

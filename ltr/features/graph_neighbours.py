@@ -13,7 +13,7 @@ from ltr.features.graph_shape import EDGES, edge_table, table_edges
 from ltr.features.matrices import all_dots
 from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.rows import right_rows, row_queries
+from ltr.features.rows import query_texts, right_rows, row_queries
 from ltr.features.tables import positions
 from ltr.features.tool_prototypes import refuse_other_revision
 from ltr.features.words import Ragged
@@ -48,7 +48,7 @@ def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORE
     rows = np.array(order[: int(stored)], dtype=np.int64)
     owners, codes, _ = right.links.take(rows).counted(len(right.edges))
     distinct, edges = np.unique(codes, return_inverse=True)
-    vectors = context.encoder.encode([candidates.query_texts[code] for code in queries[rows].tolist()], "query")
+    vectors = context.vectors[query_texts].take(queries[rows])
     return {
         "revision": context.encoder.revision,
         "vectors": vectors.arrays(),
@@ -58,7 +58,7 @@ def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORE
     }
 
 
-@feature("graph.near_edges", "hist", fit=fit_neighbours, title="edges right for similar queries")
+@feature("graph.near_edges", "hist", fit=fit_neighbours, queries=query_texts, title="edges right for similar queries")
 def near_edges(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean Jaccard likeness of the graph's edges to those of right graphs, over the 20 nearest stored queries.
 
@@ -69,8 +69,8 @@ def near_edges(candidates: Candidates, state: State, context: Context) -> FloatA
     stored = Ragged(state["starts"], state["codes"].astype(np.int64))
     if not len(stored.lengths):
         return values
-    query_vectors = context.encoder.encode(candidates.query_texts, "query")
-    near, weights = nearest(query_vectors, vectors_from(state["vectors"]).unit(), min(NEIGHBOURS, len(stored.lengths)))
+    stored_vectors = vectors_from(state["vectors"]).unit()
+    near, weights = nearest(context.vectors[query_texts], stored_vectors, min(NEIGHBOURS, len(stored.lengths)))
     places = positions(table_edges(state["edges"]), tables.edges)
     owners, codes, _ = tables.links.counted(len(places))
     sizes = np.bincount(owners, minlength=len(tables.links.lengths))

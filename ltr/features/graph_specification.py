@@ -6,18 +6,23 @@ from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates
 from ltr.features.registry import Context, feature
-from ltr.features.rows import row_queries
+from ltr.features.rows import RowTexts, query_texts, row_queries
 
 SHORT_QUERY = 5  # words
 
 
-@feature("graph.rel", "rel", title="query and graph text are alike")
+def graph_texts(candidates: Candidates, context: object) -> RowTexts:
+    """The texts of the rows' graphs: texts for an encoder."""
+    return RowTexts(tuple(graph_text(graph) for graph in candidates.distinct_graphs), candidates.graphs)
+
+
+@feature("graph.rel", "rel", queries=query_texts, documents=graph_texts, title="query and graph text are alike")
 def graph_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """(cos(e(query), e(graph text)) + 1) / 2; 0.5 where the query says nothing, 0 for an empty graph."""
-    texts = tuple(graph_text(graph) for graph in candidates.distinct_graphs)
-    is_empty = np.array([not text for text in texts])
-    mapped = (context.cosines(candidates, texts, candidates.graphs) + 1) / 2
-    return np.where(is_empty[candidates.graphs], 0.0, mapped)
+    queries, graphs = context.shared(query_texts, candidates), context.shared(graph_texts, candidates)
+    cosines = context.vectors[query_texts].dots(queries.codes, context.vectors[graph_texts], graphs.codes)
+    is_empty = np.array([not text for text in graphs.texts])
+    return np.where(is_empty[graphs.codes], 0.0, (cosines + 1) / 2)
 
 
 @feature("graph.coop", "coop", title="size suits the query's length")

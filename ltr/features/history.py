@@ -15,9 +15,9 @@ def fit_success(groups: Groups, context: Context) -> State:
     width = max(len(names), 1)
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = group * width + codes  # a type may stand several times in a group, and counts once
-    seen, wins = (
-        np.bincount(rows[distinct(rows)[0]] % width, minlength=len(names)) for rows in (keys, keys[groups.labels > 0])
-    )
+    seen = np.bincount(keys[distinct(keys)[0]] % width, minlength=len(names))
+    right = keys[groups.labels > 0]
+    wins = np.bincount(right[distinct(right)[0]] % width, minlength=len(names))
     return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
 
 

@@ -22,10 +22,10 @@ class GraphTables:
     """Graphs as codes. A tool is the name of a node, a node text its name and description, an edge a pair of tools."""
 
     tools: tuple[str, ...]
-    node_texts: tuple[str, ...]  # as plain_tool_text makes them
-    text_tools: IntArray  # (node_texts,) codes into tools
+    texts: tuple[str, ...]  # of nodes, as plain_tool_text makes them
+    text_tools: IntArray  # (texts,) codes into tools
     edges: tuple[tuple[str, str], ...]
-    nodes: Ragged  # of each graph the codes of its nodes into node_texts
+    nodes: Ragged  # of each graph the codes of its nodes into the texts
     links: Ragged  # of each graph the codes of its edges into edges
     link_ends: IntArray  # (links, 2): the node texts at both ends of each
     is_root: IntArray  # of each node: 1 where no edge leads to it
@@ -65,7 +65,7 @@ def tables_of(graphs: Sequence[Graph]) -> GraphTables:
     return GraphTables(
         text_tools=np.array([tools[name] for name, _ in described], dtype=np.int64),
         tools=tuple(tools),
-        node_texts=tuple(plain_tool_text(name, "" if text == name else text) for name, text in described),
+        texts=tuple(plain_tool_text(name, "" if text == name else text) for name, text in described),
         edges=tuple(edges),
         nodes=Ragged(offsets_of([len(graph.texts) for graph in graphs]), np.array(nodes, dtype=np.int64)),
         links=Ragged(offsets_of([len(graph.edges) for graph in graphs]), np.array(links, dtype=np.int64)),

@@ -7,7 +7,7 @@ SPECIFICATION = {
     "graph": ("graph.rel", "graph.hist", "graph.coop", "graph.struct"),
 }
 RECOMMENDED = "recommended"  # what a config says instead of names
-FEW = 10  # training traces; measured in docs/features.md
+FEW = 10  # training traces; measured in docs/notes/features.md
 FOUR = {
     "tool": ("tool.proto", "tool.lift", "tool.clause_char", "tool.name"),
     "graph": ("graph.proto", "graph.near_edges", "graph.edges", "graph.cover"),

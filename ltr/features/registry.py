@@ -1,29 +1,27 @@
 """The features by name: what a feature is, how it is registered, and how its two functions are called."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
-from ltr.encoders.protocol import Encoder
-from ltr.errors import DataError, RangeError, UsageError, suggestion
-from ltr.features.read_only import write_protected
+from ltr.encoders.protocol import Encoder, Role
+from ltr.encoders.vectors import Vectors
+from ltr.errors import RangeError, UsageError, suggestion
 from ltr.features.rows import row_queries
-from ltr.features.states import refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.files.state_types import declared_type, refuse_other_type
-from ltr.plugins import OURS, origin_prefix, plugin_errors, summary_of
+from ltr.plugins import summary_of
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
 Fit = Callable[..., State]
 Column = Callable[..., FloatArray]
+Shared = Callable[..., Any]  # of (candidates, context): what several features read
 Subject = TypeVar("Subject")
 Value = TypeVar("Value")
 
@@ -37,13 +35,26 @@ NotNegative = Annotated[float, "of 0 or more"]
 Rate = Annotated[float, "from 0 to 1"]
 
 
+class Texts(Protocol):
+    """What a function of (candidates, context) returns for an encoder: distinct texts, and what says whose they are."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the encoder reads."""
+        ...
+
+
+TextSource = Callable[..., Texts]
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a feature may use besides the candidates; never labels."""
 
     encoder: Encoder
-    memo: dict[Callable[..., Any], tuple[object, Any]] = field(default_factory=dict)
     lexicon: Lexicon = field(default_factory=Lexicon)
+    vectors: dict[TextSource, Vectors] = field(default_factory=dict)  # of the texts that the features name, in order
+    memo: dict[Shared, tuple[object, Any]] = field(default_factory=dict)
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
         """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
@@ -76,12 +87,16 @@ class Feature:
 
     name: str
     kind: Kind  # of its candidates: what stands before the dot of the name
+    column: Column
+    fit: Fit | None
+    encodes: tuple[tuple[TextSource, Role], ...]  # texts whose vectors both functions find in the context
+    shares: tuple[Shared, ...]  # what else of the candidates the column finds there
     title: str  # what the column holds, in the words of a newcomer
     summary: str  # what it holds exactly, in one line
     family: Family
-    column: Column
-    fit: Fit | None
     options: dict[str, Option]
+    column_options: frozenset[str]  # those that the column takes
+    fit_options: frozenset[str]
 
 
 FEATURES: Registry[Feature] = Registry(
@@ -100,34 +115,57 @@ FEATURES: Registry[Feature] = Registry(
 )
 
 
-def feature(name: str, family: Family, *, fit: Fit | None = None, title: str = "") -> Callable[[Column], Column]:
+def feature(
+    name: str,
+    family: Family,
+    *,
+    fit: Fit | None = None,
+    queries: TextSource | None = None,
+    documents: TextSource | None = None,
+    shares: tuple[Shared, ...] = (),
+    title: str = "",
+) -> Callable[[Column], Column]:
     """Register a column function under a name, with the function that fits its state, if it has one.
 
-    The keyword-only parameters of the two functions are its options. Without a title the name stands in tables.
+    The keyword-only parameters of the two functions are its options. `queries` and `documents` are functions of
+    (candidates, context) that return texts: they are encoded before the two functions are called, for all features at
+    once, and `context.vectors` has their rows. `shares` are functions like them; `context.shared` returns their values.
+    Without a title the name stands in tables.
     """
     prefix, dot, _ = name.partition(".")
     if prefix not in get_args(Kind) or not dot:
         raise UsageError(f"feature {name!r}: a name such as tool.{name} or graph.{name} is needed")
     if family not in get_args(Family):
         raise UsageError(f"feature {name}: family {family!r}; one of {', '.join(get_args(Family))} is needed")
+    encodes: list[tuple[TextSource, Role]] = [(queries, "query")] if queries else []
+    if documents:
+        encodes.append((documents, "document"))
 
     def register(column: Column) -> Column:
         if not callable(column):
             raise UsageError(f"feature {name}: {column!r} is not a function")
-        options = {}
-        for parameter in [p for f in (column, fit) if f for p in inspect.signature(f).parameters.values()]:
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        options: dict[str, Option] = {}
+        option_names: list[frozenset[str]] = []  # of the column, and of the fit
+        for function in (column, fit):
+            parameters = inspect.signature(function).parameters.values() if function else ()
+            own = {parameter.name: parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+            option_names.append(frozenset(own))
+            for option, parameter in own.items():
                 ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
-                options[parameter.name] = Option(parameter.default, ranges[0] if ranges else None)
+                options[option] = Option(parameter.default, ranges[0] if ranges else None)
         plugin = Feature(
             name=name,
             kind="graph" if prefix == "graph" else "tool",
+            column=column,
+            fit=fit,
+            encodes=tuple(encodes),
+            shares=shares,
             title=title or name,
             summary=summary_of(column),
             family=family,
-            column=column,
-            fit=fit,
             options=options,
+            column_options=option_names[0],
+            fit_options=option_names[1],
         )
         FEATURES.add(name, plugin, made_of=column)
         return column
@@ -159,38 +197,10 @@ class FeatureConfig:
             raise RangeError(*wrong)
 
 
-def fit_state(config: FeatureConfig, groups: Groups, context: Context) -> State | None:
-    """The state of a feature that learns, fitted on the groups; None for one that does not."""
-    function = FEATURES[config.name].fit
-    if function is None:
-        return None
-    state: State = _result(config, function, context, groups)
-    if FEATURES.source(config.name) != OURS:
-        refuse_other_state(config.name, state)
-        if declared := declared_type(function):
-            refuse_other_type(state, declared, f"the feature {config.name}: the state that its fit returned")
-    return state
-
-
-def feature_column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
-    """The feature's value of each row."""
-    function = FEATURES[config.name].column
-    values = _result(config, function, context, candidates, state)
-    rows = int(candidates.offsets[-1])
-    is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
-    if not (is_plain and np.isfinite(values).all()):
-        where = origin_prefix(function)
-        raise DataError(
-            f"{where}the feature {config.name} did not give one finite number for each of {rows} candidates"
-        )
-    return values.astype(np.float64, copy=False)
-
-
-def _result(config: FeatureConfig, function: Callable[..., Any], context: Context, *arguments: Any) -> Any:
-    """What the function returns. A plug-in of others fails under its own name and may not write to its arguments."""
-    source = FEATURES.source(config.name)
-    parameters = inspect.signature(function).parameters
-    options = {name: value for name, value in config.options.items() if name in parameters}
-    protection = nullcontext() if source == OURS else write_protected(*arguments)
-    with plugin_errors(f"the feature {config.name}", function, source), protection:
-        return function(*arguments, context, **options)
+def text_sources(configs: Iterable[FeatureConfig]) -> list[tuple[TextSource, Role, str]]:
+    """The texts that an encoder reads for the features: what returns them, their role, and the first such feature."""
+    sources: dict[TextSource, tuple[TextSource, Role, str]] = {}
+    for config in configs:
+        for source, role in FEATURES[config.name].encodes:
+            sources.setdefault(source, (source, role, config.name))
+    return list(sources.values())

@@ -1,14 +1,29 @@
 """What the rows of candidates and groups are of: their queries, and which of them were right."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.groups import Candidates, Groups
 
 
+@dataclass(frozen=True, slots=True)
+class RowTexts:
+    """Distinct texts, and which of them each row has."""
+
+    texts: tuple[str, ...]
+    codes: IntArray  # (rows,) into the texts
+
+
 def row_queries(candidates: Candidates) -> IntArray:
     """The query of each row."""
     return np.repeat(candidates.queries, np.diff(candidates.offsets))
+
+
+def query_texts(candidates: Candidates, context: object) -> RowTexts:
+    """The queries of the rows: texts for an encoder."""
+    return RowTexts(candidates.query_texts, row_queries(candidates))
 
 
 def right_rows(groups: Groups) -> IntArray:

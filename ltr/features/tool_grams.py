@@ -51,7 +51,7 @@ def clause_overlap(candidates: Candidates, state: State, context: Context) -> Fl
 @learns(COUNTED)
 def fit_node_grams(groups: Groups, context: Context) -> State:
     """In how many of the distinct texts of nodes each hashed gram occurs."""
-    return gram_counts(context.shared(graph_tables, groups.candidates).node_texts)
+    return gram_counts(context.shared(graph_tables, groups.candidates).texts)
 
 
 @feature("graph.cover", "struct", fit=fit_node_grams, title="letters shared with all its nodes")
@@ -59,9 +59,9 @@ def cover(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of character TF-IDF of the query, and of the grams of all the graph's distinct nodes; no nodes: 0."""
     encoder, tables = HashEncoder.restored(state), context.shared(graph_tables, candidates)
     query_rows = encoder.encode(candidates.query_texts, "query")
-    grams = counts(tables.node_texts)
-    text_grams = sparse_rows(grams.texts, grams.buckets, grams.times.astype(float), (len(tables.node_texts), BUCKETS))
-    graph_of_node, node_texts, _ = tables.nodes.counted(len(tables.node_texts))
+    grams = counts(tables.texts)
+    text_grams = sparse_rows(grams.texts, grams.buckets, grams.times.astype(float), (len(tables.texts), BUCKETS))
+    graph_of_node, node_texts, _ = tables.nodes.counted(len(tables.texts))
     starts = np.searchsorted(graph_of_node, np.arange(len(candidates.distinct_graphs) + 1))
     values, queries = np.empty(len(candidates.graphs)), row_queries(candidates)
     for first, last in chunks(candidates.offsets, ROWS):

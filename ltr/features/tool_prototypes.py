@@ -34,13 +34,11 @@ def fit_prototypes(groups: Groups, context: Context) -> State:
     """
     candidates, answers = groups.candidates, context.shared(right_answers, groups)
     if candidates.kind == "tool":
-        names, texts = candidates.name_texts, context.shared(distinct_tools, candidates).texts
+        names, text_vectors = candidates.name_texts, context.vectors[distinct_tools]
     else:
-        tables = context.shared(graph_tables, candidates)
-        names, texts = tables.tools, tables.node_texts
+        names, text_vectors = context.shared(graph_tables, candidates).tools, context.vectors[graph_tables]
     clauses = context.shared(query_clauses, candidates)
-    text_vectors = context.encoder.encode(texts, "document")
-    clause_vectors = context.encoder.encode(clauses.texts, "query")
+    clause_vectors = context.vectors[query_clauses]
     _, nearest = clauses.without_queries().best(
         answers.queries, lambda clause, answer: clause_vectors.dots(clause, text_vectors, answers.texts[answer])
     )
@@ -65,24 +63,23 @@ def _numbers(vectors: Vectors, rows: IntArray) -> int:
 
 
 def prototypes(
-    state: State, names: tuple[str, ...], texts: tuple[str, ...], tools: IntArray, context: Context, own: float
+    state: State, names: tuple[str, ...], text_vectors: Vectors, tools: IntArray, context: Context, own: float
 ) -> Vectors:
     """The unit vector of each text of a tool: own * e(text) + the sum of what the tool answered.
 
     `tools` are the codes of the texts' tools into `names`.
     """
     refuse_other_revision(state, context)
-    text_vectors = context.encoder.encode(texts, "document")
     stored = positions(table_texts(state["tools"]), names)[tools]
     answered = np.flatnonzero(stored >= 0)
     if not len(answered):
         return text_vectors
-    own_rows = np.arange(len(texts))
+    own_rows = np.arange(len(tools))
     owner = np.concatenate([own_rows, answered])
-    rows = np.concatenate([own_rows, len(texts) + stored[answered]])
-    weights = np.concatenate([np.full(len(texts), own), state["lengths"][stored[answered]].astype(float)])
+    rows = np.concatenate([own_rows, len(tools) + stored[answered]])
+    weights = np.concatenate([np.full(len(tools), own), state["lengths"][stored[answered]].astype(float)])
     vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
-    return vectors.sums(owner, rows, weights, len(texts)).unit()
+    return vectors.sums(owner, rows, weights, len(tools)).unit()
 
 
 def refuse_other_revision(state: State, context: Context) -> None:
@@ -96,36 +93,55 @@ def best_cosines(
     candidates: Candidates, queries: IntArray, vectors: Vectors, rows: IntArray, context: Context
 ) -> FloatArray:
     """For each pair of a query and a row of the vectors the largest product over the query and its clauses."""
-    clauses = context.shared(query_clauses, candidates)
-    clause_vectors = context.encoder.encode(clauses.texts, "query")
+    clauses, clause_vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
     return clauses.best(queries, lambda clause, pair: clause_vectors.dots(clause, vectors, rows[pair]))[0]
 
 
-@feature("tool.proto", "rel", fit=fit_prototypes, title="query is like those it answered")
+@feature(
+    "tool.proto",
+    "rel",
+    fit=fit_prototypes,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="query is like those it answered",
+)
 def tool_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), 3 e(text) + sum of e(clauses the tool answered)).
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
     tools = context.shared(distinct_tools, candidates)
-    vectors = prototypes(state, candidates.name_texts, tools.texts, tools.names, context, own)
+    text_vectors = context.vectors[distinct_tools]
+    vectors = prototypes(state, candidates.name_texts, text_vectors, tools.names, context, own)
     return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
 
 
-@feature("tool.clause", "rel", title="a part of the query is like its text")
+@feature(
+    "tool.clause",
+    "rel",
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="a part of the query is like its text",
+)
 def clause_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), e(text))."""
     tools = context.shared(distinct_tools, candidates)
-    text_vectors = context.encoder.encode(tools.texts, "document")
-    return best_cosines(candidates, row_queries(candidates), text_vectors, tools.codes, context)
+    return best_cosines(candidates, row_queries(candidates), context.vectors[distinct_tools], tools.codes, context)
 
 
-@feature("graph.proto", "rel", fit=fit_prototypes, title="query is like those its nodes answered")
+@feature(
+    "graph.proto",
+    "rel",
+    fit=fit_prototypes,
+    queries=query_clauses,
+    documents=graph_tables,
+    title="query is like those its nodes answered",
+)
 def graph_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the nodes of tool.proto, where a tool answered the queries whose right graph has it; no nodes: 0."""
     tables = context.shared(graph_tables, candidates)
-    vectors = prototypes(state, tables.tools, tables.node_texts, tables.text_tools, context, own)
-    nodes, width = tables.nodes.take(candidates.graphs), max(len(tables.node_texts), 1)
+    vectors = prototypes(state, tables.tools, context.vectors[graph_tables], tables.text_tools, context, own)
+    nodes, width = tables.nodes.take(candidates.graphs), max(len(tables.texts), 1)
     pairs, pair = np.unique(
         np.repeat(row_queries(candidates), nodes.lengths) * width + nodes.codes, return_inverse=True
     )
@@ -133,7 +149,14 @@ def graph_prototype(candidates: Candidates, state: State, context: Context, *, o
     return code_sums(nodes.owners, values, len(candidates.graphs)) / np.maximum(nodes.lengths, 1)
 
 
-@feature("graph.clauses", "struct", fit=fit_prototypes, title="each part of the query has its node")
+@feature(
+    "graph.clauses",
+    "struct",
+    fit=fit_prototypes,
+    queries=query_clauses,
+    documents=graph_tables,
+    title="each part of the query has its node",
+)
 def served_clauses(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
     """Mean over the query's clauses of the largest tool.proto cosine of a node, at least 0: is each clause served?
 
@@ -141,14 +164,13 @@ def served_clauses(candidates: Candidates, state: State, context: Context, *, ow
     """
     tables = context.shared(graph_tables, candidates)
     clauses = context.shared(query_clauses, candidates).without_queries()
-    vectors = prototypes(state, tables.tools, tables.node_texts, tables.text_tools, context, own)
+    vectors = prototypes(state, tables.tools, context.vectors[graph_tables], tables.text_tools, context, own)
     row_clauses = clauses.of_query.take(row_queries(candidates))
     rows = row_clauses.owners
     nodes = tables.nodes.take(candidates.graphs[rows])  # of each clause those of its row
-    width = max(len(tables.node_texts), 1)
+    width = max(len(tables.texts), 1)
     pairs, pair = np.unique(row_clauses.codes[nodes.owners] * width + nodes.codes, return_inverse=True)
-    clause_vectors = context.encoder.encode(clauses.texts, "query")
-    cosines = clause_vectors.dots(pairs // width, vectors, pairs % width)[pair]
+    cosines = context.vectors[query_clauses].dots(pairs // width, vectors, pairs % width)[pair]
     largest = np.zeros(len(rows))
     np.maximum.at(largest, nodes.owners, cosines)
     return code_sums(rows, largest, len(candidates.graphs)) / np.maximum(row_clauses.lengths, 1)

@@ -5,7 +5,7 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, feature
-from ltr.features.rows import row_queries
+from ltr.features.rows import RowTexts, query_texts, row_queries
 from ltr.files.state_types import Count, Json, Record, learns
 
 
@@ -21,23 +21,43 @@ def tool_text(name: str, description: str = "", inputs: str = "") -> str:
     return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in parts if text)])
 
 
-def mapped_cosines(candidates: Candidates, context: Context) -> FloatArray:
-    """(cosine + 1) / 2 of each row's query and tool text; for `Context.shared`."""
+def tool_texts(candidates: Candidates, context: object) -> RowTexts:
+    """The texts of the rows' tools: texts for an encoder."""
     pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
     first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], len(candidates.tool_texts))
+    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
     described = zip(names.tolist(), texts.tolist(), strict=True)
-    tool_texts = tuple(tool_text(candidates.name_texts[n], *candidates.tool_texts[t]) for n, t in described)
-    return (context.cosines(candidates, tool_texts, codes) + 1) / 2
+    return RowTexts(tuple(tool_text(candidates.name_texts[n], *candidates.tool_texts[t]) for n, t in described), codes)
 
 
-@feature("tool.rel", "rel", title="query and tool text are alike")
+def mapped_cosines(candidates: Candidates, context: Context) -> FloatArray:
+    """(cosine + 1) / 2 of each row's query and tool text; for `Context.shared`."""
+    queries, tools = context.shared(query_texts, candidates), context.shared(tool_texts, candidates)
+    vectors = context.vectors
+    return (vectors[query_texts].dots(queries.codes, vectors[tool_texts], tools.codes) + 1) / 2
+
+
+@feature(
+    "tool.rel",
+    "rel",
+    queries=query_texts,
+    documents=tool_texts,
+    shares=(mapped_cosines,),
+    title="query and tool text are alike",
+)
 def tool_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """(cos(e(query), e(tool text)) + 1) / 2; 0.5 where either says nothing."""
     return context.shared(mapped_cosines, candidates).copy()
 
 
-@feature("tool.struct", "struct", title="query and tool text are alike (root)")
+@feature(
+    "tool.struct",
+    "struct",
+    queries=query_texts,
+    documents=tool_texts,
+    shares=(mapped_cosines,),
+    title="query and tool text are alike (root)",
+)
 def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """sqrt(tool.rel + 0.1): a monotone copy of tool.rel, kept because the specification has it."""
     return np.sqrt(context.shared(mapped_cosines, candidates) + 0.1)

@@ -43,7 +43,7 @@ class Answers:
 
     queries: IntArray  # codes into query_texts
     tools: IntArray  # codes into name_texts, or into the tools of graph_tables
-    texts: IntArray  # of the tool: codes into the texts of distinct_tools, or into the node_texts of graph_tables
+    texts: IntArray  # of the tool: codes into the texts of distinct_tools, or into those of graph_tables
 
 
 def right_answers(groups: Groups, context: Context) -> Answers:

@@ -1,13 +1,13 @@
 """Locks: only one process at a time writes to a directory."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import RunError
 from ltr.files.reading import AnyPath
+from ltr.files.restoring import locked_directory, put_back
 from ltr.files.writing import make_directory
 
 
@@ -18,9 +18,9 @@ def locked(directory: AnyPath) -> Iterator[None]:
     The system releases the lock when the process dies, however it dies. Where directories cannot be locked, as on
     some network disks and on Windows, two processes can write at the same time.
     """
-    path = Path(directory)
+    path = put_back(directory)
     made = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
-    descriptor = _lock(make_directory(path))
+    descriptor = _lock(path)
     try:
         yield
     finally:
@@ -31,22 +31,18 @@ def locked(directory: AnyPath) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _lock(directory: Path) -> int | None:
+def _lock(path: Path) -> int | None:
     """The descriptor that holds the lock; None where directories cannot be locked."""
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise RunError(f"{directory}: another process is writing there; wait, or name another directory") from None
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    while True:
+        try:
+            descriptor = locked_directory(make_directory(path))
+        except BlockingIOError:
+            raise RunError(f"{path}: another process is writing there; wait, or name another directory") from None
+        except FileNotFoundError:  # another process has just replaced it
+            continue
+        if descriptor is None:
+            return None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)  # of a directory that another process has replaced meanwhile

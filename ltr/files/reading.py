@@ -5,11 +5,12 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ltr.errors import FileError, SampleError, UsageError
+from ltr.files.restoring import put_back
 
 AnyPath = str | os.PathLike[str]
 
@@ -172,7 +173,7 @@ def _opened(path: AnyPath) -> Iterator[tuple[Callable[[int], bytes], tuple[type[
 def regular_file(path: AnyPath) -> Iterator[BinaryIO]:
     """The file opened for reading. Pipes, devices and directories are refused: they can block or never end."""
     try:
-        mode = Path(path).stat().st_mode
+        mode = _status(Path(path)).st_mode
         if stat.S_ISDIR(mode):
             raise FileError(shown(path), "a directory; a file is needed")
         if not stat.S_ISREG(mode):
@@ -182,6 +183,14 @@ def regular_file(path: AnyPath) -> Iterator[BinaryIO]:
         raise FileError(shown(path), reason(error)) from error
     with raw:
         yield raw
+
+
+def _status(path: Path) -> os.stat_result:
+    """The status of the file, after it, or its directory, was put back if a process was killed while it replaced it."""
+    with suppress(FileNotFoundError):
+        return path.stat()
+    put_back(path.parent)
+    return put_back(path).stat()
 
 
 def zstd_module() -> Any:

@@ -111,7 +111,7 @@ class Json:
 
     kind: Any
 
-    def check(self, value: Any, path: str, axes: Axes) -> None:
+    def check(self, value: Any, path: str, axes: Axes) -> None:  # noqa: ARG002  # JSON has no axes
         """Raise unless msgspec takes the value for the type."""
         try:
             msgspec.convert(value, self.kind)

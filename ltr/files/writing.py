@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import stat
 import sys
 import zlib
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import msgspec
     from _typeshed import ReadableBuffer
 
+TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
+
 
 class Sink(io.RawIOBase):
     """The temporary file of one write; it has as much of the interface of a file as numpy.savez uses."""
@@ -24,7 +27,7 @@ class Sink(io.RawIOBase):
     def __init__(self, path: Path, temporary: Path) -> None:
         self._path = path
         self._temporary = temporary
-        with _named(path):
+        with named_failures(path):
             self._descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
     def writable(self) -> bool:
@@ -34,23 +37,18 @@ class Sink(io.RawIOBase):
     def write(self, content: "ReadableBuffer") -> int:
         """Write all of the content, in as many system calls as that takes."""
         rest = memoryview(content).cast("B")
-        with _named(self._path):
+        with named_failures(self._path):
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         return memoryview(content).nbytes
 
     def publish(self) -> None:
         """Rename the file to its path; from here on a power cut leaves the old file or this one."""
-        with _named(self._path):
+        with named_failures(self._path):
             os.fsync(self._descriptor)
             self._close()
             self._temporary.replace(self._path)
-            if sys.platform != "win32":  # a directory cannot be opened there, and a rename is durable without
-                directory = os.open(self._path.parent, os.O_RDONLY)
-                try:
-                    os.fsync(directory)
-                finally:
-                    os.close(directory)
+            sync_directory(self._path.parent)
 
     def discard(self) -> None:
         """Remove the temporary file, if it is still there, without hiding the failure that led here."""
@@ -73,7 +71,7 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
     What a rename would wrongly replace is refused: a directory, a pipe, a device such as /dev/null.
     """
     target = Path(path)
-    with _named(target):
+    with named_failures(target):
         mode = target.lstat().st_mode if os.path.lexists(target) else stat.S_IFREG
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
@@ -88,12 +86,23 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Failures of the system inside become errors that name the path."""
+def named_failures(path: Path) -> Iterator[None]:
+    """Failures of the system in the block become errors that name the path."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise DiskError(str(path), reason(error)) from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in the directory durable: a power cut takes none of them back."""
+    if sys.platform == "win32":  # a directory cannot be opened there, and a rename is durable without
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes(path: AnyPath, content: bytes) -> None:
@@ -153,14 +162,14 @@ def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterat
 def make_directory(path: AnyPath) -> Path:
     """The directory, made with its parents when it is not there."""
     directory = Path(path)
-    with _named(directory):
+    with named_failures(directory):
         directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
 def remove(path: AnyPath) -> None:
     """Remove the file, if it is there."""
-    with _named(Path(path)):
+    with named_failures(Path(path)):
         Path(path).unlink(missing_ok=True)
 
 
@@ -172,10 +181,10 @@ def silence(stream: TextIO) -> None:
 
 
 def tsv_cell(value: object) -> str:
-    """A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
+    r"""A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
 
-    >>> tsv_cell("a\\tb"), tsv_cell(None)
-    ('a\\\\tb', '')
+    >>> tsv_cell("a\tb"), tsv_cell(None)
+    ('a\\tb', '')
     """
     text = "" if value is None else str(value)
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

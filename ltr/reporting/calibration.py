@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.numbers import COUNT, ROUNDED, SHARE, count, share
 from ltr.reporting.page import Figure, Section, Text
-from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table
+from ltr.storage.run_files import RunFiles
 
 LAST = 10  # ranks beyond it share a column
 

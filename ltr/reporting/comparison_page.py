@@ -25,10 +25,10 @@ from ltr.reporting.numbers import (
     span,
 )
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
+from ltr.storage.run_files import RunFiles
 from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200

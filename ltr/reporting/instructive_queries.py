@@ -4,10 +4,10 @@ import math
 
 from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN, count
 from ltr.reporting.page import Block, Folded, Section, Text
-from ltr.reporting.reading import RunFiles
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.examples import RESCUED, WRONG
 from ltr.storage.records import ExampleRecord
+from ltr.storage.run_files import RunFiles
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
 LONGEST_LINE = 160  # letters of a query in the line that opens it

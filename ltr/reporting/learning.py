@@ -3,13 +3,13 @@
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.numbers import AMOUNT, COUNT, WRITTEN, count, percent, short
 from ltr.reporting.page import Section, Text
-from ltr.reporting.reading import ModelFile
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import MOST_ROWS, errors_text
+from ltr.storage.model_file import ModelRecord
 from ltr.storage.records import EpochRecord
 
 
-def learning_section(model: ModelFile, history: list[EpochRecord]) -> Section:
+def learning_section(model: ModelRecord, history: list[EpochRecord]) -> Section:
     """The loss of each epoch over the optimum, and the metric on validation data."""
     training = model.training
     is_descent = model.trainer.trainer == "descent"
@@ -39,7 +39,7 @@ def learning_section(model: ModelFile, history: list[EpochRecord]) -> Section:
     return Section("Learning", (*figures, Text(_training_text(model, turn)), _basis(model)))
 
 
-def _training_text(model: ModelFile, turn: str) -> str:
+def _training_text(model: ModelRecord, turn: str) -> str:
     """How the training went, in one paragraph."""
     training, trainer = model.training, model.trainer
     how = f"{trainer.trainer}, l2 {trainer.penalty:g}, {count(training.epochs, turn)}"
@@ -59,7 +59,7 @@ def _training_text(model: ModelFile, turn: str) -> str:
     return " ".join(sentences)
 
 
-def _basis(model: ModelFile) -> Table:
+def _basis(model: ModelRecord) -> Table:
     """What the weights rest on, in numbers."""
     training = model.training
     rows = (

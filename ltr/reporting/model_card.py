@@ -3,10 +3,11 @@
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.numbers import LOSS, WEIGHT, WRITTEN, count
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
-from ltr.reporting.reading import ModelFile, RunFiles
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import weight_or_curve
+from ltr.storage.model_file import ModelRecord
+from ltr.storage.run_files import RunFiles
 
 USE = {
     "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",
@@ -37,7 +38,7 @@ def card(run: RunFiles) -> str:
     return page_markdown(Page(run.name, f"Measured on {measured_on(run.metrics)}.", sections))
 
 
-def _model(model: ModelFile, seed: int) -> tuple[Block, ...]:
+def _model(model: ModelRecord, seed: int) -> tuple[Block, ...]:
     """The weights, and how they were learned."""
     training = model.training
     columns = (
@@ -46,7 +47,7 @@ def _model(model: ModelFile, seed: int) -> tuple[Block, ...]:
         Column("loss_without", "loss without", LOSS),
     )
     rows = tuple((name, weight_or_curve(training, name), each.loss_without) for name, each in training.weights.items())
-    encoder = f", encoder {model.encoder.get('name')}" if model.encoder else ""
+    encoder = f", encoder {model.encoder.name}" if model.encoder else ""
     trainer = f"trainer {model.trainer.trainer}, l2 {model.trainer.penalty:g}"
     features = f"{count(len(model.features), 'feature')}{encoder}"
     return (

@@ -11,10 +11,10 @@ from ltr.reporting.bench_page import bench_view
 from ltr.reporting.comparison_page import comparison_view
 from ltr.reporting.model_card import card
 from ltr.reporting.page import Page, page_html
-from ltr.reporting.reading import read_run
 from ltr.reporting.run_page import run_view
 from ltr.results.leaderboard import JSON, read_leaderboard
 from ltr.storage.bench_record import BENCH, read_bench
+from ltr.storage.run_files import read_run
 
 MARKDOWN = (".md", ".markdown")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from ltr.files.reading import AnyPath
 from ltr.reporting.calibration import calibration_section
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
@@ -18,19 +17,19 @@ from ltr.reporting.metric_tables import (
 )
 from ltr.reporting.numbers import COUNT, Bounds, count, share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
-from ltr.reporting.reading import RunFiles, read_run
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section
-from ltr.storage.records import MetricsRecord, RunRecord
+from ltr.storage.records import MetricsRecord
+from ltr.storage.run_files import RunFiles
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
 SPLITS = {"test": "test data", "train": "training data", "given": "samples given"}
 
 
-def run_page(directory: AnyPath, record: RunRecord) -> str:
-    """The page of a run that lies there all but its record, which will say this; same input, same bytes."""
-    return page_html(run_view(read_run(directory, record)))
+def run_page(run: RunFiles) -> str:
+    """The page of a run as HTML; same input, same bytes."""
+    return page_html(run_view(run))
 
 
 def run_view(run: RunFiles, made: str = "") -> Page:
@@ -122,7 +121,7 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
         encoder = run.model.encoder
-        facts["encoder"] = f"{encoder.get('name')}, revision {encoder.get('revision')}" if encoder else ""
+        facts["encoder"] = f"{encoder.name}, revision {encoder.revision}" if encoder else ""
         facts["model"] = run.model.checksum
     facts |= {
         "fingerprint": run.metrics.rules.fingerprint,

@@ -19,7 +19,7 @@ from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
 
-UNBOUNDED = 10**9  # no cutoff finds what is not in the list
+UNBOUNDED = 10**9  # a cutoff above every rank: a candidate that is not listed has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CrossValidation:
 class EvaluatedRanking:
     """A ranking of labelled groups, its metrics, and those of what it is compared with."""
 
-    split: str  # of a run test, or train where there is no test data; else given
+    split: str  # of a run: test, or train without test data; of other samples: given
     groups: Groups
     phi: FloatArray
     ranking: Ranking
@@ -48,8 +48,8 @@ class EvaluatedRanking:
     unit: str  # what was resampled for them: query, or trace where one holds several
     preset: PresetName = "ltr"
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
-    best: BestFeature | None = None  # the column that the baseline of that name ranks by
-    gain: Interval | None = None  # how much greater Top-1 is than by that column
+    best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
+    over_best_feature: Interval | None = None  # how much greater Top-1 is than by that column
     breakdown: Breakdown | None = None
     folds: CrossValidation | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
@@ -65,12 +65,12 @@ def evaluate_groups(
     listed: BoolArray | None = None,
     also: Collection[str] = (),
 ) -> EvaluatedRanking:
-    """The groups ranked by the scores and measured by the rules of the config, also by other metrics; no baselines."""
+    """The groups ranked by the scores and evaluated by the rules of the config, also by other metrics; no baselines."""
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
-    asked = rules(config, groups, listed=listed, also=also)
+    run_rules = rules(config, groups, listed=listed, also=also)
     ranking = rank(scores, groups.offsets, keys=key_order(groups.candidates), listed=listed)
-    evaluation = evaluate_by(ranking, groups.labels, asked)
+    evaluation = evaluate_by(ranking, groups.labels, run_rules)
     clusters = resampled_units(groups.candidates.traces)
     return EvaluatedRanking(
         split="given",
@@ -82,7 +82,7 @@ def evaluate_groups(
         intervals=intervals(evaluation, clusters, seed=config.seed),
         unit="query" if clusters is None else "trace",
         preset=config.evaluate.preset,
-        extremes=_extremes(ranking, groups, asked, evaluation),
+        extremes=_extremes(ranking, groups, run_rules, evaluation),
         breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
         warnings=tuple(nothing_right(evaluation)),
     )
@@ -95,16 +95,16 @@ def nothing_right(evaluation: Evaluation) -> Iterator[str]:
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
-def gain(measured: EvaluatedRanking, seed: int) -> Interval | None:
+def over_best_feature(evaluated: EvaluatedRanking, seed: int) -> Interval | None:
     """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
-    best = measured.baselines.get("best_feature")
+    best = evaluated.baselines.get("best_feature")
     if best is None:
         return None
-    ours, theirs = measured.evaluation.values[TOP1], best.values[TOP1]
+    ours, theirs = evaluated.evaluation.values[TOP1], best.values[TOP1]
     counted = ~np.isnan(ours)
     if not counted.any():
         return None
-    traces = measured.groups.candidates.traces[counted]
+    traces = evaluated.groups.candidates.traces[counted]
     return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
 
 
@@ -122,28 +122,29 @@ def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
 
 def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Collection[str] = ()) -> Rules:
     """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
-    asked = config.evaluate
+    evaluate = config.evaluate
     is_whole = listed is None or bool(listed.all())
     longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
-    names = (*asked.metrics, *preset_metrics(asked.preset, longest), *also)
-    ties, no_relevant = Ties(asked.ties), NoRelevant(asked.no_relevant)
-    return Rules(names, ties, asked.rel_threshold, no_relevant, asked.threshold, asked.max_grade)
+    names = (*evaluate.metrics, *preset_metrics(evaluate.preset, longest), *also)
+    ties, no_relevant = Ties(evaluate.ties), NoRelevant(evaluate.no_relevant)
+    return Rules(names, ties, evaluate.rel_threshold, no_relevant, evaluate.threshold, evaluate.max_grade)
 
 
-def _extremes(ranking: Ranking, groups: Groups, asked: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
+def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
     """What ties would give at worst and at best, where the result is an expectation over them."""
     if evaluation.rules.ties is not Ties.EXPECTED or not evaluation.num_tied:
         return {}
-    by_query = replace(asked, metrics=tuple(evaluation.values))
-    each = (Ties.WORST, Ties.BEST)
-    return {ties.value: evaluate_by(ranking, groups.labels, replace(by_query, ties=ties)) for ties in each}
+    by_query = replace(run_rules, metrics=tuple(evaluation.values))
+    bounds = (Ties.WORST, Ties.BEST)
+    return {ties.value: evaluate_by(ranking, groups.labels, replace(by_query, ties=ties)) for ties in bounds}
 
 
 def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:
-    """A TREC run measured against its qrels: every topic of the qrels counts, those that the run misses 0."""
+    """A TREC run evaluated against its qrels: every topic of the qrels counts, those that the run misses 0."""
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
-    found = read_ranked(run, qrels)
-    phi = found.scores[:, None]
-    measured = evaluate_groups(found.groups, phi, found.scores, config, listed=found.listed, also=also)
-    return replace(measured, counts={"num_missing": found.num_missing, "num_ignored": found.num_ignored})
+    ranked = read_ranked(run, qrels)
+    evaluated = evaluate_groups(
+        ranked.groups, ranked.scores[:, None], ranked.scores, config, listed=ranked.listed, also=also
+    )
+    return replace(evaluated, counts={"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored})

@@ -18,27 +18,27 @@ from ltr.training.objective import softmax
 WRONG, RESCUED = "wrong", "rescued"
 MOST_EACH = 10  # queries of each kind
 MOST_CANDIDATES = 20  # of a query: the first, the right one, and the one that the best feature chooses
-MOST_FEATURES = 24  # of a query: those that tell its candidates apart most; the others are summed
+MOST_FEATURES = 24  # of a query: those that differ most between its candidates
 LONGEST_QUERY, LONGEST_NAME = 2000, 200
 
 
-def examples(measured: EvaluatedRanking, router: Router) -> Iterator[ExampleRecord]:
-    """Where the model is wrong and sure of it; then where it is right, and sure, and the best feature alone wrong.
+def examples(evaluated: EvaluatedRanking, router: Router) -> Iterator[ExampleRecord]:
+    """Wrong queries with the most probable first candidate; then queries that the best feature alone gets wrong.
 
     Bounded in number and length, so that a run stays small whatever its data.
     """
-    listed = order(measured.ranking, measured.evaluation.rules.ties)
-    firsts, by_best = listed[measured.groups.offsets[:-1]], chosen_by_best(measured, router)
-    probability = softmax(measured.ranking.scores, measured.groups.offsets)
-    is_first = measured.evaluation.rank == 1
-    kinds = {WRONG: (measured.evaluation.rank > 1) & ~_is_right(measured, firsts)}
+    listed = order(evaluated.ranking, evaluated.evaluation.rules.ties)
+    firsts, by_best = listed[evaluated.groups.offsets[:-1]], chosen_by_best(evaluated, router)
+    probability = softmax(evaluated.ranking.scores, evaluated.groups.offsets)
+    is_first = evaluated.evaluation.rank == 1
+    kinds = {WRONG: (evaluated.evaluation.rank > 1) & ~_is_right(evaluated, firsts)}
     if by_best is not None:
-        kinds[RESCUED] = is_first & (measured.baselines["best_feature"].values[TOP1] == 0)
-    right = best_relevant(measured, listed)
+        kinds[RESCUED] = is_first & (evaluated.baselines["best_feature"].values[TOP1] == 0)
+    right = best_relevant(evaluated, listed)
     for kind, chosen in kinds.items():
         for group in surest(chosen, probability[firsts])[:MOST_EACH]:
             marked = [int(right[group]), *([] if by_best is None else [int(by_best[group])])]
-            yield _example(measured, router, kind, group, marked, listed=listed, probability=probability)
+            yield _example(evaluated, router, kind, group, marked, listed=listed, probability=probability)
 
 
 def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
@@ -50,13 +50,13 @@ def surest(chosen: BoolArray, probability: FloatArray) -> list[int]:
     return sorted(np.flatnonzero(chosen).tolist(), key=lambda group: -float(probability[group]))
 
 
-def _is_right(measured: EvaluatedRanking, rows: IntArray) -> BoolArray:
-    is_right: BoolArray = measured.groups.labels[rows] >= measured.evaluation.rules.rel_threshold
+def _is_right(evaluated: EvaluatedRanking, rows: IntArray) -> BoolArray:
+    is_right: BoolArray = evaluated.groups.labels[rows] >= evaluated.evaluation.rules.rel_threshold
     return is_right
 
 
 def _example(
-    measured: EvaluatedRanking,
+    evaluated: EvaluatedRanking,
     router: Router,
     kind: str,
     group: int,
@@ -66,41 +66,41 @@ def _example(
     probability: FloatArray,
 ) -> ExampleRecord:
     """One query: what it asks, where the right candidate stands, its candidates from the first."""
-    candidates, offsets = measured.groups.candidates, measured.groups.offsets
+    candidates, offsets = evaluated.groups.candidates, evaluated.groups.offsets
     rows = listed[offsets[group] : offsets[group + 1]]
     place_of = {row: place for place, row in enumerate(rows.tolist(), start=1)}
-    kept = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
-    parts = router.contributions(measured.phi[rows])
-    told = told_apart(parts)
+    shown = [row for row in place_of if row in marked or place_of[row] <= MOST_CANDIDATES - len(marked)]
+    parts = router.contributions(evaluated.phi[rows])
+    columns = most_different(parts)
     return ExampleRecord(
         kind=kind,
         trace_id=candidates.trace_ids[candidates.traces[group]][:LONGEST_NAME],
         node_id=candidates.node_ids[group][:LONGEST_NAME],
         query=candidates.query_texts[candidates.queries[group]][:LONGEST_QUERY],
-        rank=int(measured.evaluation.rank[group]),
+        rank=int(evaluated.evaluation.rank[group]),
         num_candidates=len(rows),
-        features=[router.names[place] for place in told],
+        features=[router.names[column] for column in columns],
         candidates=[
             CandidateRecord(
                 candidate=candidate_text(candidates, row)[:LONGEST_NAME],
-                label=float(measured.groups.labels[row]),
-                is_right=bool(_is_right(measured, np.array([row]))[0]),
+                label=float(evaluated.groups.labels[row]),
+                is_right=bool(_is_right(evaluated, np.array([row]))[0]),
                 probability=float(probability[row]),
-                score=float(measured.ranking.scores[row]),
+                score=float(evaluated.ranking.scores[row]),
                 place=place_of[row],
                 is_chosen_by_best_feature=len(marked) > 1 and row == marked[1],
-                contributions=parts[place_of[row] - 1][told].tolist(),
+                contributions=parts[place_of[row] - 1][columns].tolist(),
             )
-            for row in kept
+            for row in shown
         ],
     )
 
 
-def told_apart(parts: FloatArray) -> list[int]:
-    """Of the parts of the score those that tell the rows apart most, in their order.
+def most_different(parts: FloatArray) -> list[int]:
+    """The columns whose values differ most between the rows, in their order.
 
-    >>> told_apart(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> most_different(np.array([[0.0, 1.0], [2.0, 1.0]]))
     [0, 1]
     """
-    spread = (parts.max(axis=0) - parts.min(axis=0)).tolist()
-    return sorted(sorted(range(len(spread)), key=lambda place: -spread[place])[:MOST_FEATURES])
+    ranges = np.ptp(parts, axis=0).tolist()
+    return sorted(sorted(range(len(ranges)), key=lambda column: -ranges[column])[:MOST_FEATURES])

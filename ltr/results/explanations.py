@@ -35,36 +35,36 @@ class Explanation:
     probability: float  # of the right candidate
 
 
-def wrong(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
+def wrong(evaluated: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries went wrong, and those with the least trust in the right candidate beside what came first."""
-    listed = order(measured.ranking, measured.evaluation.rules.ties)
-    firsts = listed[measured.groups.offsets[:-1]]
-    is_wrong = measured.evaluation.rank > 1
-    return _explained(measured, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
+    listed = order(evaluated.ranking, evaluated.evaluation.rules.ties)
+    firsts = listed[evaluated.groups.offsets[:-1]]
+    is_wrong = evaluated.evaluation.rank > 1
+    return _explained(evaluated, router, is_wrong, ("first", firsts), most=most, urgency=lambda p: p)
 
 
-def rescued(measured: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
+def rescued(evaluated: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
     """How many queries are right where the best feature alone is wrong, and the surest beside what it would choose."""
-    beside, firsts = measured.baselines.get("best_feature"), chosen_by_best(measured, router)
-    if beside is None or firsts is None:
+    by_best, firsts = evaluated.baselines.get("best_feature"), chosen_by_best(evaluated, router)
+    if by_best is None or firsts is None:
         return 0, []
     role = f"by {router.training.best_feature.name}"
-    is_rescued = (measured.evaluation.rank == 1) & (beside.values[TOP1] == 0)
-    return _explained(measured, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
+    is_rescued = (evaluated.evaluation.rank == 1) & (by_best.values[TOP1] == 0)
+    return _explained(evaluated, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
 
 
-def chosen_by_best(measured: EvaluatedRanking, router: Router) -> IntArray | None:
+def chosen_by_best(evaluated: EvaluatedRanking, router: Router) -> IntArray | None:
     """The row that the best single feature puts first, query by query; None where it was not asked for."""
-    if "best_feature" not in measured.baselines:
+    if "best_feature" not in evaluated.baselines:
         return None
     best = router.training.best_feature
-    column = best.sign * measured.phi[:, router.names.index(best.name)]
-    alone = rank(column, measured.groups.offsets, keys=key_order(measured.groups.candidates))
-    return order(alone, measured.evaluation.rules.ties)[measured.groups.offsets[:-1]]
+    column = best.sign * evaluated.phi[:, router.names.index(best.name)]
+    alone = rank(column, evaluated.groups.offsets, keys=key_order(evaluated.groups.candidates))
+    return order(alone, evaluated.evaluation.rules.ties)[evaluated.groups.offsets[:-1]]
 
 
 def _explained(
-    measured: EvaluatedRanking,
+    evaluated: EvaluatedRanking,
     router: Router,
     chosen: "np.typing.NDArray[np.bool_]",
     other: tuple[str, IntArray],
@@ -74,12 +74,12 @@ def _explained(
 ) -> tuple[int, list[Explanation]]:
     role, rows = other
     groups = np.flatnonzero(chosen).tolist()
-    right = best_relevant(measured, order(measured.ranking, measured.evaluation.rules.ties))
-    probabilities = softmax(measured.ranking.scores, measured.groups.offsets)
+    right = best_relevant(evaluated, order(evaluated.ranking, evaluated.evaluation.rules.ties))
+    probabilities = softmax(evaluated.ranking.scores, evaluated.groups.offsets)
     groups = sorted(groups, key=lambda group: urgency(float(probabilities[right[group]])))
     return len(groups), [
         _explanation(
-            measured,
+            evaluated,
             router,
             group,
             ((role, int(rows[group])), ("right", int(right[group]))),
@@ -90,22 +90,22 @@ def _explained(
 
 
 def _explanation(
-    measured: EvaluatedRanking,
+    evaluated: EvaluatedRanking,
     router: Router,
     group: int,
     rows: tuple[tuple[str, int], tuple[str, int]],
     *,
     probabilities: FloatArray,
 ) -> Explanation:
-    candidates = measured.groups.candidates
+    candidates = evaluated.groups.candidates
     first, second = (
-        Side(role, candidate_text(candidates, row), router.named_contributions(measured.phi[row]) if row >= 0 else {})
+        Side(role, candidate_text(candidates, row), router.named_contributions(evaluated.phi[row]) if row >= 0 else {})
         for role, row in rows
     )
     return Explanation(
         candidates.query_texts[candidates.queries[group]],
         (first, second),
-        int(measured.evaluation.rank[group]),
-        int(measured.evaluation.num_candidates[group]),
+        int(evaluated.evaluation.rank[group]),
+        int(evaluated.evaluation.num_candidates[group]),
         float(probabilities[rows[1][1]]),
     )

@@ -14,7 +14,8 @@ from ltr.evaluation.ranking import BestFeature
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.pairing import WinnersTest, paired_test
-from ltr.storage.records import LARGEST_RECORD, IntervalRecord, Json, MetricsRecord, read_record
+from ltr.storage.record_file import LARGEST_RECORD, Json, read_record
+from ltr.storage.records import IntervalRecord, MetricsRecord
 from ltr.storage.run_directory import METRICS, REPORT
 
 FORMAT: Final = "ltr-leaderboard/2"

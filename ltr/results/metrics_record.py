@@ -10,6 +10,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.storage.record_file import Json
 from ltr.storage.records import (
     METRICS_FORMAT,
     METRICS_VERSION,
@@ -17,7 +18,6 @@ from ltr.storage.records import (
     CountsRecord,
     FoldsRecord,
     IntervalRecord,
-    Json,
     MetricsRecord,
     RangeRecord,
     RulesRecord,
@@ -38,8 +38,8 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         rules=_rules(evaluated),
         counts=_counts(evaluated),
         baselines={name: baseline.means for name, baseline in evaluated.baselines.items()},
-        best_feature=evaluated.best,
-        over_best_feature=None if evaluated.gain is None else _interval(evaluated.gain),
+        best_feature=evaluated.best_feature,
+        over_best_feature=None if evaluated.over_best_feature is None else _interval(evaluated.over_best_feature),
         ranges=ranges(evaluated),
         folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
@@ -134,7 +134,8 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         "num_one_candidate": counts.num_one_candidate,
     }
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
-    fields |= {f"{end}.{name}": getattr(both, end) for name, both in record.ranges.items() for end in ("worst", "best")}
+    fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
+    fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}
     if record.folds is not None:
         each = {f"{place}.": means for place, means in enumerate(record.folds.each, start=1)}
         fields |= {

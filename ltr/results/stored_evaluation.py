@@ -10,8 +10,9 @@ from ltr.data.jsonlines import records
 from ltr.errors import FileError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_lines
-from ltr.storage.model_file import held
-from ltr.storage.records import MetricsRecord, QueryRecord, read_record
+from ltr.storage.model_file import run_file
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord, QueryRecord
 from ltr.storage.run_directory import METRICS, PER_QUERY
 
 FIXED = {TOP1: "top1", TOP3: "top3", MRR: "reciprocal_rank"}  # metrics that every record has, and their fields
@@ -38,7 +39,7 @@ class StoredEvaluation:
 def read_stored_evaluation(directory: AnyPath) -> StoredEvaluation:
     """The evaluation that the directory holds."""
     home = Path(directory)
-    metrics = read_record(held(home, METRICS), MetricsRecord)
+    metrics = read_record(run_file(home, METRICS), MetricsRecord)
     path = home / PER_QUERY
     rows = [row for _, row in records(path, read_lines(path), QueryRecord, NEEDED)]
     queries = {(row.trace_id, row.node_id): row for row in rows}

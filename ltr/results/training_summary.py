@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 
 from ltr.evaluation.ranking import BestFeature
+from ltr.storage.records import EpochRecord
 from ltr.storage.training_record import NO_FEATURE, ErrorsRecord, TrainingRecord, WatchedRecord, WeightRecord
 from ltr.training.diagnosis import Diagnosis
-from ltr.training.model import Model, Watched, direction_text
+from ltr.training.model import Model, Training, Watched, direction_text
 
 
 def training_record(
@@ -50,6 +51,13 @@ def training_record(
         warnings=list(diagnosis.warnings(model, names)),
         best_feature=best_feature,
     )
+
+
+def epoch_records(training: Training) -> list[EpochRecord]:
+    """The loss of each epoch or step, with the metric on validation data where it was watched."""
+    losses = training.history.tolist()
+    values = [None] * len(losses) if training.watched is None else training.watched.values.tolist()
+    return [EpochRecord(number, *epoch) for number, epoch in enumerate(zip(losses, values, strict=True), start=1)]
 
 
 def errors_record(diagnosis: Diagnosis) -> ErrorsRecord:

@@ -17,7 +17,8 @@ from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.storage.model_file import StoredModel, load_model, refuse_other_columns, save_model
 from ltr.storage.read_samples import read
-from ltr.storage.run_directory import TOOLS, refuse_changed
+from ltr.storage.run_directory import TOOLS
+from ltr.storage.run_record import refuse_changed
 from ltr.training.objective import softmax
 
 DEFAULT_K = 5

@@ -1,7 +1,6 @@
 """What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 
 from ltr.errors import FileError, ResumeError
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.writing import make_directory, remove, write_bytes
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
 FORMAT = "ltr-checkpoint/2"
-TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
 
 class _Progress(msgspec.Struct):
@@ -64,13 +62,13 @@ def read_progress(directory: AnyPath) -> Progress | None:
     path = Path(directory, CHECKPOINTS, PROGRESS)
     if not path.exists():
         return None
-    found = _decoded(path, _Progress)
-    best = None if found.best is None else np.array(found.best)
-    if found.format != FORMAT:
+    record = _decoded(path, _Progress)
+    best = None if record.best is None else np.array(record.best)
+    if record.format != FORMAT:
         raise FileError(str(path), f"not a checkpoint of the format {FORMAT}")
-    if found.checksum != _checksum(found.w, found.history, found.watched, found.best):
+    if record.checksum != _checksum(record.w, record.history, record.watched, record.best):
         raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
-    return Progress(np.array(found.w), tuple(found.history), tuple(found.watched), best, str(path))
+    return Progress(np.array(record.w), tuple(record.history), tuple(record.watched), best, str(path))
 
 
 def drop_checkpoints(directory: AnyPath) -> None:

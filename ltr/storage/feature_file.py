@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -12,16 +12,17 @@ from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
+from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, read_lines, shown
 from ltr.files.writing import write_bytes, write_lines
 from ltr.logs import LOG, stage
-from ltr.storage.feature_state import features_document, features_from, fit_digest
+from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
 
-FORMAT = "ltr-features/2"
+FORMAT: Final = "ltr-features/2"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
@@ -32,14 +33,25 @@ LISTED = 1 << 12  # rows that are lists of Python numbers at once: they take eig
 LARGEST_COLUMNS = 64 << 30  # a billion numbers and more; the file's own size is the limit that counts
 
 
+class StateRecord(msgspec.Struct, omit_defaults=True):
+    """The state in a file of featurised samples, or beside it."""
+
+    format: Literal["ltr-features/2"]
+    is_applied: bool
+    kind: Kind
+    features: list[FeatureRecord]
+    encoder: EncoderRecord
+    samples: str = ""  # beside JSONL: the sha256 of its lines
+
+
 def save_columns(
     path: AnyPath, groups: Groups, phi: FloatArray, features: FittedFeatures, *, is_applied: bool = False
 ) -> None:
     """The groups with their phi, and the fitted features, in one .npz; applied as they are, or cross-fitted."""
     arrays: dict[str, Array] = {}
-    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
+    record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays))
     candidates = groups.candidates
-    columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(document), dtype=np.uint8), "phi": phi}
+    columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(record), dtype=np.uint8), "phi": phi}
     columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
     columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
     tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
@@ -56,12 +68,13 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
     try:
         if arrays["state"].nbytes > LARGEST_DOCUMENT:
             raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
-        document = msgspec.json.decode(arrays["state"].tobytes())
-        features = features_from(document, {k.removeprefix("state."): v for k, v in arrays.items()})
+        record = msgspec.json.decode(arrays["state"].tobytes(), type=StateRecord)
+        learned = {name.removeprefix("state."): array for name, array in arrays.items()}
+        features = restored_features(record.kind, record.features, record.encoder, learned)
         groups = _groups(str(path), arrays, features)
-        fit, is_applied = fit_digest(features), document["is_applied"] is True
+        fit = fit_digest(features)
         LOG.info(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
-        return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=is_applied)), features
+        return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=record.is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
 
@@ -131,7 +144,7 @@ def write_featurized(
     if any(source.path == shown(STDIN) for source in candidates.files):
         raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
     state, arrays = sidecar(path), dict[str, Array]()
-    document = {"format": FORMAT, "is_applied": is_applied, **features_document(features, arrays)}
+    record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays))
     in_file, seen = np.argsort(candidates.lines, kind="stable"), ContentDigest()
 
     def lines() -> Iterator[bytes]:
@@ -139,7 +152,7 @@ def write_featurized(
             seen.update(line + b"\n")
             yield line
         write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
-        write_bytes(state, msgspec.json.encode(document | {"samples": seen.sha256}))
+        write_bytes(state, msgspec.json.encode(msgspec.structs.replace(record, samples=seen.sha256)))
 
     write_lines(path, lines())
 
@@ -161,12 +174,13 @@ def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Itera
 
 
 def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
-    """The line as it stands, its candidates with their features: what nobody asked for is not taken apart."""
+    """The line with the features of its candidates; every other field stays byte for byte as it is."""
     sample = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     if bytes(sample.get("candidates", msgspec.Raw(b"null"))) == b"null":
         return msgspec.json.encode(sample | {"features": next(rows, [])})
-    held = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
-    return msgspec.json.encode(sample | {"candidates": [each | {"features": next(rows, [])} for each in held]})
+    candidates = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
+    with_rows = [candidate | {"features": next(rows, [])} for candidate in candidates]
+    return msgspec.json.encode(sample | {"candidates": with_rows})
 
 
 def sidecar(path: AnyPath) -> Path:
@@ -198,24 +212,25 @@ def state_of(sources: Sequence[SourceFile]) -> FeatureState | None:
     if len(stated) < len(sources):
         bare = next(source.path for source in sources if source not in stated)
         raise UsageError(f"{bare}: no state lies beside it, and one beside {stated[0].path}; read them apart")
-    found = [load_features(sidecar(source.path)) for source in sources]
-    for source, state in zip(sources, found, strict=True):
+    states = [load_features(sidecar(source.path)) for source in sources]
+    for source, state in zip(sources, states, strict=True):
         if state.samples != source.sha256:
             raise FileError(
                 str(sidecar(source.path)), f"belongs to other lines than {source.path} has; featurize again"
             )
-        if fit_digest(state.features) != fit_digest(found[0].features):
+        if fit_digest(state.features) != fit_digest(states[0].features):
             raise UsageError(f"{source.path}: its features were fitted on other data than those of {sources[0].path}")
-    return replace(found[0], is_applied=any(state.is_applied for state in found))
+    return replace(states[0], is_applied=any(state.is_applied for state in states))
 
 
 def load_features(path: AnyPath) -> FeatureState:
     """The fitted features of a sidecar."""
     file = Path(path)
     try:
-        document = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT))
-        features = features_from(document, read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS))
-        return FeatureState(features, document["is_applied"] is True, str(document["samples"]))
+        record = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT), type=StateRecord)
+        arrays = read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS)
+        features = restored_features(record.kind, record.features, record.encoder, arrays)
+        return FeatureState(features, record.is_applied, record.samples)
     except FileError:
         raise
     except UNUSABLE as error:

@@ -1,7 +1,8 @@
 """What features and encoders have learned, as plain JSON with the arrays beside it."""
 
 import hashlib
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -16,52 +17,51 @@ from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.npz import Array
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS
+from ltr.storage.record_file import Json
+from ltr.training.curves import MOST as MOST_KNOTS
 
 REFERENCE = "$array"
+Knot = tuple[float, float]  # the value from which on the weight changes, and by how much
 
 
-class _Feature(msgspec.Struct):
-    """A feature of a document, whatever else the document says of it."""
+class FeatureRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A feature with what it has learned; of a model also the knots of its weight."""
 
     name: str
-    options: dict[str, Any]
-    state: dict[str, Any] | None
-    source: str = ""  # the package or file that brings it, where that is not ltr
+    options: dict[str, Json]
+    state: dict[str, Json] | None
+    source: str | None = None  # the package or file that brings it, where that is not ltr
+    knots: Annotated[list[Knot], msgspec.Meta(max_length=MOST_KNOTS)] = []
+    ends: tuple[float, float] | None = None  # of a feature with knots: its least and greatest training value
 
 
-class _Encoder(msgspec.Struct):
+class EncoderRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """An encoder with what it has learned."""
+
     name: str
     revision: str
-    state: dict[str, Any]
+    state: dict[str, Json] | None
 
 
-class _Document(msgspec.Struct):
-    """What a document says of features and encoder; their states are checked against their declared types."""
+def without_arrays(value: Json, path: str, arrays: dict[str, Array]) -> Json:
+    """The value with every array replaced by a reference to `arrays`, where the array is put under its path.
 
-    kind: Kind
-    features: list[_Feature]
-    encoder: _Encoder
-
-
-def detached(value: Any, path: str, arrays: dict[str, Array]) -> Any:
-    """The value with every array replaced by a reference to `arrays`, where it is put under its path.
-
-    >>> kept = {}
-    >>> detached({"n": 2, "counts": np.array([1, 2])}, "encoder", kept), kept
+    >>> arrays = {}
+    >>> without_arrays({"n": 2, "counts": np.array([1, 2])}, "encoder", arrays), arrays
     ({'n': 2, 'counts': {'$array': 'encoder.counts'}}, {'encoder.counts': array([1, 2])})
     """
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {REFERENCE: path}
     if isinstance(value, dict):
-        return {key: detached(inner, f"{path}.{key}", arrays) for key, inner in value.items()}
+        return {key: without_arrays(inner, f"{path}.{key}", arrays) for key, inner in value.items()}
     return value
 
 
-def attached(value: Any, arrays: dict[str, Array]) -> Any:
-    """The value with its arrays back in place.
+def with_arrays(value: Json, arrays: Mapping[str, Array]) -> Json:
+    """The value with every reference replaced by the array it names.
 
-    >>> attached({"counts": {"$array": "a"}}, {"a": np.array([1, 2])})
+    >>> with_arrays({"counts": {"$array": "a"}}, {"a": np.array([1, 2])})
     {'counts': array([1, 2])}
     """
     if not isinstance(value, dict):
@@ -70,82 +70,61 @@ def attached(value: Any, arrays: dict[str, Array]) -> Any:
         if value[REFERENCE] not in arrays:
             raise DataError(f"the array {value[REFERENCE]!r} is missing")
         return arrays[value[REFERENCE]]
-    return {key: attached(inner, arrays) for key, inner in value.items()}
+    return {key: with_arrays(inner, arrays) for key, inner in value.items()}
 
 
-def features_document(features: FittedFeatures, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Features and encoder as JSON; their arrays go into `arrays`."""
-    each = zip(features.configs, features.states, strict=True)
-    return {
-        "kind": features.kind,
-        "features": [
-            {
-                "name": config.name,
-                "options": config.options,
-                "state": detached(state, config.name, arrays),
-                **_foreign(config.name),
-            }
-            for config, state in each
-        ],
-        "encoder": {
-            "name": features.encoder.name,
-            "revision": features.encoder.revision,
-            "state": detached(features.encoder.state, "encoder", arrays),
-        },
-    }
+def feature_records(features: FittedFeatures, arrays: dict[str, Array]) -> tuple[list[FeatureRecord], EncoderRecord]:
+    """The records of features and encoder; their arrays go into `arrays`."""
+    records = []
+    for config, state in zip(features.configs, features.states, strict=True):
+        source = FEATURES.source(config.name)
+        learned = without_arrays(state, config.name, arrays)
+        records.append(FeatureRecord(config.name, config.options, learned, None if source == OURS else str(source)))
+    encoder = features.encoder
+    learned = without_arrays(encoder.state, "encoder", arrays)
+    return records, EncoderRecord(encoder.name, encoder.revision, learned)
 
 
 def fit_digest(features: FittedFeatures) -> str:
-    """The same for two features only if they are fitted on the same: of their description and arrays."""
+    """The same for two features only if they are fitted on the same: of their records and arrays."""
     arrays: dict[str, Array] = {}
-    seen = hashlib.sha256(msgspec.json.encode(features_document(features, arrays)))
+    digest = hashlib.sha256(msgspec.json.encode((features.kind, *feature_records(features, arrays))))
     for array in arrays.values():
-        seen.update(array.tobytes())
-    return seen.hexdigest()
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
-def _foreign(name: str) -> dict[str, str]:
-    """Where a feature comes from that is not ours, for the message when it is missing."""
-    source = FEATURES.source(name)
-    return {} if source == OURS else {"source": str(source)}
-
-
-def features_from(document: object, arrays: dict[str, Array]) -> FittedFeatures:
-    """The features of a document; a DataError says what in it cannot be."""
+def restored_features(
+    kind: Kind, records: Sequence[FeatureRecord], encoder: EncoderRecord, arrays: Mapping[str, Array]
+) -> FittedFeatures:
+    """The features of these records; a DataError says which of them cannot be, and what to do."""
+    for record in records:
+        if record.name not in FEATURES:
+            source = f" (of {record.source})" if record.source else ""
+            cure = "install the package that brings it, or name its file with --code"
+            raise DataError(f"the feature {record.name!r}{source} is not loaded: {cure}")
+        if FEATURES[record.name].kind != kind:
+            raise DataError(f"not every feature is of the kind {kind!r}")
     try:
-        described = msgspec.convert(document, _Document)
-        for feature in described.features:
-            refuse_missing(feature)
-        configs = tuple(FeatureConfig(feature.name, feature.options) for feature in described.features)
-        states = tuple(_state(feature, arrays) for feature in described.features)
-        name, learned = described.encoder.name, attached(described.encoder.state, arrays)
-        if declared := declared_type(encoder_kind(name)):
-            refuse_other_type(learned, declared, f"the state of the encoder {name}")
-        encoder = CachedEncoder.restored(name, learned, described.encoder.revision)
-    except UsageError as error:  # an encoder or an option that nobody knows here
+        configs = tuple(FeatureConfig(record.name, record.options) for record in records)
+        states = tuple(_state(record, arrays) for record in records)
+        learned = with_arrays(encoder.state, arrays)
+        if declared := declared_type(encoder_kind(encoder.name)):
+            refuse_other_type(learned, declared, f"the state of the encoder {encoder.name}")
+        cached = CachedEncoder.restored(encoder.name, learned, encoder.revision)
+    except UsageError as error:  # an encoder or an option that is unknown here
         raise DataError(str(error)) from error
-    except (TypeError, RecursionError, msgspec.ValidationError) as error:  # a reference that is none, lists without end
+    except (TypeError, RecursionError) as error:  # a reference to an array that is no text, mappings without end
         raise DataError(f"the description of the features does not hold together: {error}") from error
-    if any(FEATURES[config.name].kind != described.kind for config in configs):
-        raise DataError(f"not every feature is of the kind {described.kind!r}")
-    return FittedFeatures(described.kind, configs, states, encoder)
+    return FittedFeatures(kind, configs, states, cached)
 
 
-def _state(feature: _Feature, arrays: dict[str, Array]) -> State | None:
+def _state(record: FeatureRecord, arrays: Mapping[str, Array]) -> State | None:
     """What the feature has learned, with its arrays, of the type that it declares."""
-    fit = FEATURES[feature.name].fit
-    if (feature.state is None) != (fit is None):
-        needed = "no state is needed" if fit is None else "a state is needed"
-        raise DataError(f"the state of {feature.name}: {needed}, found {'none' if feature.state is None else 'one'}")
-    state: State | None = attached(feature.state, arrays)
+    fit = FEATURES[record.name].fit
+    if (record.state is None) != (fit is None):
+        raise DataError(f"the feature {record.name} has {'no' if record.state is None else 'a'} state")
+    state: State | None = with_arrays(record.state, arrays)
     if declared := declared_type(fit):
-        refuse_other_type(state, declared, f"the state of {feature.name}")
+        refuse_other_type(state, declared, f"the state of {record.name}")
     return state
-
-
-def refuse_missing(feature: _Feature) -> None:
-    """Raise for a feature of a plug-in that is not loaded, saying how to load it."""
-    if feature.name not in FEATURES:
-        known = f" (of {feature.source})" if feature.source else ""
-        cure = "install the package that brings it, or name its file with --code"
-        raise DataError(f"the feature {feature.name!r}{known} is not loaded: {cure}")

@@ -42,12 +42,12 @@ def fingerprinted(path: str) -> SourceFile:
 
 def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
     """Ready numbers with the state that lies beside their files, and the names it gives them."""
-    ready, found = groups.candidates, state_of(groups.candidates.files)
-    if found is None:
+    ready, stored = groups.candidates, state_of(groups.candidates.files)
+    if stored is None:
         return groups, None
-    state, path = found.features, ready.files[0].path
-    if ready.features is None or ready.features.shape[1] != len(state.names) or ready.kind != state.kind:
-        raise DataError(f"{sidecar(path)}: its {len(state.names)} {state.kind} features do not fit {path}")
-    fit = fit_digest(state)
-    ready = replace(ready, feature_names=state.names, fit=fit, are_applied=found.is_applied)
-    return replace(groups, candidates=ready), state
+    features, path = stored.features, ready.files[0].path
+    if ready.features is None or ready.features.shape[1] != len(features.names) or ready.kind != features.kind:
+        raise DataError(f"{sidecar(path)}: its {len(features.names)} {features.kind} features do not fit {path}")
+    fit = fit_digest(features)
+    ready = replace(ready, feature_names=features.names, fit=fit, are_applied=stored.is_applied)
+    return replace(groups, candidates=ready), features

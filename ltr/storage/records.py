@@ -4,22 +4,14 @@ Files are untrusted when they are read: types are checked, numbers may be missin
 on the order of keys. Metrics stand apart from everything else, so that a plug-in's metric may have any name.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal
 
 import msgspec
 
-from ltr.errors import FileError
 from ltr.evaluation.ranking import BestFeature
-from ltr.files.reading import read_bytes
 
 METRICS_FORMAT: Final = "ltr-metrics/2"
-RUN_FORMAT: Final = "ltr-run/2"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
-LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
-Document = TypeVar("Document")
-Json = Any  # a value of plain JSON whose shape is somebody else's
 
 
 class IntervalRecord(msgspec.Struct):
@@ -170,50 +162,3 @@ class ExampleRecord(msgspec.Struct):
     num_candidates: int
     features: list[str]
     candidates: list[CandidateRecord]
-
-
-class InputRecord(msgspec.Struct):
-    """A file that was read, its content decompressed."""
-
-    path: str
-    bytes: int = 0
-    sha256: str = ""
-
-
-class RunRecord(msgspec.Struct, kw_only=True):
-    """run.json: written last, it says that the run is complete and what its files were."""
-
-    format: Literal["ltr-run/2"]
-    status: str = "complete"
-    name: str = ""
-    seed: int = 0
-    inputs: list[InputRecord] = []
-    warnings: list[str] = []
-    timings: dict[str, float] = {}
-    task: dict[str, Json] = {}  # what decides the result: its config, the digests of its files, versions
-    artifacts: dict[str, str] = {}
-    machine: dict[str, Json] = {}
-
-
-def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGEST_RECORD) -> Document:
-    """The record that the file holds, or an error that names the file and the field."""
-    return decode_record(path, read_bytes(path, limit=limit), kind)
-
-
-def decode_record(path: Path, content: bytes, kind: Callable[..., Document]) -> Document:
-    """The record in the content of the file; one of an earlier version is refused as such."""
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except msgspec.ValidationError as error:
-        refuse_earlier(path, msgspec.json.decode(content))
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
-
-
-def refuse_earlier(path: Path, document: Json) -> None:
-    """Raise for a file of format 1, or for metrics as they were written before they had a format."""
-    name = document.get("format") if isinstance(document, dict) else None
-    is_flat = isinstance(document, dict) and name is None and "num_queries" in document
-    if is_flat or (isinstance(name, str) and name.startswith("ltr-") and name.endswith("/1")):
-        raise FileError(str(path), "made by an earlier version; train (featurise, evaluate, bench) again")

@@ -1,6 +1,5 @@
 """A run directory: every file whole or absent, run.json last, with the checksums of all others."""
 
-import hashlib
 import os
 import platform
 import sys
@@ -13,17 +12,16 @@ import msgspec
 
 from ltr import __version__
 from ltr.data.columns import SourceFile
-from ltr.errors import DiskError, FileError, UsageError
+from ltr.errors import DiskError, UsageError
 from ltr.files.naming import path_from
-from ltr.files.reading import STDIN, AnyPath, read_bytes, reason, shown
-from ltr.files.writing import make_directory, remove, write_bytes, write_lines
-from ltr.storage.checkpoints import CHECKPOINTS, TEMPORARY, holds_only_checkpoints, remove_leftovers
-from ltr.storage.model_file import ARRAYS, LARGEST_ARRAYS, MODEL
-from ltr.storage.records import EpochRecord, InputRecord, Json, MetricsRecord, QueryRecord, RunRecord, read_record
+from ltr.files.reading import STDIN, AnyPath, reason, shown
+from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
+from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
+from ltr.storage.model_file import ARRAYS, MODEL
+from ltr.storage.run_record import RUN, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
-RUN, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
-    "run.json",
+CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "config.yaml",
     "metrics.json",
     "curves.json",
@@ -60,40 +58,35 @@ def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = O
     """
     path = Path(directory)
     try:
-        found = sorted(entry.name for entry in path.iterdir())
+        names = sorted(entry.name for entry in path.iterdir())
     except FileNotFoundError:
-        found = []
+        names = []
     except NotADirectoryError as error:
         raise UsageError(f"{path}: not a directory; one of its own is needed") from error
     except (OSError, ValueError) as error:
         raise DiskError(str(path), reason(error)) from error
     refuse_unwritable(path)
-    is_trained = RUN in ours and CHECKPOINTS in found and holds_only_checkpoints(path / CHECKPOINTS)
+    is_trained = RUN in ours and CHECKPOINTS in names and holds_only_checkpoints(path / CHECKPOINTS)
     begun = [CHECKPOINTS] if is_trained else []
-    known = (*ours, *begun)
-    held = [name for name in known if name in found]
-    foreign = [name for name in found if name not in known and not TEMPORARY.fullmatch(name)]
-    is_begun = not foreign and RUN not in found and (CONFIG not in found or MODEL in found)
-    if found and not (is_begun or (RUN in ours and _is_run(path))):
-        raise UsageError(f"{path}: holds other things, such as {(foreign or held)[0]!r}; name another directory")
-    if held == [CHECKPOINTS] and not overwrite:
+    own = [name for name in (*ours, *begun) if name in names]
+    foreign = [name for name in names if name not in own and not TEMPORARY.fullmatch(name)]
+    is_begun = not foreign and RUN not in names and (CONFIG not in names or MODEL in names)
+    if names and not (is_begun or (RUN in ours and run_record(path) is not None)):
+        raise UsageError(f"{path}: holds other things, such as {(foreign or own)[0]!r}; name another directory")
+    if own == [CHECKPOINTS] and not overwrite:
         raise UsageError(f"{path}: holds a training that was broken off; add --resume to go on, or --overwrite")
-    if held and not overwrite:
+    if own and not overwrite:
         raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
-    return held
+    return own
 
 
 def refuse_unwritable(directory: Path) -> None:
     """Raise before the work where its result could not be kept."""
-    nearest = next(each for each in (directory, *directory.absolute().parents) if os.path.lexists(each))
+    nearest = next(parent for parent in (directory, *directory.absolute().parents) if os.path.lexists(parent))
     if not nearest.is_dir():
         raise DiskError(str(directory), f"{nearest.name} is not a directory")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise DiskError(str(directory), f"{nearest} cannot be written to")
-
-
-def _is_run(directory: Path) -> bool:
-    return run_record(directory) is not None
 
 
 def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
@@ -110,31 +103,6 @@ def is_whole(directory: AnyPath) -> bool:
     )
 
 
-def run_record(directory: AnyPath) -> RunRecord | None:
-    """run.json; None where there is none that can be read."""
-    try:
-        return read_record(Path(directory, RUN), RunRecord)
-    except FileError:
-        return None
-
-
-def write_metrics(
-    directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
-) -> None:
-    """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
-    if curves:
-        write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
-    write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
-    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
-
-
-def write_history(directory: AnyPath, losses: Sequence[float], watched: Sequence[float] = ()) -> None:
-    """history.jsonl: the loss of each epoch, and what validation data said after it."""
-    values: Sequence[float | None] = watched or [None] * len(losses)
-    epochs = (EpochRecord(number, *both) for number, both in enumerate(zip(losses, values, strict=True), start=1))
-    write_lines(Path(directory, HISTORY), map(msgspec.json.encode, epochs))
-
-
 def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
     """log.jsonl: what happened, and how long it took."""
     write_lines(Path(directory, LOG), map(msgspec.json.encode, events))
@@ -142,17 +110,9 @@ def write_log(directory: AnyPath, events: Iterable[Mapping[str, Any]]) -> None:
 
 def write_record(directory: AnyPath, record: RunRecord) -> None:
     """run.json: the run is complete, and this is what its files were."""
-    written = {name: _sha256(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
+    written = {name: file_digest(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
     document = msgspec.structs.replace(record, artifacts=written, machine=machine())
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
-
-
-def refuse_changed(file: Path) -> None:
-    """Raise where run.json beside the file says that it was another when the run ended."""
-    record = run_record(file.parent)
-    expected = None if record is None else record.artifacts.get(file.name)
-    if expected is not None and expected != _sha256(file):
-        raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
 
 
 def inputs(files: Iterable[SourceFile], directory: Path) -> list[InputRecord]:
@@ -166,8 +126,8 @@ def _as_text(path: str, directory: Path) -> str:
     if path == shown(STDIN):
         return path
     from_home = path_from(Path.home(), path)
-    is_told = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
-    text = path_from(directory, path) if is_told else f"~/{from_home}"
+    is_relative = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
+    text = path_from(directory, path) if is_relative else f"~/{from_home}"
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
@@ -189,7 +149,3 @@ def machine() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "byteorder": sys.byteorder,
     }
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path, limit=LARGEST_ARRAYS * 16)).hexdigest()

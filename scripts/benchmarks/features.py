@@ -16,9 +16,9 @@ from benchmarks.resources import cpu_seconds, peak_mb
 from ltr.data.groups import read_groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
-from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.features.crossfit import FittedFeatures, fit_features, fit_states
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import Context, FeatureConfig, feature_column, fit_state
+from ltr.features.registry import FeatureConfig
 from ltr.storage.feature_file import save_columns, write_featurized
 from subcommands import at_least
 
@@ -79,15 +79,14 @@ def measure(folder, groups):
     encoder = Ready()
     for label, names in (("the plain four", SPECIFICATION["tool"]), ("the recommended", LEARNED)):
         configs = tuple(FeatureConfig(name) for name in names)
-        context = Context(encoder)
-        fitting, states = cpu_seconds(lambda: tuple(fit_state(config, samples, context) for config in configs))  # noqa: B023
+        fitting, states = cpu_seconds(partial(fit_states, configs, samples, encoder))
         features = FittedFeatures("tool", configs, states, encoder)
         seconds, phi = cpu_seconds(partial(features, samples.candidates))
         print(f"{label}: fit {fitting:.2f} s; columns {rows / seconds:,.0f} samples/s")
-        for name, state in zip(names, states, strict=True):
-            make = partial(feature_column, FeatureConfig(name), samples.candidates, state, Context(encoder))
-            alone, _ = cpu_seconds(make)
-            print(f"    {name:18} {rows / max(alone, 1e-9):14,.0f} samples/s")
+        for config, state in zip(configs, states, strict=True):
+            make = FittedFeatures("tool", (config,), (state,), encoder)
+            alone, _ = cpu_seconds(partial(make, samples.candidates))
+            print(f"    {config.name:18} {rows / max(alone, 1e-9):14,.0f} samples/s")
         if label == "the plain four":
             write(folder, samples, phi, configs)
     print(f"peak memory {peak_mb():,.0f} MB, {peak_mb() - base:,.0f} MB above the imports")

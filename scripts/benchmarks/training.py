@@ -274,7 +274,7 @@ def own_tools():
 
     Queries with one right tool alone: the peers of the same likelihood know no other.
     """
-    prepared = SharedInputs(load_config(CONFIG)).prepared
+    prepared = SharedInputs(load_config(CONFIG)).columns()
     right = np.add.reduceat(prepared.groups.labels, prepared.groups.offsets[:-1])
     rows = np.repeat(right == 1, np.diff(prepared.groups.offsets))
     groups, phi = select(prepared.groups, np.flatnonzero(right == 1)), prepared.phi[rows]

@@ -98,7 +98,7 @@ def hostile_run(home, text):
 
 def hostile_model(model, text):
     """A model of such features."""
-    model = {**rewritten(model, text, ("format",)), "trainer": model["trainer"]}
+    model = {**rewritten(model, text, ("format", "kind")), "trainer": model["trainer"]}
     training = {**model["training"], "optimum": "not_reached", "escape": None, "errors": {"form": None, "reason": text}}
     return {**model, "training": {**training, "weights": renamed(training["weights"], text)}}
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ltr.data.groups import read_groups
-from ltr.features.crossfit import fit_features
+from ltr.features.crossfit import FittedFeatures, fit_features
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import Context, FeatureConfig, feature_column
+from ltr.features.registry import FeatureConfig
 
 
 def options(parser):
@@ -66,7 +66,7 @@ def check_formulas(path, lines):
     groups = [list(group) for _, group in groupby(lines, key=lambda line: (line["trace_id"], line["node_id"]))]
     for name, loop in LOOPS.items():
         if name.startswith(candidates.kind):
-            values = feature_column(FeatureConfig(name), candidates, None, Context(None))
+            values = FittedFeatures(candidates.kind, (FeatureConfig(name),), (None,), None)(candidates)[:, 0]
             by_hand = np.array([loop(line, group) for group in groups for line in group])
             largest = np.abs(values - by_hand).max()
             print(f"  {name:14} {len(by_hand):,} rows, largest difference to the loop {largest:.1e}")

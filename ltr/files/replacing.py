@@ -1,0 +1,209 @@
+"""The one writer of what commands leave: a directory, or files that belong together, whole or not at all.
+
+What is written lies beside its place, in .NAME.new-PID, until it is complete and synced. What it replaces lies in
+.NAME.old while the two change places, and `put_back` restores it should the process be killed at that moment.
+"""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ltr.errors import DiskError, UsageError
+from ltr.files.reading import AnyPath, reason
+from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, put_back
+from ltr.files.writing import TEMPORARY, make_directory, named_failures, sync_directory
+
+LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryKind:
+    """What a command writes as a directory: the names in it, and how to tell that a directory is one."""
+
+    files: tuple[str, ...]
+    folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict)  # by name: what the files in it are called
+    is_one: Callable[[Path], bool]  # asked of directories with such names only
+
+
+def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
+    """The names in the directory; an error unless it is free, or of the kind and can be replaced as a whole.
+
+    Refused by name: a link, a mount point, the working directory, a file, what is of another kind, and a directory
+    that holds anything else. Where nothing can be written is known before the work, too.
+    """
+    path = put_back(directory)
+    place = path.resolve() if path.name in ("", "..") else path
+    if place.is_symlink():
+        raise UsageError(f"{path}: a link to {place.readlink()}; name a directory itself")
+    try:
+        entries = sorted(entry.name for entry in place.iterdir())
+    except FileNotFoundError:
+        entries = None
+    except NotADirectoryError as error:
+        raise UsageError(f"{path}: not a directory; one of its own is needed") from error
+    except (OSError, ValueError) as error:
+        raise DiskError(str(path), reason(error)) from error
+    if len(os.fsencode(place.name)) > LONGEST_NAME:
+        raise UsageError(f"{path}: its name is longer than {LONGEST_NAME} bytes; name another directory")
+    if entries is not None:
+        if os.path.ismount(place):  # Path.is_mount is not there on every system
+            raise UsageError(f"{path}: a mount point, which cannot be replaced; name a directory in it")
+        if Path.cwd().is_relative_to(place.resolve()):
+            raise UsageError(f"{path}: the working directory lies there; name another directory")
+    refuse_unwritable(place.parent)
+    names = [name for name in entries or () if not TEMPORARY.fullmatch(name)]
+    foreign = [name for name in names if name not in kind.files and name not in kind.folders]
+    for folder in kind.folders.keys() & names:
+        inside = [entry.name for entry in (place / folder).iterdir()] if (place / folder).is_dir() else [""]
+        others = [f"{folder}/{name}".rstrip("/") for name in sorted(inside) if not _belongs(name, kind.folders[folder])]
+        foreign += others
+    if foreign or (names and not kind.is_one(place)):
+        raise UsageError(f"{path}: holds other things, such as {(foreign or names)[0]!r}; name another directory")
+    return names
+
+
+def _belongs(name: str, pattern: re.Pattern[str]) -> bool:
+    return bool(pattern.fullmatch(name) or TEMPORARY.fullmatch(name))
+
+
+def refuse_unwritable(directory: Path) -> None:
+    """Raise before the work where its result could not be kept."""
+    nearest = next(folder for folder in (directory, *directory.absolute().parents) if os.path.lexists(folder))
+    if not nearest.is_dir():
+        raise DiskError(str(directory), f"{nearest.name} is not a directory")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise DiskError(str(directory), f"{nearest} cannot be written to")
+
+
+@contextmanager
+def new_directory(target: AnyPath) -> Iterator[Path]:
+    """An empty directory to write in; after the block it stands under the target's name, and what stood there is gone.
+
+    If anything fails, also the block itself, what stood there stays and nothing else is left. The caller holds the
+    lock of the target, and has refused what may not be replaced.
+    """
+    place = put_back(target)
+    make_directory(place.parent)
+    with _new(place, place) as new:
+        yield new
+        with named_failures(place):
+            if place.is_dir():
+                new.chmod(stat.S_IMODE(place.stat().st_mode))
+            sync_directory(new)
+            _exchange_directories(new, place)
+
+
+def _exchange_directories(new: Path, place: Path) -> None:
+    """The new directory under the name of the place; the earlier one, if there was one, under that of the new."""
+    old = earlier_directory(place)
+    try:
+        if os.path.lexists(place):
+            place.rename(old)
+        new.rename(place)  # until here nothing is under the name: `put_back` restores the old one after a kill
+        sync_directory(place.parent)
+        if os.path.lexists(old):
+            old.rename(new)
+    except BaseException:  # an interrupt, too
+        with suppress(OSError):  # the next command puts the earlier one back
+            if not os.path.lexists(new):
+                place.rename(new)
+            if os.path.lexists(old):
+                old.rename(place)
+        raise
+
+
+@contextmanager
+def new_files(main: AnyPath) -> Iterator[Path]:
+    """An empty directory to write files in that belong together; after the block they lie beside `main`, one of them.
+
+    All of them replace what had their names, or, if anything fails, none does. Directories in it are merged.
+    """
+    place = put_back(main)
+    with _new(place, place.parent) as new:
+        yield new
+        with named_failures(place):
+            _exchange_files(new, place)
+
+
+def _exchange_files(new: Path, place: Path) -> None:
+    """The new files beside each other, `place` the last, and the earlier ones in the directory of the new."""
+    folder, old = place.parent, earlier_files(place)
+    written = sorted(new.rglob("*"))
+    folders = [path.relative_to(new) for path in written if path.is_dir()]
+    names = [path.relative_to(new) for path in written if not path.is_dir() and path != new / place.name]
+    names.append(Path(place.name))
+    made = [inner for inner in folders if not os.path.lexists(folder / inner)]
+    old.mkdir()
+    descriptor = locked_directory(old)
+    try:
+        for inner in folders:
+            (old / inner).mkdir()
+            make_directory(folder / inner)
+        for name in reversed(names):  # `place` the first: while it is missing, `put_back` restores the others
+            if os.path.lexists(folder / name):
+                (folder / name).rename(old / name)
+        for name in names:
+            (new / name).rename(folder / name)
+        for inner in (*folders, Path()):
+            sync_directory(folder / inner)
+        old.rename(new / old.name)
+    except BaseException:  # an interrupt, too
+        if os.path.lexists(old):
+            with suppress(OSError):  # the next command puts the earlier ones back
+                for name in reversed(names):
+                    if not os.path.lexists(new / name):
+                        (folder / name).rename(new / name)
+                for name in names:
+                    if os.path.lexists(old / name):
+                        (old / name).rename(folder / name)
+                shutil.rmtree(old)
+                for inner in reversed(made):
+                    (folder / inner).rmdir()
+        raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+@contextmanager
+def _new(place: Path, home: Path) -> Iterator[Path]:
+    """The directory .NAME.new-PID, locked, and removed in the end with all that is in it.
+
+    A disk error in it names the file as it was to be called, in `home`.
+    """
+    new = place.with_name(f".{place.name}.new-{os.getpid()}")
+    with named_failures(place):
+        _sweep(place, new)
+        new.mkdir()
+        descriptor = locked_directory(new)
+    try:
+        yield new
+    except DiskError as error:
+        path, problem = error.args
+        if Path(path).is_relative_to(new):
+            raise DiskError(str(home / Path(path).relative_to(new)), problem) from error
+        raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _sweep(place: Path, new: Path) -> None:
+    """Remove what killed processes left beside the place: unfinished directories, and earlier ones long replaced."""
+    unfinished = re.compile(rf"\.{re.escape(place.name)}\.new-\d+")
+    found = [path for path in place.parent.iterdir() if unfinished.fullmatch(path.name)]
+    if os.path.lexists(place):
+        found += [path for path in (earlier_directory(place), earlier_files(place)) if path.is_dir()]
+    for path in found:
+        with suppress(OSError):  # another process writes there, or has just removed it
+            descriptor = locked_directory(path)
+            path.rename(new)  # under its own name a half of it could be put back, were the process killed here
+            shutil.rmtree(new, ignore_errors=True)
+            if descriptor is not None:
+                os.close(descriptor)

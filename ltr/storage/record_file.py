@@ -1,0 +1,38 @@
+"""A file that holds one record: types are checked when it is read, and an earlier format is refused as such."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ltr.errors import FileError
+from ltr.files.reading import read_bytes
+
+LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
+Document = TypeVar("Document")
+Json = Any  # a value of plain JSON whose shape is somebody else's
+
+
+def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGEST_RECORD) -> Document:
+    """The record that the file holds, or an error that names the file and the field."""
+    return decode_record(path, read_bytes(path, limit=limit), kind)
+
+
+def decode_record(path: Path, content: bytes, kind: Callable[..., Document]) -> Document:
+    """The record in the content of the file; one of an earlier version is refused as such."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        refuse_earlier(path, msgspec.json.decode(content))
+        raise FileError(str(path), f"not what ltr writes: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(str(path), f"not what ltr writes: {error}") from error
+
+
+def refuse_earlier(path: Path, document: Json) -> None:
+    """Raise for a file of format 1, or for metrics as they were written before they had a format."""
+    name = document.get("format") if isinstance(document, dict) else None
+    is_flat = isinstance(document, dict) and name is None and "num_queries" in document
+    if is_flat or (isinstance(name, str) and name.startswith("ltr-") and name.endswith("/1")):
+        raise FileError(str(path), "made by an earlier version; train (featurise, evaluate, bench) again")

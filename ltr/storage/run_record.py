@@ -1,0 +1,60 @@
+"""run.json, the record of a run: written last, it says that the run is complete and what its files were."""
+
+import hashlib
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from ltr.errors import FileError
+from ltr.files.reading import AnyPath, read_bytes
+from ltr.storage.record_file import Json, read_record
+
+RUN = "run.json"
+RUN_FORMAT: Final = "ltr-run/2"
+LARGEST_FILE = 8 << 30  # of a run
+
+
+class InputRecord(msgspec.Struct):
+    """A file that was read, its content decompressed."""
+
+    path: str
+    bytes: int = 0
+    sha256: str = ""
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """run.json: written last, it says that the run is complete and what its files were."""
+
+    format: Literal["ltr-run/2"]
+    status: str = "complete"
+    name: str = ""
+    seed: int = 0
+    recipe: str = ""  # the defaults under the config, with their version, such as recommended/1
+    inputs: list[InputRecord] = []
+    warnings: list[str] = []
+    timings: dict[str, float] = {}
+    task: dict[str, Json] = {}  # what decides the result: its config, the digests of its files, versions
+    artifacts: dict[str, str] = {}
+    machine: dict[str, Json] = {}
+
+
+def run_record(directory: AnyPath) -> RunRecord | None:
+    """run.json; None where there is none that can be read."""
+    try:
+        return read_record(Path(directory, RUN), RunRecord)
+    except FileError:
+        return None
+
+
+def file_digest(path: Path) -> str:
+    """The sha256 of a file of a run."""
+    return hashlib.sha256(read_bytes(path, limit=LARGEST_FILE)).hexdigest()
+
+
+def refuse_changed(file: Path) -> None:
+    """Raise where run.json beside the file says that it was another when the run ended."""
+    record = run_record(file.parent)
+    expected = None if record is None else record.artifacts.get(file.name)
+    if expected is not None and expected != file_digest(file):
+        raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")

@@ -1,0 +1,232 @@
+"""replacing: a directory, or files that belong together, are the earlier ones or the new ones, and nothing is left."""
+
+import os
+import re
+import signal
+
+import pytest
+
+from ltr.errors import DiskError, FileError, RunError, UsageError
+from ltr.files.locked import locked
+from ltr.files.reading import read_bytes
+from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_foreign
+from ltr.files.restoring import put_back
+from ltr.files.writing import make_directory, write_bytes
+from tests.faults import CODES, FaultyDisk, contents, in_fork, restore
+
+KIND = DirectoryKind(
+    files=("a.json", "b.json"),
+    folders={"parts": re.compile(r"\d+\.json")},
+    is_one=lambda directory: (directory / "a.json").exists(),
+)
+EARLIER = {"run": None, "run/a.json": b"earlier", "run/parts": None, "run/parts/1.json": b"earlier"}
+LATER = {"run": None, "run/a.json": b"later", "run/b.json": b"later", "run/parts": None, "run/parts/2.json": b"later"}
+EARLIER_FILES = {"x.jsonl": b"earlier", "x.npz": b"earlier", "x.json": b"earlier"}
+LATER_FILES = {"x.jsonl": b"later", "x.npz": b"later", "x.json": b"later"}
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+
+
+def write_directory(home):
+    with locked(home), new_directory(home) as new:
+        write_bytes(new / "a.json", b"later")
+        write_bytes(make_directory(new / "parts") / "2.json", b"later")
+        write_bytes(new / "b.json", b"later")
+
+
+def write_files(main):
+    with new_files(main) as new:
+        for name in LATER_FILES:
+            write_bytes(new / name, b"later")
+
+
+WRITERS = {  # the writer, what it writes, what may lie there before, what it ends in
+    "directory": (write_directory, "run", [{}, {"run": None}, EARLIER], LATER),
+    "files": (write_files, "x.jsonl", [{}, EARLIER_FILES, {"x.npz": b"earlier"}], LATER_FILES),
+}
+cases = pytest.mark.parametrize(
+    "write, name, before, after",
+    [(write, name, before, after) for write, name, befores, after in WRITERS.values() for before in befores],
+)
+
+
+@cases
+def test_what_was_there_is_replaced_as_a_whole(tmp_path, write, name, before, after):
+    restore(tmp_path, before)
+    write(tmp_path / name)
+    assert contents(tmp_path) == after
+
+
+@cases
+@pytest.mark.parametrize("code", CODES)
+def test_whichever_call_fails_what_was_there_stays_and_nothing_else(tmp_path, write, name, before, after, code):
+    for fault_at in range(1, 200):
+        restore(tmp_path, before)
+        problem = None
+        with FaultyDisk(fault_at, code) as disk:
+            try:
+                write(tmp_path / name)
+            except DiskError as error:
+                problem = str(error)
+        if disk.calls < fault_at:
+            break
+        assert contents(tmp_path) == (after if problem is None else before), fault_at
+        if problem is None:  # it made sure of a directory that was there already
+            continue
+        assert ".new-" not in problem
+        assert problem.startswith(str(tmp_path))
+    assert fault_at > 12
+    assert contents(tmp_path) == after
+
+
+@forks
+@cases
+def test_after_a_kill_at_any_call_the_earlier_or_the_later_is_there_as_soon_as_it_is_opened(
+    tmp_path, write, name, before, after
+):
+    for fault_at in range(1, 200):
+        restore(tmp_path, before)
+
+        def killed(fault_at=fault_at):
+            with FaultyDisk(fault_at, None):
+                write(tmp_path / name)
+
+        if in_fork(killed) != -signal.SIGKILL:
+            break
+        put_back(tmp_path / name)
+        seen = {path: content for path, content in contents(tmp_path).items() if not path.startswith(".")}
+        if before in (EARLIER, EARLIER_FILES):
+            assert seen in (before, after), fault_at
+        else:  # nothing whole was there before
+            assert set(seen) <= set(after)
+        write(tmp_path / name)
+        assert contents(tmp_path) == after, fault_at
+    assert fault_at > 12
+
+
+@forks
+def test_reading_a_file_of_a_directory_puts_it_back_after_a_kill_between_the_two_renames(tmp_path):
+    restore(tmp_path, EARLIER)
+    (tmp_path / "run").rename(tmp_path / ".run.old")
+    assert read_bytes(tmp_path / "run" / "a.json") == b"earlier"
+    assert contents(tmp_path) == EARLIER
+
+
+def test_the_file_put_back_last_is_the_one_that_says_that_the_others_are_there(tmp_path):
+    restore(tmp_path, {".x.jsonl.old-files": None, ".x.jsonl.old-files/x.jsonl": b"earlier", "x.npz": b"later"})
+    (tmp_path / ".x.jsonl.old-files" / "x.npz").write_bytes(b"earlier")
+    assert read_bytes(tmp_path / "x.jsonl") == b"earlier"
+    assert contents(tmp_path) == {"x.jsonl": b"earlier", "x.npz": b"earlier"}
+
+
+def test_what_lies_aside_is_not_put_back_over_what_is_there(tmp_path):
+    restore(tmp_path, {".run.old": None, ".run.old/a.json": b"earlier", "run": None, "run/a.json": b"later"})
+    put_back(tmp_path / "run")
+    assert (tmp_path / "run" / "a.json").read_bytes() == b"later"
+    write_directory(tmp_path / "run")
+    assert contents(tmp_path) == LATER
+
+
+def test_a_link_where_the_earlier_directory_would_lie_is_not_followed(tmp_path):
+    restore(tmp_path, {"other": None, "other/a.json": b"theirs"})
+    (tmp_path / ".run.old").symlink_to(tmp_path / "other")
+    with pytest.raises(FileError, match="no such file"):
+        read_bytes(tmp_path / "run" / "a.json")
+
+
+def test_an_interrupt_in_the_block_leaves_what_was_there(tmp_path):
+    restore(tmp_path, EARLIER)
+    with pytest.raises(KeyboardInterrupt), new_directory(tmp_path / "run") as new:  # noqa: PT012
+        write_bytes(new / "a.json", b"later")
+        raise KeyboardInterrupt
+    assert contents(tmp_path) == EARLIER
+
+
+def test_the_directory_keeps_its_permissions(tmp_path):
+    restore(tmp_path, EARLIER)
+    (tmp_path / "run").chmod(0o750)
+    write_directory(tmp_path / "run")
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o750
+
+
+def test_two_processes_do_not_write_the_same_directory(tmp_path):
+    with (
+        locked(tmp_path / "run"),
+        pytest.raises(RunError, match="run: another process is writing there; wait, or name another directory"),
+    ):
+        write_directory(tmp_path / "run")
+    write_directory(tmp_path / "run")
+    assert contents(tmp_path) == LATER
+
+
+def test_the_lock_is_of_what_bears_the_name_when_it_is_had(tmp_path):
+    with locked(tmp_path / "run"):
+        (tmp_path / "run").rename(tmp_path / "elsewhere")
+        with locked(tmp_path / "run"):
+            assert (tmp_path / "run").is_dir()
+
+
+# ---- what is never replaced
+
+
+def refused(path):
+    with pytest.raises(UsageError) as error:
+        refuse_foreign(path, KIND)
+    return str(error.value)
+
+
+def test_a_directory_of_the_kind_may_be_replaced_and_so_may_what_is_not_there_or_empty(tmp_path):
+    restore(tmp_path, EARLIER | {"empty": None, "run/.ltr-0123456789abcdef.tmp": b"of a killed process"})
+    assert refuse_foreign(tmp_path / "run", KIND) == ["a.json", "parts"]
+    assert refuse_foreign(tmp_path / "empty", KIND) == refuse_foreign(tmp_path / "absent" / "run", KIND) == []
+
+
+@pytest.mark.parametrize(
+    "name, content, shown",
+    [
+        ("notes.txt", b"mine", "notes.txt"),
+        ("parts/notes.txt", b"mine", "parts/notes.txt"),
+        ("parts/3.json", None, None),
+        (".hidden", None, ".hidden"),
+    ],
+)
+def test_a_directory_with_anything_else_in_it_is_refused_by_the_name_of_that(tmp_path, name, content, shown):
+    restore(tmp_path, EARLIER | {f"run/{name}": content})
+    if shown is None:
+        assert refuse_foreign(tmp_path / "run", KIND) == ["a.json", "parts"]
+        return
+    assert refused(tmp_path / "run") == f"{tmp_path}/run: holds other things, such as {shown!r}; name another directory"
+
+
+def test_a_directory_whose_names_only_look_like_ours_is_refused(tmp_path):
+    restore(tmp_path, {"run": None, "run/b.json": b"mine"})
+    assert refused(tmp_path / "run") == f"{tmp_path}/run: holds other things, such as 'b.json'; name another directory"
+
+
+@pytest.mark.parametrize("before", [EARLIER, {"run": None}, {}])
+def test_a_link_is_refused_wherever_it_leads(tmp_path, before):
+    restore(tmp_path, before)
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    assert refused(tmp_path / "link") == f"{tmp_path}/link: a link to {tmp_path}/run; name a directory itself"
+
+
+@pytest.mark.parametrize("name", [".", "../run", "parts/..", "../run/."])
+def test_the_working_directory_is_refused_however_it_is_named(tmp_path, name, monkeypatch):
+    restore(tmp_path, EARLIER)
+    monkeypatch.chdir(tmp_path / "run")
+    assert refused(name).endswith(": the working directory lies there; name another directory")
+
+
+def test_a_directory_above_the_working_directory_is_refused(tmp_path, monkeypatch):
+    restore(tmp_path, EARLIER)
+    monkeypatch.chdir(tmp_path / "run" / "parts")
+    assert refused(tmp_path / "run").endswith("/run: the working directory lies there; name another directory")
+
+
+def test_a_mount_point_is_refused(monkeypatch):
+    assert refused("/proc").endswith("/proc: a mount point, which cannot be replaced; name a directory in it")
+
+
+def test_a_name_that_leaves_no_room_for_the_directory_beside_it_is_refused(tmp_path):
+    assert refused(tmp_path / ("x" * 250)).endswith("its name is longer than 242 bytes; name another directory")
+    assert refuse_foreign(tmp_path / ("x" * 242), KIND) == []
+    write_directory(tmp_path / ("x" * 242))
