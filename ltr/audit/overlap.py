@@ -58,9 +58,9 @@ def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:
 
 
 def query_key(text: str) -> str:
-    """A query without case and repeated white space, which is how queries are compared.
+    r"""A query without case and repeated white space, which is how queries are compared.
 
-    >>> query_key("  Weather in\\tParis ")
+    >>> query_key("  Weather in\tParis ")
     'weather in paris'
     """
     return " ".join(text.lower().split())

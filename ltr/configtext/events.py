@@ -45,9 +45,9 @@ def fail_at(place: Place, message: str) -> NoReturn:
 
 
 def character_name(character: str) -> str:
-    """The name of a character that cannot be printed.
+    r"""The name of a character that cannot be printed.
 
-    >>> character_name("\\0")
+    >>> character_name("\0")
     'character U+0000'
     """
     return f"character U+{ord(character):04X}"

@@ -129,10 +129,10 @@ def key_text(key: str) -> str:
 
 
 def excerpt(value: object) -> str:
-    """A value as a message shows it: one line, printable, short.
+    r"""A value as a message shows it: one line, printable, short.
 
-    >>> excerpt("two\\nlines"), excerpt(True), excerpt([1.0, float("nan")])
-    ("'two\\\\nlines'", 'true', '[1.0, NaN]')
+    >>> excerpt("two\nlines"), excerpt(True), excerpt([1.0, float("nan")])
+    ("'two\\nlines'", 'true', '[1.0, NaN]')
     """
     try:
         text = repr(value[:LONGEST_EXCERPT]) if isinstance(value, str) else json.dumps(value)

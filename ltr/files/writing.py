@@ -181,10 +181,10 @@ def silence(stream: TextIO) -> None:
 
 
 def tsv_cell(value: object) -> str:
-    """A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
+    r"""A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
 
-    >>> tsv_cell("a\\tb"), tsv_cell(None)
-    ('a\\\\tb', '')
+    >>> tsv_cell("a\tb"), tsv_cell(None)
+    ('a\\tb', '')
     """
     text = "" if value is None else str(value)
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

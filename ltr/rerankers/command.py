@@ -73,6 +73,7 @@ class Program:
         return " ".join(digests)
 
     def __call__(self, query: str, documents: Documents) -> list[float]:
+        """The scores that the program answers with."""
         self._count += 1
         question = {"id": self._count, "query": query, "documents": documents.texts}
         _ = self._process  # started before the question is put

@@ -56,6 +56,7 @@ class BiEncoder:
         self._to_index = collection.texts if index else ()
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
+        """The cosine of query and each document."""
         if self._to_index:
             self._encoder.encode(self._to_index, "document")
             self._to_index = ()

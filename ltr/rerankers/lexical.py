@@ -29,6 +29,7 @@ class Bm25:
         self.texts, self.k1, self.b = tuple(dict.fromkeys(texts)), k1, b
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
+        """BM25 of each document."""
         query_words = stemmed_words(query)
         return np.array([self.score(query_words, text) for text in documents.texts])
 

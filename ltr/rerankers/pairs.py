@@ -32,6 +32,7 @@ class CrossEncoderReranker:
         self.folder, self.revision = folder, commit(folder) or model_digest(folder)
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
+        """The logit of the query with each document."""
         texts = documents.texts
         # a pair is padded by what stands beside it, which moves its last bits: the same order whatever the list's
         places = sorted(range(len(texts)), key=texts.__getitem__)

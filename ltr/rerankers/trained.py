@@ -37,6 +37,7 @@ class TrainedReranker:
         self.router, self.revision, self._to_index = router, revision, [collection]
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
+        """The score that the router gives to each document."""
         while self._to_index:
             self.router.phi(self._to_index.pop().candidates)
         return self.router.scores(self.router.phi(documents.candidates))

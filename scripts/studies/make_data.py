@@ -55,8 +55,10 @@ def of_whole_traces(samples: Iterable[Sample], queries: int) -> Iterator[Sample]
 
 
 def write_catalogue(path: Path, catalogue: dict[str, Any]) -> None:
+    """Write a catalogue as JSON."""
     write_text(path, json.dumps(catalogue, indent=1) + "\n")
 
 
 def write_samples(path: Path, samples: Iterable[Sample]) -> None:
+    """Write samples as lines of JSON."""
     write_lines(path, (json.dumps(sample).encode() for sample in samples))

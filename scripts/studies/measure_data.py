@@ -65,6 +65,7 @@ def counted(root: Path) -> str:
 
 
 def size(groups) -> str:
+    """How many queries, traces and candidates there are, in words."""
     queries, traces = len(groups.offsets) - 1, len(groups.candidates.trace_ids)
     return f"{queries:,} queries in {traces:,} traces, {len(groups.labels):,} candidates"
 
@@ -80,6 +81,7 @@ def shape(both) -> list[str]:
 
 
 def catalogue(root: Path, kind: str) -> str:
+    """What the catalogue of a set holds, in words."""
     if kind == "graphs":
         return f"`agents.json`: {len(read_tools(root / kind / 'agents.json'))} agents with descriptions"
     return (
@@ -88,6 +90,7 @@ def catalogue(root: Path, kind: str) -> str:
 
 
 def measure(config: RunConfig) -> None:
+    """Print the tables of one set: each column alone, then the models."""
     loaded = read_data(config)
     prepared, test = prepare(config, *loaded.train), loaded.test
     train, phi = prepared.groups, prepared.features(test.candidates)
@@ -122,4 +125,5 @@ def ablated(prepared, phi, place: int):
 
 
 def top1(column, groups) -> float:
+    """Top-1 of the groups, ranked by one column."""
     return evaluate(rank(column, groups.offsets), groups.labels).means[METRICS[0]]
