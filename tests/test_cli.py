@@ -273,7 +273,7 @@ def test_quiet_commands_say_nothing_but_the_result(cli):
 
 def test_featurising_is_told_on_stderr(cli):
     written("train.jsonl", tool_rows(range(25)))
-    assert cli.good("featurize", "train.jsonl", "-o", "x.npz") == ""
+    assert cli.good("featurize", "train.jsonl", "-o", "x.npz", "--encoder", "hash") == ""
     assert cli.err == (
         "250 candidates of 50 groups, tool.rel, tool.hist, tool.coop, tool.struct fitted and cross-fitted: x.npz\n"
     )

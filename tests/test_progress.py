@@ -94,10 +94,11 @@ def test_a_long_stage_that_reports_no_parts_is_shown_by_its_name(on_terminal, ca
 
 
 def test_a_run_reports_each_of_its_stages_in_order(tmp_path):
-    samples = written(tmp_path / "s.jsonl", tool_rows(range(12)))
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(3)))  # of few traces, each is a fold of its own
     train, steps = TrainConfig(epochs=2, folds=3), []
     run(RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=train), on_progress=steps.append)
     assert [(step.stage, step.done) for step in steps] == [
-        *[("reading", 0), ("featurising", 0), ("folds", 0), ("folds", 1), ("folds", 2)],
+        *[("reading", 0), ("featurising", 0), ("featurising", 1), ("featurising", 2), ("featurising", 3)],
+        *[("folds", 0), ("folds", 1), ("folds", 2)],
         *[("training", 1), ("training", 2), ("measuring", 0)],
     ]

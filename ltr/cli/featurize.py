@@ -23,6 +23,7 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
 )
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import note, warn
 from ltr.reporting.escaping import visible
 from ltr.reporting.numbers import count
@@ -64,10 +65,12 @@ def featurize(
         data__graphs=graphs,
     )
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
-    made = featurize_and_save(wanted, out, model=model, overwrite=overwrite)
+    with run_progress(quiet=quiet) as on_progress:
+        made = featurize_and_save(wanted, out, model=model, overwrite=overwrite, on_progress=on_progress)
     for warning in made.warnings:
         warn(warning)
     if not quiet:
         rows, groups = count(len(made.groups.labels), "candidate"), count(len(made.groups.offsets) - 1, "group")
         how = "applied" if model else "fitted and cross-fitted"
+        how += f" with encoder {made.auto_encoder} (auto)" if made.auto_encoder else ""
         note(f"{rows} of {groups}, {', '.join(made.names)} {how}: {visible(out.as_posix())}")

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
+from ltr.encoders.naming import AUTO
 from ltr.errors import UsageError
+from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
@@ -23,26 +25,35 @@ class Featurized:
     groups: Groups
     names: tuple[str, ...]
     warnings: tuple[str, ...]
+    auto_encoder: str = ""  # the encoder that auto took
 
 
 def featurize_and_save(
-    config: RunConfig, out: AnyPath, *, model: AnyPath | None = None, overwrite: bool = False
+    config: RunConfig,
+    out: AnyPath,
+    *,
+    model: AnyPath | None = None,
+    overwrite: bool = False,
+    on_progress: OnProgress = silent,
 ) -> Featurized:
     """What now lies in `out`, with the state that made it beside it."""
     refuse_output(Path(out), overwrite=overwrite)
+    on_progress(Step("reading"))
     groups, _ = read(config.data.train, config.data, labels_required=model is None)
     warnings: tuple[str, ...] = ()
     if model is None:
-        prepared = prepare(config, groups, None)
+        prepared = prepare(config, groups, None, on_progress)
         features, phi, warnings = prepared.features, prepared.phi, prepared.warnings
     else:
         features = fitted_features(model)
+        on_progress(Step("featurising"))
         phi = features(groups.candidates)
     if features is None:
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
     write(out, groups, phi, features, is_applied=model is not None)
-    return Featurized(groups, features.names, warnings)
+    auto_encoder = features.encoder.name if model is None and config.encoder == AUTO else ""
+    return Featurized(groups, features.names, warnings, auto_encoder)
 
 
 def refuse_output(out: Path, *, overwrite: bool) -> None:

@@ -43,12 +43,17 @@ class Prepared:
         return candidates.features
 
 
-def prepare(config: RunConfig, groups: Groups, state: FittedFeatures | None) -> Prepared:
+def prepare(
+    config: RunConfig, groups: Groups, state: FittedFeatures | None, on_progress: OnProgress = silent
+) -> Prepared:
     """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
     ready = groups.candidates.features
     configs, warnings = feature_configs(config, groups.candidates.kind, len(groups.candidates.trace_ids))
     if ready is None:
-        features, phi = fit_features(configs, groups, encoder_name(config))
+        on_progress(Step("featurising"))
+        features, phi = fit_features(
+            configs, groups, encoder_name(config), lambda fold, of: on_progress(Step("featurising", fold, of))
+        )
         return Prepared(groups, phi, features, warnings)
     by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
     names = () if by_recipe or not config.features else tuple(column.name for column in configs)
@@ -91,8 +96,7 @@ class SharedInputs:
         """The training groups with their columns; featurised at the first call."""
         if self._columns is None:
             groups, state = self.data(on_progress).train
-            on_progress(Step("featurising"))
-            self._columns = prepare(self.config, groups, state)
+            self._columns = prepare(self.config, groups, state, on_progress)
         return self._columns
 
     def valid_columns(self) -> FloatArray | None:

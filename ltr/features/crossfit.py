@@ -1,7 +1,7 @@
 """Cross-fitting: states that travel with the model, and training columns from states that saw no label of the row."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -19,11 +19,14 @@ from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
 from ltr.features.states import refuse_other_state
 from ltr.features.tool_specification import tool_texts
 from ltr.features.words import Lexicon
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
+
+OnFold = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,15 @@ class FittedFeatures:
 
 
 @stage("featurising")
-def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str) -> tuple[FittedFeatures, FloatArray]:
+def fit_features(
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnFold = lambda fold, of: None
+) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
     A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from a state
     fitted on the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the
-    groups of a trace know each other's answers.
+    groups of a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many
+    there are.
     """
     candidates, lexicon = groups.candidates, Lexicon()
     for config in configs:
@@ -101,12 +107,14 @@ def fit_features(configs: Sequence[FeatureConfig], groups: Groups, encoder: str)
     group_folds = trace_folds[candidates.traces]
     row_folds = np.repeat(group_folds, np.diff(groups.offsets))
     learning_configs = tuple(configs[place] for place in learning)
-    for fold in np.unique(group_folds) if learning else ():
+    folds = np.unique(group_folds) if learning else np.empty(0, dtype=int)
+    for number, fold in enumerate(folds, start=1):
         others = select(groups, np.flatnonzero(group_folds != fold))
         fold_states = fit_states(learning_configs, others, cached, lexicon)
         fold_features = FittedFeatures(candidates.kind, learning_configs, fold_states, cached)
         fold_groups = select(groups, np.flatnonzero(group_folds == fold))
         phi[np.ix_(row_folds == fold, learning)] = fold_features(fold_groups.candidates, lexicon)
+        on_fold(number, len(folds))
     return FittedFeatures(candidates.kind, tuple(configs), states, cached), phi
 
 
@@ -132,6 +140,8 @@ def fit_states(
             states.append(feature.fit(groups, context, **options))
         if source_of_feature != OURS:
             refuse_other_state(config.name, states[-1])
+            if declared := declared_type(feature.fit):
+                refuse_other_type(states[-1], declared, f"the feature {config.name}: the state that its fit returned")
     return tuple(states)
 
 
