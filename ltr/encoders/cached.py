@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vector_cache import Vector, VectorCache, cache_key
 from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory
 from ltr.logs import LOG
 from ltr.plugins import plugin_errors, source_of
+
+if TYPE_CHECKING:
+    from ltr.encoders.vector_cache import Vector, VectorCache
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and stored before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # in memory; beyond, those that no call of the last CALLS needed are dropped
@@ -36,10 +38,10 @@ class CachedEncoder:
         revision: str,
         state: State,
         open_encoder: Callable[[], Encoder],
-        cache: VectorCache | None = None,
+        cache: "VectorCache | None" = None,
     ) -> None:
         self.name, self.revision, self.state = name, revision, state
-        self._open, self._cache = open_encoder, cache or VectorCache(cache_directory())
+        self._open, self._cache = open_encoder, cache  # None: the one of this machine, opened at the first need
         self._encoder: Encoder | None = None
         self._calls = 0
         self._parts: dict[int, Vectors] = {}  # by call: the vectors of the texts that were new to it
@@ -47,7 +49,7 @@ class CachedEncoder:
         self._places: dict[Role, dict[str, int]] = {"query": {}, "document": {}}  # part << ROW_BITS | row
 
     @classmethod
-    def fitted(cls, name: str, texts: Sequence[str], cache: VectorCache | None = None) -> Self:
+    def fitted(cls, name: str, texts: Sequence[str], cache: "VectorCache | None" = None) -> Self:
         """The encoder of that name, after it has seen the training texts."""
         kind = encoder_kind(name)
         with plugin_errors(f"the encoder {name}", kind.fitted, source_of(kind.fitted)):
@@ -55,7 +57,7 @@ class CachedEncoder:
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache)
 
     @classmethod
-    def restored(cls, name: str, state: State, revision: str, cache: VectorCache | None = None) -> Self:
+    def restored(cls, name: str, state: State, revision: str, cache: "VectorCache | None" = None) -> Self:
         """The encoder that was saved. A state is checked at once; what is installed, when a text is to be encoded."""
         kind = encoder_kind(name)
 
@@ -68,7 +70,7 @@ class CachedEncoder:
 
         cached = cls(name, revision, state, open_encoder, cache)
         if state:
-            cached.encoder()
+            cached._encoder = open_encoder()
         return cached
 
     def encoder(self) -> Encoder:
@@ -101,8 +103,7 @@ class CachedEncoder:
             refuse_unusable(self.name, vectors, len(part), must_be_dense=identity is not None)
             if identity and isinstance(vectors, Dense):
                 vectors = Dense(vectors.numbers.astype(np.float32))
-                keys = [cache_key(identity, text) for text in part]
-                self._cache.put(dict(zip(keys, vectors.numbers, strict=True)))
+                self._store(part, identity, vectors)
                 if any(vector.shape != vectors.numbers.shape[1:] for vector in stored.values()):
                     missing, stored = [*missing, *stored], {}  # somebody else wrote those: they are encoded again
             encoded += part
@@ -113,28 +114,40 @@ class CachedEncoder:
         if parts:
             self._parts[self._calls], self._last_used[self._calls] = stacked_rows(parts), self._calls
             self._places[role] |= {text: self._calls << ROW_BITS | row for row, text in enumerate(encoded)}
-        return self._rows(np.array([self._places[role][text] for text in spelled], dtype=np.int64))
+        vectors, rows = self._held(np.array([self._places[role][text] for text in spelled], dtype=np.int64))
+        return vectors.take(rows)
 
-    def _stored(self, texts: Sequence[str], identity: tuple[str, ...]) -> dict[str, Vector]:
+    def _stored(self, texts: Sequence[str], identity: tuple[str, ...]) -> "dict[str, Vector]":
         """The vectors of the texts that are on disk; none where their widths differ."""
+        from ltr.encoders.vector_cache import VectorCache, cache_key  # SQLite: most commands never need it
+
+        self._cache = self._cache or VectorCache(cache_directory())
         keys = {text: cache_key(identity, text) for text in texts}
         on_disk = self._cache.get(list(keys.values()))
         vectors = {text: on_disk[key] for text, key in keys.items() if key in on_disk}
         LOG.info(f"encoder {self.name}: {len(vectors):,} of {len(texts):,} new texts were in the cache")
         return vectors if len({vector.shape for vector in vectors.values()}) < 2 else {}
 
-    def _rows(self, places: IntArray) -> Vectors:
-        """The rows at the places, gathered from their parts."""
+    def _store(self, texts: Sequence[str], identity: tuple[str, ...], vectors: Dense) -> None:
+        """Put the vectors of the texts on disk."""
+        from ltr.encoders.vector_cache import VectorCache, cache_key
+
+        self._cache = self._cache or VectorCache(cache_directory())
+        keys = [cache_key(identity, text) for text in texts]
+        self._cache.put(dict(zip(keys, vectors.numbers, strict=True)))
+
+    def _held(self, places: IntArray) -> tuple[Vectors, IntArray]:
+        """Vectors that have the rows of the places, and which rows of them these are."""
         part_of, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         parts = np.unique(part_of).tolist() or list(self._parts)[:1]
         self._last_used |= dict.fromkeys(parts, self._calls)
         if len(parts) == 1:
-            return self._parts[parts[0]].take(rows)
+            return self._parts[parts[0]], rows
         members = [np.flatnonzero(part_of == part) for part in parts]
         order = np.empty(len(places), dtype=np.int64)
         order[np.concatenate(members)] = np.arange(len(places))
         taken = [self._parts[part].take(rows[place]) for part, place in zip(parts, members, strict=True)]
-        return stacked_rows(taken).take(order)
+        return stacked_rows(taken), order
 
     def _drop_unused(self) -> None:
         """Drop the parts that no late call needed, once there are many texts: a service must not grow."""
@@ -165,6 +178,8 @@ def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bo
 
 def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:
     """How many of the texts have their vector on this machine; None for an encoder whose vectors are not stored."""
+    from ltr.encoders.vector_cache import VectorCache, cache_key
+
     identity, cache = encoder_kind(name).fitted([]).identity(role), VectorCache(cache_directory())
     if identity is None:
         return None

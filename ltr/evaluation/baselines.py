@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.evaluation.evaluate import Evaluation, Rules, evaluate, evaluate_by
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, linear_scores, rank
 
@@ -23,7 +23,7 @@ def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offs
     qualities: dict[BestFeature, tuple[float, float]] = {}
     for name, column in zip(names, phi.T, strict=True):
         for sign in (1, -1):
-            means = evaluate(rank(sign * column, offsets), relevant).means
+            means = evaluate_by(rank(sign * column, offsets), relevant, Rules()).means
             qualities[BestFeature(name, sign)] = (means[MRR] or 0.0, means[TOP1] or 0.0)
     return max(qualities, key=qualities.__getitem__)
 
@@ -41,7 +41,8 @@ def baselines(
         "untrained": (linear_scores(phi, np.ones(len(names))), rules),
         "oracle": (labels, rules),
     }
-    return {
-        name: evaluate_by(rank(values, ranking.offsets, keys=ranking.keys), labels, by)
-        for name, (values, by) in by_scores.items()
-    }
+    evaluations = {}
+    for name, (scores, rules_of_it) in by_scores.items():
+        by_score = rank(scores, ranking.offsets, keys=ranking.keys)
+        evaluations[name] = evaluate_by(by_score, labels, rules_of_it)
+    return evaluations

@@ -95,7 +95,8 @@ def bootstrap_difference(
     ours, theirs = _checked("values", values), _checked("baseline", baseline)
     if ours.shape != theirs.shape:
         raise DataError(f"{len(ours)} values cannot be paired with {len(theirs)}")
-    return bootstrap_mean(ours - theirs, rng, clusters=clusters, resamples=resamples, level=level)
+    differences = (ours - theirs)[:, np.newaxis]
+    return bootstrap_means(differences, rng, clusters=clusters, resamples=resamples, level=level)[0]
 
 
 def _checked(argument: str, values: npt.ArrayLike) -> FloatArray:

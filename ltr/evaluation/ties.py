@@ -83,11 +83,10 @@ def _column_counts(flags: BoolArray) -> IntArray:
     >>> _column_counts(np.array([[True, False], [True, True]]))
     array([2, 1])
     """
-    counts = [
-        np.add.reduce(flags[first : first + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
-        for first in range(0, len(flags), BYTE)
-    ]
-    return np.add.reduce(counts, axis=0, dtype=np.int64) if len(counts) > 1 else counts[0].astype(np.int64)
+    counts = np.add.reduce(flags[:BYTE].view(np.uint8), axis=0, dtype=np.uint8).astype(np.int64)
+    for first in range(BYTE, len(flags), BYTE):
+        counts += np.add.reduce(flags[first : first + BYTE].view(np.uint8), axis=0, dtype=np.uint8)
+    return counts
 
 
 def _goes_before(others: IntArray, own: IntArray, second: FloatArray | IntArray | None) -> BoolArray:

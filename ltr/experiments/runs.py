@@ -33,7 +33,6 @@ from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
     EVALUATION,
     REPORT,
-    TOOLS,
     claim,
     inputs,
     refuse_taken,
@@ -41,7 +40,7 @@ from ltr.storage.run_directory import (
     write_record,
 )
 from ltr.storage.run_files import RunFiles, write_metrics, write_run
-from ltr.storage.run_record import RUN_FORMAT, RunRecord
+from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
 
 Clock = Callable[[], float]
 

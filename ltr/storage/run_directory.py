@@ -18,10 +18,10 @@ from ltr.files.reading import STDIN, AnyPath, reason, shown
 from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
 from ltr.storage.model_file import ARRAYS, MODEL
-from ltr.storage.run_record import RUN, InputRecord, RunRecord, file_digest, run_record
+from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
-CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
+CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",
     "metrics.json",
     "curves.json",
@@ -29,7 +29,6 @@ CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "examples.jsonl",
     "history.jsonl",
     "log.jsonl",
-    "tools.jsonl",
     "report.html",
 )
 FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, distinct, owners, ragged
+from ltr.arrays import BoolArray, FloatArray, IntArray, distinct, owners, ragged
 from ltr.evaluation.ranking import Ranking
 from ltr.evaluation.ties import TiedRanks, tied_ranks
 
@@ -57,7 +57,7 @@ class TieBlocks:
 
     def per_query(self, query: IntArray, values: FloatArray) -> FloatArray:
         """Sum of the values of each query."""
-        return code_sums(query, values, len(self.sizes))
+        return np.bincount(query, weights=values, minlength=len(self.sizes)).astype(np.float64, copy=False)
 
 
 def tie_blocks(
