@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.made import Commands
+from tests.made import ROWS, Commands, written
 from tests.offline import sitecustomize
 
 settings.register_profile("ltr", derandomize=True, deadline=None, max_examples=60, database=None)
@@ -18,6 +18,18 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (offline, os.environ.get
 
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
+
+
+@pytest.fixture(scope="module", params=["tool", "graph"])
+def trained(request, tmp_path_factory):
+    """A run of each kind, and its directory."""
+    from ltr.config.run import DataConfig, RunConfig  # once the network is blocked
+    from ltr.experiments.runs import run_and_save
+
+    home = tmp_path_factory.mktemp(request.param)
+    written(home / "train.jsonl", ROWS[request.param](range(25)))
+    finished = run_and_save(RunConfig(data=DataConfig(train=str(home / "train.jsonl"))), home / "run")
+    return home / "run", finished.result
 
 
 @pytest.fixture

@@ -116,3 +116,21 @@ def process(*arguments, environment=None, **options):
     return subprocess.run(
         command, env=ENVIRONMENT | (environment or {}), capture_output=True, check=False, timeout=60, **options
     )
+
+
+def damaged(generator, content):
+    """One of: some bits flipped, cut, bytes doubled, a piece of JSON replaced."""
+    match generator.randrange(4):
+        case 0:
+            changed = bytearray(content)
+            for _ in range(generator.randrange(1, 4)):
+                changed[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+            return bytes(changed)
+        case 1:
+            return content[: generator.randrange(len(content))]
+        case 2:
+            start = generator.randrange(len(content))
+            return content[:start] + content[start : start + 9] + content[start:]
+    raw = [b"null", b"[]", b"1e999", b"NaN", b'"x"', b"[" * 5000, b"9" * 400, b'"\\ud800"', b'{"a":1}', b"-1"]
+    start = generator.randrange(len(content))
+    return content[:start] + generator.choice(raw) + content[start + generator.randrange(9) :]

@@ -33,14 +33,13 @@ from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
     EVALUATION_KIND,
     REPORT,
-    TOOLS,
     inputs,
     refuse_taken,
     write_log,
     write_record,
 )
 from ltr.storage.run_files import RunFiles, write_metrics, write_run
-from ltr.storage.run_record import RUN_FORMAT, RunRecord
+from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
 
 Clock = Callable[[], float]
 

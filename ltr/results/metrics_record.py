@@ -118,31 +118,17 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     A metric whose name is that of a field is `metric:NAME`, so that neither overwrites the other.
     """
     rules, counts = record.rules, record.counts
-    fields: dict[str, Json] = {
-        "split": rules.split,
-        "ties": rules.ties,
-        "gain": rules.gain,
-        "preset": rules.preset,
-        "rel_threshold": rules.rel_threshold,
-        "threshold": rules.threshold,
-        "max_grade": rules.max_grade,
-        "no_relevant": rules.no_relevant,
-        "num_groups": counts.num_groups,
-        "num_candidates": counts.num_candidates,
-        "num_tied": counts.num_tied,
-        "num_no_relevant": counts.num_no_relevant,
-        "num_one_candidate": counts.num_one_candidate,
-    }
+    own_rules = ("split", "ties", "gain", "preset", "rel_threshold", "threshold", "max_grade", "no_relevant")
+    own_counts = ("num_groups", "num_candidates", "num_tied", "num_no_relevant", "num_one_candidate")
+    fields: dict[str, Json] = {name: getattr(rules, name) for name in own_rules}
+    fields |= {name: getattr(counts, name) for name in own_counts}
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
     fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
     fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}
     if record.folds is not None:
-        each = {f"{place}.": means for place, means in enumerate(record.folds.each, start=1)}
-        fields |= {
-            f"folds.{place}{name}": mean
-            for place, means in ({"": record.folds.pooled} | each).items()
-            for name, mean in means.items()
-        }
+        fields |= {f"folds.{name}": mean for name, mean in record.folds.pooled.items()}
+        for number, means in enumerate(record.folds.each, start=1):
+            fields |= {f"folds.{number}.{name}": mean for name, mean in means.items()}
     fields |= {name: count for name in ("num_missing", "num_ignored") if (count := getattr(counts, name)) is not None}
     for name, interval in record.intervals.items():
         fields |= {f"{name}.low": interval.low, f"{name}.high": interval.high}

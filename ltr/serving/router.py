@@ -16,9 +16,7 @@ from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.storage.model_file import StoredModel, load_model, refuse_other_columns, save_model
-from ltr.storage.read_samples import read
-from ltr.storage.run_directory import TOOLS
-from ltr.storage.run_record import refuse_changed
+from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.training.objective import softmax
 
 DEFAULT_K = 5
@@ -147,6 +145,8 @@ class Router(StoredModel):
 
     def read(self, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True) -> Groups:
         """The groups of samples; tools without a text have the one of this router's catalogue."""
+        from ltr.storage.read_samples import read  # the reader of featurised files, which a single query does not need
+
         groups, _ = read(samples, data, labels_required=labels_required)
         if data.tools is not None or not self.tools:
             return groups

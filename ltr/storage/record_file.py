@@ -16,11 +16,7 @@ Json = Any  # a value of plain JSON whose shape is somebody else's
 
 def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGEST_RECORD) -> Document:
     """The record that the file holds, or an error that names the file and the field."""
-    return decode_record(path, read_bytes(path, limit=limit), kind)
-
-
-def decode_record(path: Path, content: bytes, kind: Callable[..., Document]) -> Document:
-    """The record in the content of the file; one of an earlier version is refused as such."""
+    content = read_bytes(path, limit=limit)
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:

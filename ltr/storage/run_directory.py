@@ -21,10 +21,10 @@ from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_file import read_record
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_record import RUN, InputRecord, RunRecord, file_digest, run_record
+from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
-CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
+CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",
     "metrics.json",
     "curves.json",
@@ -32,7 +32,6 @@ CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT = (
     "examples.jsonl",
     "history.jsonl",
     "log.jsonl",
-    "tools.jsonl",
     "report.html",
 )
 FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)

@@ -10,7 +10,7 @@ from ltr.errors import FileError
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.storage.record_file import Json, read_record
 
-RUN = "run.json"
+RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks
 RUN_FORMAT: Final = "ltr-run/2"
 LARGEST_FILE = 8 << 30  # of a run
 
