@@ -1,8 +1,10 @@
 """The compiled passes against numpy, and when they are loaded."""
 
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.kernels import passes as compiled
+from ltr.training.kernels.interrupts import deferring
 from ltr.training.objective import derivatives, trainable
 from tests.oracles import naive_descent, random_groups
 
@@ -196,3 +199,35 @@ def test_another_version_or_another_file_of_the_kernels_is_another_cache():
     keys.append(cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
     assert len(set(keys)) == len(keys)
     assert cache_key(sources, "1.0") == keys[0]
+
+
+def test_a_signal_that_arrives_inside_a_compiled_pass_runs_its_handler_after_it():
+    events = []
+
+    def work(value):
+        signal.raise_signal(signal.SIGTERM)
+        events.append("the pass ended")
+        return value
+
+    before = signal.signal(signal.SIGTERM, lambda *_: events.append("the handler ran"))
+    try:
+        assert deferring(work)(3) == 3
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert events == ["the pass ended", "the handler ran", "the handler ran"]
+
+
+def test_a_signal_that_arrives_inside_a_compiled_pass_ends_the_work_behind_it():
+    def work():
+        signal.raise_signal(signal.SIGINT)
+        return 3
+
+    with pytest.raises(KeyboardInterrupt):
+        deferring(work)()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_pass_outside_the_main_thread_leaves_the_handlers_alone():
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(deferring(signal.getsignal), signal.SIGINT).result() is signal.getsignal(signal.SIGINT)

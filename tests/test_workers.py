@@ -121,3 +121,20 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path, number):
     while any(map(alive, children)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(alive, children))
+
+
+class Closed:
+    """A pipe whose other end has gone when the result is ready."""
+
+    def recv(self):
+        return ("a", 1)
+
+    def send(self, result):
+        raise BrokenPipeError
+
+
+def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
+    script = "from functools import partial; from ltr.experiments.workers import _serve;"
+    script += "from tests.test_workers import Closed, remembering; _serve(remembering, Closed())"
+    done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

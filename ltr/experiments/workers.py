@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, parent_process
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ltr.errors import LtrError, RunError
 
@@ -23,7 +23,8 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 Start = Callable[[], Callable[[Shard], Result]]
 
-PATIENCE = 5.0  # seconds for a process to tidy up
+TIDYING = 1.0  # seconds that a process takes at most to remove what it was writing
+PATIENCE = 5.0  # seconds after which a process that does not end is killed
 
 
 @dataclass(slots=True)
@@ -150,16 +151,27 @@ def _no_interrupt() -> Iterator[None]:
 def _serve(start: Start[Any, Any], pipe: Any) -> None:
     """Shards in, results out, until there are no more."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # files half written are tidied up
+    signal.signal(signal.SIGTERM, _terminate)
     with suppress(OSError):
         os.dup2(2, 1)  # results go through the pipe: what a plug-in prints is none
     call = _started(start)
     while True:
         try:
-            shard = pipe.recv()
-        except EOFError:
+            pipe.send(_tried(call, pipe.recv()))
+        except (EOFError, BrokenPipeError, ConnectionResetError):  # whoever started this process wants no more of it
             return
-        pipe.send(_tried(call, shard))
+
+
+def _terminate(number: int, *_: object) -> NoReturn:
+    """End as if the work had failed, so that half-written files are removed; where that takes long, without it.
+
+    An exception that reaches a finaliser, as of a library that compiles, is dropped and would be reported there.
+    """
+    sys.unraisablehook = lambda unraisable: None
+    overdue = threading.Timer(TIDYING, os._exit, (128 + number,))
+    overdue.daemon = True
+    overdue.start()
+    sys.exit(128 + number)
 
 
 def _started(start: Start[Any, Any]) -> Callable[[Any], Any]:

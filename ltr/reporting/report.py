@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files
 from ltr.files.restoring import put_back
 from ltr.files.writing import write_text
 from ltr.reporting.batch_page import batch_view
@@ -22,7 +23,11 @@ MARKDOWN = (".md", ".markdown")
 
 def write_report(directories: Sequence[AnyPath], out: AnyPath, *, seed: int = 0, made: str = "") -> None:
     """The page of the directories, or for one run and a name that ends in .md the card of its model."""
-    write_text(out, report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, seed=seed, made=made))
+    with new_files(out) as new:
+        write_text(
+            new / Path(out).name,
+            report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, seed=seed, made=made),
+        )
 
 
 def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: int = 0, made: str = "") -> str:

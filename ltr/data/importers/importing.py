@@ -7,6 +7,7 @@ from typing import Any
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath, expand
+from ltr.files.replacing import new_files
 from ltr.files.writing import write_lines
 from ltr.plugins import bad_result, plugin_errors
 from ltr.registry import Registry
@@ -57,5 +58,6 @@ def import_samples(
                 count += 1
                 yield msgspec.json.encode(line)
 
-    write_lines(out, lines())
+    with new_files(out) as new:
+        write_lines(new / Path(out).name, lines())
     return count, notes

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ltr.training.kernels.interrupts import deferring
+
 MOST_FEATURES = 16  # beyond, the matrix products of a library are as fast
 STEPS = 100_000  # of descent, one for each group and epoch: numpy takes about the second that loading takes
 NUMBERS = 3_000_000  # of phi: numpy takes as much longer, for a fit and its diagnosis, as loading takes
@@ -51,6 +53,5 @@ def kernels(features: int) -> Kernels | None:
         from ltr.training.kernels.wide import wide_derivatives, wide_epoch, wide_steps
     except ImportError:  # the extra is not installed
         return None
-    if features <= NARROW:
-        return Kernels(narrow_epoch(features), narrow_derivatives(features), wide_steps(features))
-    return Kernels(wide_epoch(features), wide_derivatives(features), wide_steps(features))
+    epoch, derivatives = (narrow_epoch, narrow_derivatives) if features <= NARROW else (wide_epoch, wide_derivatives)
+    return Kernels(*map(deferring, (epoch(features), derivatives(features), wide_steps(features))))

@@ -1,0 +1,34 @@
+"""Signals that arrive inside compiled code wait until it has returned.
+
+A handler that raises while numba makes Python objects of a result ends in a SystemError, or is lost.
+"""
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def deferring(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call, after which the handlers run of the signals that came meanwhile."""
+
+    def called(*arguments: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread alone
+            return call(*arguments)
+        arrived: list[tuple[int, FrameType | None]] = []
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        own = {number: handler for number, handler in handlers.items() if callable(handler)}
+        try:
+            for number in own:
+                signal.signal(number, lambda *event: arrived.append(event))
+            return call(*arguments)
+        finally:
+            for number, handler in own.items():
+                signal.signal(number, handler)
+            for event in arrived:
+                own[signal.Signals(event[0])](*event)
+
+    return called
