@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
 from ltr.errors import DataError
+from ltr.files.state_types import refuse_other_type
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
 
@@ -101,7 +102,6 @@ def test_other_training_texts_give_another_revision():
     [
         {},
         {"documents": 1, "frequencies": np.zeros(3, dtype=np.int64)},
-        {"documents": 1, "frequencies": np.full(BUCKETS, 2)},
         {"documents": 1, "frequencies": np.full(BUCKETS, -1)},
         {"documents": 1.5, "frequencies": np.zeros(BUCKETS, dtype=np.int64)},
         {"documents": 1, "frequencies": np.zeros(BUCKETS)},
@@ -109,8 +109,13 @@ def test_other_training_texts_give_another_revision():
     ],
 )
 def test_a_state_that_cannot_be_is_refused(state):
-    with pytest.raises(DataError, match="the state of the encoder hash is not N and 16384 counts from 0 to N"):
-        HashEncoder.restored(state)
+    with pytest.raises(DataError, match="^state"):
+        refuse_other_type(state, HashEncoder.state_type, "state")
+
+
+def test_more_texts_with_a_gram_than_texts_are_refused():
+    with pytest.raises(DataError, match="counted in 2 of 1 texts"):
+        HashEncoder.restored({"documents": 1, "frequencies": np.full(BUCKETS, 2)})
 
 
 def test_no_texts_give_no_rows():

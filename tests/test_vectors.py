@@ -92,7 +92,7 @@ def test_stacked_parts_keep_their_order(kind):
 
 
 def test_dense_and_sparse_vectors_do_not_stack():
-    with pytest.raises(TypeError):
+    with pytest.raises(DataError):
         stacked_rows([Dense(drawn(0)[0]), sparse(drawn(0)[0])])
 
 

@@ -85,9 +85,15 @@ class ChanceTest:
         marked = np.bincount(inverse, minlength=len(pairs)).astype(np.float64)
         hits = code_sums(inverse, self.is_right[rows], len(pairs))
         sizes, right = self.sizes[group].astype(np.float64), self.right[group]
-        mixed = marked < sizes
-        columns = (hits, marked, right * marked / sizes, right, sizes)
-        return Tally(*(code_sums(mark[mixed], column[mixed], count) for column in columns))
+        mixed = np.flatnonzero(marked < sizes)
+        mark, expected = mark[mixed], right * marked / sizes
+        return Tally(
+            hits=code_sums(mark, hits[mixed], count),
+            rows=code_sums(mark, marked[mixed], count),
+            expected=code_sums(mark, expected[mixed], count),
+            trials=code_sums(mark, right[mixed], count),
+            all_rows=code_sums(mark, sizes[mixed], count),
+        )
 
     def ranked_first(self, scores: FloatArray) -> Tally:
         """Counts of one mark: the row that the scores rank first, ties in expectation. All groups must count."""

@@ -62,11 +62,12 @@ def _word_leak(what: str, groups: Groups, test: ChanceTest, codes: IntArray, tex
         is_frequent = tally.hits >= RECALL * test.total
         leaks[how] = np.flatnonzero(is_precise & is_no_name & is_frequent & tally.is_beyond_chance)
     # what stands on every right candidate is missing on every wrong one: the clearer of the two is the leak
-    how = max(leaks, key=lambda name: round(float(tallies[name].surprise[leaks[name]].max(initial=0.0)), 6))
-    leaking, tally = leaks[how].tolist(), tallies[how]
-    if not leaking:
+    if not any(words.size for words in leaks.values()):
         return
-    best = max(leaking, key=tally.surprise.__getitem__)
+    surprises = {name: tally.surprise for name, tally in tallies.items()}
+    how = max(leaks, key=lambda name: round(float(surprises[name][leaks[name]].max(initial=0.0)), 6))
+    leaking, tally = leaks[how].tolist(), tallies[how]
+    best = max(leaking, key=surprises[how].__getitem__)
     hits, marked, expected = (float(column[best]) for column in (tally.hits, tally.rows, tally.expected))
     alike = [word for word in leaking if word != best and tally.hits[word] >= ALIKE * hits]
     vocabulary = list(numbers)
@@ -89,9 +90,10 @@ def _position_leak(groups: Groups, test: ChanceTest) -> Iterator[Finding]:
     backward = most + test.sizes[test.owner] - 1 - forward
     tally = test.tally(np.tile(rows, 2), np.concatenate([forward, backward]), 2 * most)
     is_leak = tally.is_beyond_chance & (tally.excess >= EXCESS) & (tally.hits >= RECALL * test.total)
-    leaking, surprise = np.flatnonzero(is_leak).tolist(), tally.surprise
+    leaking = np.flatnonzero(is_leak).tolist()
     if not leaking:
         return
+    surprise = tally.surprise
     best = max(leaking, key=lambda mark: (surprise[mark], -(mark % most)))
     at, (end, suffix) = best % most, ("last", " from the end") if best >= most else ("first", "")
     place = end if at == 0 else f"as number {at + 1}{suffix}"

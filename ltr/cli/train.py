@@ -118,8 +118,7 @@ def train(
         warn(warning)
     if finished.result and finished.result.auto_encoder and not quiet:
         note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
-    is_plain = config is None and not (sets or recommended or features)
-    show(finished, chosen_format(shown), is_plain=is_plain, verbose=verbose)
+    show(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
+from ltr.files.state_types import Count, Integers, Json, Record
 
 BUCKETS_LOG2 = 14
 BUCKETS = 1 << BUCKETS_LOG2
+COUNTED = Record(documents=Json(Count), frequencies=Integers(BUCKETS))  # the type of a state
 SIZES = (3, 4, 5)
 SIZES_CJK = (1, 2)  # a Chinese word is one or two characters long
 CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
@@ -38,6 +40,7 @@ class HashEncoder:
     """
 
     name: ClassVar[str] = "hash"
+    state_type: ClassVar[Record] = COUNTED
     documents: int  # N
     frequencies: IntArray = field(repr=False)  # (BUCKETS,): df
 
@@ -50,16 +53,9 @@ class HashEncoder:
     @classmethod
     def restored(cls, state: State) -> Self:
         """The encoder with those counts."""
-        documents = state.get("documents")
-        frequencies: Any = state.get("frequencies")
-        is_counted = isinstance(frequencies, np.ndarray) and frequencies.shape == (BUCKETS,)
-        if not (
-            isinstance(documents, int)
-            and is_counted
-            and frequencies.dtype.kind == "i"
-            and 0 <= frequencies.min() <= frequencies.max() <= documents
-        ):
-            raise DataError(f"the state of the encoder hash is not N and {BUCKETS} counts from 0 to N")
+        documents, frequencies = state["documents"], state["frequencies"]
+        if frequencies.max() > documents:
+            raise DataError(f"a character n-gram is counted in {frequencies.max()} of {documents} texts")
         return cls(documents, frequencies.astype(np.int64))
 
     @property

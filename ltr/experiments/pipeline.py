@@ -80,8 +80,7 @@ def run(
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
-    kind = groups.candidates.kind
-    router = Router(kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    router = Router(groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)

@@ -19,6 +19,7 @@ from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
 from ltr.features.states import refuse_other_state
 from ltr.features.tool_specification import tool_texts
 from ltr.features.words import Lexicon
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
 
@@ -139,6 +140,8 @@ def fit_states(
             states.append(feature.fit(groups, context, **options))
         if source_of_feature != OURS:
             refuse_other_state(config.name, states[-1])
+            if declared := declared_type(feature.fit):
+                refuse_other_type(states[-1], declared, f"the feature {config.name}: the state that its fit returned")
     return tuple(states)
 
 

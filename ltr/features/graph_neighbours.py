@@ -8,8 +8,8 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import Vectors, vectors_from
-from ltr.features.graph_shape import edge_table, table_edges
+from ltr.encoders.vectors import StoredVectors, Vectors, refuse_other_width, vectors_from
+from ltr.features.graph_shape import EDGES, edge_table, table_edges
 from ltr.features.matrices import all_dots
 from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, Positive, feature
@@ -17,6 +17,7 @@ from ltr.features.rows import query_texts, right_rows, row_queries
 from ltr.features.tables import positions
 from ltr.features.tool_prototypes import refuse_other_revision
 from ltr.features.words import Ragged
+from ltr.files.state_types import Integers, Json, Offsets, Record, learns
 
 NEIGHBOURS, SHARPNESS = 20, 10.0
 STORED = 20_000  # queries of a state
@@ -25,6 +26,15 @@ ROWS = 1 << 12  # graphs compared with their neighbours at once
 DIGITS = 9  # equal texts have equal products, whatever else was multiplied beside them
 
 
+@learns(
+    Record(
+        revision=Json(str),
+        vectors=StoredVectors("queries"),
+        edges=EDGES,
+        starts=Offsets("queries", "edges of queries"),
+        codes=Integers("edges of queries", below="edges"),
+    )
+)
 def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORED) -> State:
     """The vectors of queries and the edges of their right graphs.
 
@@ -121,6 +131,7 @@ def _largest(numbers: FloatArray, count: int) -> BoolArray:
 
 def products(left: Vectors, right: Vectors) -> FloatArray:
     """Every row of the left by every row of the right, (left rows, right rows)."""
+    refuse_other_width((left, right))
     if isinstance(left, Dense) and isinstance(right, Dense):
         dense: FloatArray = left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
         return dense

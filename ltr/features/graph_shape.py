@@ -9,8 +9,10 @@ from ltr.features.registry import Context, feature
 from ltr.features.rows import right_rows, row_queries
 from ltr.features.tables import looked_up, table_texts, text_table
 from ltr.features.words import Ragged
+from ltr.files.state_types import Integers, Json, Record, Table, learns
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
+EDGES = Table("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table
 
 
 def edge_table(edges: tuple[tuple[str, str], ...]) -> State:
@@ -40,6 +42,7 @@ def means(lists: Ragged, values: FloatArray) -> FloatArray:
     return code_sums(lists.owners, values, len(lists.lengths)) / np.maximum(lists.lengths, 1)
 
 
+@learns(Record(edges=EDGES, times=Integers("edges")))
 def fit_edges(groups: Groups, context: Context) -> State:
     """How often each edge, a pair of tools, stands in a right graph."""
     right = context.shared(right_graphs, groups)
@@ -55,6 +58,7 @@ def known_edges(candidates: Candidates, state: State, context: Context) -> Float
     return means(tables.links, np.log1p(times)[tables.links.codes])[candidates.graphs]
 
 
+@learns(Table("tools", starts=Integers("tools"), nodes=Integers("tools")))
 def fit_starts(groups: Groups, context: Context) -> State:
     """How often each tool is a node, and a root, of a right graph."""
     right = context.shared(right_graphs, groups)
@@ -80,6 +84,7 @@ def usual_start(candidates: Candidates, state: State, context: Context) -> Float
     return (code_sums(owners, values * tables.is_root, count) / np.maximum(roots, 1))[candidates.graphs]
 
 
+@learns(Record(weights=Json(tuple[float, float, float])))
 def fit_size(groups: Groups, context: Context) -> State:
     """The ridge regression of the number of nodes of a right graph on the form of its query."""
     candidates, rows = groups.candidates, right_rows(groups)

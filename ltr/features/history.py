@@ -5,8 +5,10 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, Positive, Rate, feature
+from ltr.files.state_types import Count, Json, Record, learns
 
 
+@learns(Record(success=Json(dict[str, tuple[Count, Count]])))
 def fit_success(groups: Groups, context: Context) -> State:
     """For each tool, or type of graphs, [wins, seen]: groups where it was right, and groups that offered it."""
     codes, names = _named(groups.candidates)
@@ -26,7 +28,7 @@ def success_rate(
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the tool, or of the graph's type; never seen: prior."""
     codes, names = _named(candidates)
-    success = state.get("success", {})
+    success = state["success"]
     wins, seen = np.array([success.get(name, (0, 0)) for name in names], dtype=float).reshape(-1, 2).T
     return ((wins + prior * strength) / (seen + strength))[codes]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
+from ltr.encoders.hashing import BUCKETS, COUNTED, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
 from ltr.features.clauses import query_clauses
 from ltr.features.nodes_and_edges import graph_tables
@@ -12,6 +12,7 @@ from ltr.features.registry import Context, feature
 from ltr.features.rows import row_queries
 from ltr.features.tool_texts import distinct_tools
 from ltr.features.words import sparse_rows
+from ltr.files.state_types import learns
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
 
@@ -22,6 +23,7 @@ def gram_counts(texts: tuple[str, ...]) -> State:
     return {"documents": encoder.documents, "frequencies": encoder.frequencies.astype(np.int32)}
 
 
+@learns(COUNTED)
 def fit_tool_grams(groups: Groups, context: Context) -> State:
     """In how many of the distinct tool texts each hashed gram occurs."""
     return gram_counts(context.shared(distinct_tools, groups.candidates).texts)
@@ -46,6 +48,7 @@ def clause_overlap(candidates: Candidates, state: State, context: Context) -> Fl
     )[0]
 
 
+@learns(COUNTED)
 def fit_node_grams(groups: Groups, context: Context) -> State:
     """In how many of the distinct texts of nodes each hashed gram occurs."""
     return gram_counts(context.shared(graph_tables, groups.candidates).texts)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.vectors import Vectors, stacked_rows, vectors_from
+from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
 from ltr.features.nodes_and_edges import graph_tables
@@ -12,11 +12,20 @@ from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
+from ltr.files.state_types import Floats, Integers, Json, Record, Table, learns
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 
 
+@learns(
+    Record(
+        revision=Json(str),
+        tools=Table("tools", support=Integers("tools")),
+        lengths=Floats("tools"),
+        directions=StoredVectors("tools"),
+    )
+)
 def fit_prototypes(groups: Groups, context: Context) -> State:
     """For each tool that was right the sum of the vectors of what it answered: its direction and its length.
 

@@ -6,6 +6,7 @@ from ltr.arrays import FloatArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, feature
 from ltr.features.rows import RowTexts, query_texts, row_queries
+from ltr.files.state_types import Count, Json, Record, learns
 
 
 def tool_text(name: str, description: str = "", inputs: str = "") -> str:
@@ -62,6 +63,7 @@ def usefulness(candidates: Candidates, state: None, context: Context) -> FloatAr
     return np.sqrt(context.shared(mapped_cosines, candidates) + 0.1)
 
 
+@learns(Record(wins=Json(dict[str, Count])))
 def fit_shares(groups: Groups, context: Context) -> State:
     """How often each tool was right."""
     names = groups.candidates.name_texts
@@ -72,7 +74,7 @@ def fit_shares(groups: Groups, context: Context) -> State:
 @feature("tool.hist_share", "hist", fit=fit_shares, title="share of all right answers")
 def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Share of the tool among the right answers it was fitted on, times 0.5, plus 0.5; never seen: 0.5."""
-    wins = state.get("wins", {})
+    wins = state["wins"]
     total = max(sum(wins.values()), 1)
     shares = np.array([wins.get(name, 0) / total for name in candidates.name_texts])
     return shares[candidates.names] * 0.5 + 0.5

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, refuse_outside
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
@@ -85,9 +85,13 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
     if phi.shape != (len(phi), len(features.names)):
         raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
     refuse_outside("phi", phi, offsets, least=-LARGEST)
-    labels = _numbers(arrays["labels"], len(phi))
-    per_group = [None if column is None else _numbers(column, len(offsets) - 1) for column in map(arrays.get, OPTIONAL)]
-    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, *per_group)
+    labels = _numbers("labels", arrays["labels"], offsets, least=0.0)
+    weights, times = map(arrays.get, OPTIONAL)
+    if weights is not None:
+        weights = as_weights(weights, len(offsets) - 1)
+    if times is not None:
+        times = _numbers("times", times, np.arange(len(offsets)), least=-LARGEST)
+    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, weights, times)
 
 
 def _candidates(
@@ -123,10 +127,13 @@ def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
     return codes.astype(np.int64)
 
 
-def _numbers(column: Array, length: int) -> FloatArray:
-    if column.shape != (length,):
-        raise DataError(f"{length} numbers are needed, found shape {column.shape}")
-    return as_floats("numbers", column)
+def _numbers(name: str, column: Array, offsets: IntArray, *, least: float) -> FloatArray:
+    """The numbers, as samples may hold them; NaN where there is none."""
+    if column.shape != (offsets[-1],):
+        raise DataError(f"{name}: {offsets[-1]} numbers are needed, found shape {column.shape}")
+    numbers = as_floats(name, column)
+    refuse_outside(name, np.where(np.isnan(numbers), 0.0, numbers), offsets, least=least)
+    return numbers
 
 
 def write_featurized(

@@ -7,18 +7,20 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from ltr.arrays import State
 from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.naming import encoder_kind
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.npz import Array
+from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS
 from ltr.storage.record_file import Json
 from ltr.training.curves import MOST as MOST_KNOTS
 
 REFERENCE = "$array"
-Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 Knot = tuple[float, float]  # the value from which on the weight changes, and by how much
 
 
@@ -39,12 +41,6 @@ class EncoderRecord(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     revision: str
     state: dict[str, Json] | None
-
-
-class _Successes(msgspec.Struct):
-    """What the features of history learn, where a state has it: wins and seen by name."""
-
-    success: dict[str, tuple[Count, Count]] = {}
 
 
 def without_arrays(value: Json, path: str, arrays: dict[str, Array]) -> Json:
@@ -111,15 +107,24 @@ def restored_features(
             raise DataError(f"not every feature is of the kind {kind!r}")
     try:
         configs = tuple(FeatureConfig(record.name, record.options) for record in records)
-        states = tuple(with_arrays(record.state, arrays) for record in records)
-        cached = CachedEncoder.restored(encoder.name, with_arrays(encoder.state, arrays), encoder.revision)
-        for config, state in zip(configs, states, strict=True):
-            if (state is None) != (FEATURES[config.name].fit is None):
-                raise DataError(f"the feature {config.name} has {'no' if state is None else 'a'} state")
-            msgspec.convert(state, _Successes | None)
+        states = tuple(_state(record, arrays) for record in records)
+        learned = with_arrays(encoder.state, arrays)
+        if declared := declared_type(encoder_kind(encoder.name)):
+            refuse_other_type(learned, declared, f"the state of the encoder {encoder.name}")
+        cached = CachedEncoder.restored(encoder.name, learned, encoder.revision)
     except UsageError as error:  # an encoder or an option that is unknown here
         raise DataError(str(error)) from error
-    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
-        problem = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise DataError(f"the description of the features does not hold together: {problem}") from error
+    except (TypeError, RecursionError) as error:  # a reference to an array that is no text, mappings without end
+        raise DataError(f"the description of the features does not hold together: {error}") from error
     return FittedFeatures(kind, configs, states, cached)
+
+
+def _state(record: FeatureRecord, arrays: Mapping[str, Array]) -> State | None:
+    """What the feature has learned, with its arrays, of the type that it declares."""
+    fit = FEATURES[record.name].fit
+    if (record.state is None) != (fit is None):
+        raise DataError(f"the feature {record.name} has {'no' if record.state is None else 'a'} state")
+    state: State | None = with_arrays(record.state, arrays)
+    if declared := declared_type(fit):
+        refuse_other_type(state, declared, f"the state of {record.name}")
+    return state

@@ -1,4 +1,4 @@
-"""What model.json says of its training: one description, for whoever writes it and whoever reads it."""
+"""The record of a training in model.json: one description for writing, reading and showing it."""
 
 import math
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ NO_FEATURE = BestFeature("", 1)
 
 
 class WeightRecord(msgspec.Struct, kw_only=True):
-    """A feature's weight, and what is known of it; None: not computed, or no finite number.
+    """The weight of a feature with its statistics; None: not computed, or no finite number.
 
-    No field has a default, so that whoever adds one is told by the type check to fill it in.
+    No field has a default: the type check fails until whoever adds one fills it in.
     """
 
     weight: float
@@ -48,7 +48,7 @@ class ErrorsRecord(msgspec.Struct, omit_defaults=True):
 
 
 class WatchedRecord(msgspec.Struct):
-    """What validation data said of the epoch whose weights were returned."""
+    """The metric on validation data: at the epoch whose weights were returned, and at the last."""
 
     metric: str
     best_epoch: int
@@ -57,7 +57,7 @@ class WatchedRecord(msgspec.Struct):
 
 
 class PenaltyRecord(msgspec.Struct, omit_defaults=True):
-    """One l2 and what held-out data said of it: over folds the mean with its standard error."""
+    """One l2 and its metric on held-out data; over folds the mean with its standard error."""
 
     l2: float
     value: float
@@ -82,7 +82,7 @@ class EpochRecord(msgspec.Struct, omit_defaults=True):
 
 
 class TrainingRecord(msgspec.Struct, kw_only=True):
-    """What is known of a training: where the weights stand, how sure each is, what each feature is worth."""
+    """A training: its objective and distance to the optimum, the weights with their standard errors, its warnings."""
 
     groups: int = 0
     groups_one_candidate: int = 0
