@@ -189,10 +189,14 @@ def test_passes_for_two_numbers_of_features_have_names_of_their_own_in_the_cache
 
 def test_another_version_or_another_file_of_the_kernels_is_another_cache():
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    from ltr.training.kernels.compiling import cache_key
+    from ltr.training.kernels.compiling import kernel_cache_key
 
     sources = {"narrow.py": b"a", "wide.py": b"b"}
-    keys = [cache_key(sources, "1.0"), cache_key(sources, "1.1"), cache_key({**sources, "wide.py": b"c"}, "1.0")]
-    keys.append(cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
+    keys = [
+        kernel_cache_key(sources, "1.0"),
+        kernel_cache_key(sources, "1.1"),
+        kernel_cache_key({**sources, "wide.py": b"c"}, "1.0"),
+    ]
+    keys.append(kernel_cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
     assert len(set(keys)) == len(keys)
-    assert cache_key(sources, "1.0") == keys[0]
+    assert kernel_cache_key(sources, "1.0") == keys[0]

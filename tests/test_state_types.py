@@ -24,7 +24,7 @@ from ltr.files.state_types import (
     Json,
     Offsets,
     Record,
-    Table,
+    TextTable,
     declared_type,
     learns,
     refuse_other_type,
@@ -77,7 +77,7 @@ def test_every_feature_and_every_encoder_of_ours_declares_the_type_of_its_state(
 
 TABLE = text_table(["a", "b"], wins=np.array([1, 0]))
 DECLARED = Record(
-    names=Table("tools", wins=Integers("tools")),
+    names=TextTable("tools", wins=Integers("tools")),
     starts=Offsets("tools", "entries"),
     codes=Integers("entries", below="tools"),
 )

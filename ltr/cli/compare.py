@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
 
 
-def compare(
+def compare_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs, or directories of evaluate -o.")],
     baseline: Annotated[Path | None, typer.Option("--baseline", help="What they are held against: the first.")] = None,
     metrics: Annotated[str | None, typer.Option("--metrics", help="Which, with commas: all they share.")] = None,
@@ -49,12 +49,12 @@ def compare(
     comparison = compare(runs, baseline=baseline, metrics=asked, seed=seed or 0)
     refuse_untold(comparison, limits)
     try:
-        show(comparison, shown)
+        show_comparison(comparison, shown)
     finally:
-        refuse_below(comparison, limits)
+        refuse_worse(comparison, limits)
 
 
-def show(comparison: "Comparison", shown: Format | None) -> None:
+def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
     from ltr.reporting.comparison_page import differences_table
 
@@ -65,7 +65,7 @@ def show(comparison: "Comparison", shown: Format | None) -> None:
             show_tsv(tsv_rows(differences_table(comparison, comparison.runs)))
         case Format.HUMAN:
             say(
-                *(line for each in comparison.runs for line in compared_lines(comparison, each)),
+                *(line for run in comparison.runs for line in compared_lines(comparison, run)),
                 *rule_lines(comparison),
             )
 
@@ -87,7 +87,7 @@ def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[s
     if not compared.changed:
         return [f"no query changed its {metric}"]
     lines = [emphasis(f"queries whose {metric} changed most:")]
-    return lines + [line for each in compared.changed for line in query_lines(each)]
+    return lines + [line for query in compared.changed for line in query_lines(query)]
 
 
 def query_lines(changed: "ChangedQuery") -> list[str]:
@@ -116,19 +116,21 @@ def rule_lines(comparison: "Comparison") -> list[str]:
 
 def refuse_untold(comparison: "Comparison", limits: dict[str, float]) -> None:
     """Raise for a limit of what was not compared."""
-    told = {found.metric for found in comparison.runs[0].differences}
-    if not limits.keys() <= told:
-        missing = ", ".join(sorted(limits.keys() - told))
-        raise UsageError(f"--fail-under: {missing} does not stand in every run; compared: {', '.join(sorted(told))}")
+    compared = {difference.metric for difference in comparison.runs[0].differences}
+    if not limits.keys() <= compared:
+        missing = ", ".join(sorted(limits.keys() - compared))
+        raise UsageError(
+            f"--fail-under: {missing} does not stand in every run; compared: {', '.join(sorted(compared))}"
+        )
 
 
-def refuse_below(comparison: "Comparison", limits: dict[str, float]) -> None:
+def refuse_worse(comparison: "Comparison", limits: dict[str, float]) -> None:
     """Raise when a difference is below its limit."""
     missed = [
-        f"{each.run}: {found.metric} differs by {found.difference:+.6g}, below {limits[found.metric]:g}"
-        for each in comparison.runs
-        for found in each.differences
-        if found.metric in limits and is_below(found.difference, limits[found.metric])
+        f"{run.run}: {row.metric} differs by {row.difference:+.6g}, below {limits[row.metric]:g}"
+        for run in comparison.runs
+        for row in run.differences
+        if row.metric in limits and is_below(row.difference, limits[row.metric])
     ]
     if missed:
         raise ThresholdError("; ".join(missed))

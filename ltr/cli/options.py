@@ -152,7 +152,7 @@ def configured(
     return checked(document, config)
 
 
-def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
+def configured_points(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
     """The same for a config that may have a sweep: each of its runs."""
     from ltr.config.sweeps import expanded
 

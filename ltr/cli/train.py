@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ltr.experiments.runs import Finished
 
 
-def train(
+def train_command(
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="The directory of the run.")],
     config: ConfigFile = None,
@@ -118,7 +118,7 @@ def train(
         warn(warning)
     if finished.result and finished.result.auto_encoder and not quiet:
         note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
-    show(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
+    show_run(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
@@ -140,7 +140,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings

@@ -182,7 +182,7 @@ class Offsets:
         axes.set_length(self.entries, int(value[-1]), path)
 
 
-class Table:
+class TextTable:
     """Texts, as `pack_texts` makes them, and columns beside them."""
 
     def __init__(self, axis: str, **columns: StateType) -> None:
