@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import UsageError
-from ltr.results.training_summary import not_identified, training_record
+from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import ltr
+from ltr import errors
+from ltr.cli.exits import EXIT_CODES
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.features.registry import FEATURES
@@ -125,3 +127,11 @@ def test_the_readme_fits_three_screens():
 def test_a_version_of_the_changelog_fits_a_screen():
     versions = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
     assert [version.partition("\n")[0] for version in versions if len(version.strip().splitlines()) > 40] == []
+
+
+def test_the_table_of_exit_codes_has_each_with_its_exception():
+    rows = re.findall(r"^\| (\d+) \| [^|]+ \| (`\w+`.*) \|$", TEXTS["docs/README.md"], re.MULTILINE)
+    shown = {getattr(errors, name): int(code) for code, names in rows for name in re.findall(r"`(\w+)`", names)}
+    of_class = {kind: next((EXIT_CODES[base] for base in kind.__mro__ if base in EXIT_CODES), 1) for kind in shown}
+    assert shown == of_class
+    assert set(EXIT_CODES) <= set(shown)

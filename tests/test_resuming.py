@@ -149,7 +149,7 @@ def test_what_lies_in_a_folder_of_that_name_and_is_not_ours_is_left_alone(config
     theirs = tmp_path / "a" / "checkpoints" / "weights.pt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("theirs")
-    with pytest.raises(UsageError, match="holds other things, such as 'checkpoints'"):
+    with pytest.raises(UsageError, match="holds other things, such as 'checkpoints/weights.pt'"):
         run_and_save(config, tmp_path / "a", overwrite=True)
     assert theirs.read_text() == "theirs"
 

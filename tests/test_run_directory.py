@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import pytest
 
@@ -10,7 +11,7 @@ from ltr.data.groups import read_groups
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
 from ltr.experiments.runs import catalogue, run_and_save
-from ltr.storage.run_directory import EVALUATION, claim, refuse_taken
+from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 from tests.made import process, tool_rows, written
 
 
@@ -86,40 +87,39 @@ def test_the_same_input_gives_the_same_bytes_in_any_environment(tmp_path):
     assert contents(tmp_path / "a" / "run") == contents(tmp_path / "b" / "run")
 
 
-def test_an_unfinished_run_may_be_overwritten_and_its_remains_go(tmp_path):
+@pytest.mark.parametrize("name", ["notes.txt", "checkpoints/weights.pt"])
+def test_a_run_with_something_of_others_in_it_is_left_alone(trained, tmp_path, name):
     home = tmp_path / "run"
-    home.mkdir()
-    for name in ("model.json", "config.yaml", ".ltr-0123456789abcdef.tmp"):
-        (home / name).write_text("x")
-    with pytest.raises(UsageError, match="run: holds a result; add --overwrite"):
-        claim(home, overwrite=False)
-    claim(home, overwrite=True)
-    assert list(home.iterdir()) == []
-
-
-def test_overwriting_a_run_keeps_what_others_put_there(trained, tmp_path):
-    home = tmp_path / "run"
-    home.mkdir()
-    (home / "run.json").write_bytes((trained[0] / "run.json").read_bytes())
-    (home / "notes.txt").write_text("mine")
-    claim(home, overwrite=True)
-    assert [path.name for path in home.iterdir()] == ["notes.txt"]
+    shutil.copytree(trained[0], home)
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text("mine")
+    with pytest.raises(UsageError, match=f"run: holds other things, such as '{name}'; name another directory"):
+        refuse_taken(home, overwrite=True)
 
 
 @pytest.mark.parametrize(
-    "names", [["config.yaml"], ["notes.txt"], ["config.yaml", "metrics.json"], ["metrics.json", "x"], ["run.json"]]
+    "names",
+    [
+        ["config.yaml"],
+        ["notes.txt"],
+        ["config.yaml", "metrics.json"],
+        ["metrics.json", "x"],
+        ["run.json"],
+        ["model.json"],
+        ["config.yaml", "model.json"],
+    ],
 )
 def test_a_directory_of_somebody_else_is_never_emptied(tmp_path, names):
     for name in names:
         (tmp_path / name).write_text("{}")
     with pytest.raises(UsageError, match="holds other things, such as "):
-        claim(tmp_path, overwrite=True)
+        refuse_taken(tmp_path, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_an_evaluation_never_takes_the_place_of_a_run(trained):
     with pytest.raises(UsageError, match="holds other things"):
-        refuse_taken(trained[0], overwrite=True, ours=EVALUATION)
+        refuse_taken(trained[0], overwrite=True, kind=EVALUATION_KIND)
 
 
 def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path):
@@ -130,7 +130,7 @@ def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path):
         refuse_taken(tmp_path / "file" / "run", overwrite=True)
     with pytest.raises(DiskError, match="file is not a directory"):
         refuse_output(tmp_path / "file" / "x.npz", overwrite=True)
-    with pytest.raises(DiskError, match="file name too long"):
+    with pytest.raises(DiskError, match="file name too long; 242 bytes are the most for a directory"):
         refuse_taken(tmp_path / ("x" * 300), overwrite=True)
     with pytest.raises(DiskError, match="null"):
         refuse_taken(tmp_path / "a\0b", overwrite=True)

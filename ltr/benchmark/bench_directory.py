@@ -12,17 +12,18 @@ from ltr.benchmark.config import relocated_bench
 from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.configtext import rendering
-from ltr.errors import DiskError, FileError, UsageError
-from ltr.files.reading import read_bytes, reason
+from ltr.errors import FileError, UsageError
+from ltr.files.reading import read_bytes
+from ltr.files.replacing import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.writing import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
 from ltr.reporting.page import page_html
 from ltr.reporting.table import Table, tsv_line, tsv_rows
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
-from ltr.storage.checkpoints import refuse_other_task
+from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task
 from ltr.storage.records import QueryRecord
-from ltr.storage.run_directory import REPORT, refuse_unwritable
+from ltr.storage.run_directory import REPORT
 
 CONFIG, SAMPLED, PER_QUERY = "config.yaml", "sampled.jsonl", "per_query.jsonl"
 TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"}
@@ -66,58 +67,55 @@ class BenchQuery(QueryRecord, kw_only=True):
     latency_ms: float | None  # mean; None: it was not timed
 
 
+def _is_bench(home: Path) -> bool:
+    """Whether measurements lie there, of a complete bench or of one that was broken off."""
+    return (home / MEASURED / TASK).exists() or {entry.name for entry in home.iterdir()} == {CHECKPOINTS}
+
+
+BENCH_KIND = DirectoryKind(files=RESULTS, folders={MEASURED: MEASUREMENT, CHECKPOINTS: MEASUREMENT}, is_one=_is_bench)
+
+
 def refuse_taken_bench(home: Path, *, may_go_on: bool) -> None:
     """Raise unless the directory is free, or a bench that may be replaced or gone on with; before the work."""
-    try:
-        entries = sorted(entry.name for entry in home.iterdir())
-    except FileNotFoundError:
-        entries = []
-    except NotADirectoryError as error:
-        raise UsageError(f"{home}: not a directory; one of its own is needed") from error
-    except (OSError, ValueError) as error:
-        raise DiskError(str(home), reason(error)) from error
-    refuse_unwritable(home)
-    folder = home / MEASURED
-    foreign = [name for name in entries if name not in (*RESULTS, MEASURED)]
-    if folder.is_dir():
-        foreign += [path.name for path in folder.iterdir() if not MEASUREMENT.fullmatch(path.name)]
-    foreign = [name for name in foreign if not TEMPORARY.fullmatch(name)]
-    if entries and (foreign or not folder.is_dir()):
-        raise UsageError(f"{home}: holds other things, such as {(foreign or entries)[0]!r}; name another directory")
-    if entries and not may_go_on:
+    if refuse_foreign(home, BENCH_KIND) and not may_go_on:
         raise UsageError(f"{home}: holds a bench; add --resume to keep what was measured, or --overwrite")
 
 
 def refuse_other_bench(home: Path, task: BenchTask) -> None:
-    """Raise where the directory holds measurements of another task."""
-    path = home / MEASURED / TASK
-    if not path.exists():
-        return
+    """Raise where the directory holds measurements of another task; a bench that was broken off comes first."""
+    path = next((home / name / TASK for name in (CHECKPOINTS, MEASURED) if (home / name / TASK).exists()), None)
+    if path is not None:
+        refuse_other_task(home, msgspec.to_builtins(_read_task(path)), msgspec.to_builtins(task))
+
+
+def _read_task(path: Path) -> BenchTask:
     try:
-        before = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=BenchTask)
+        return msgspec.json.decode(read_bytes(path, limit=LARGEST), type=BenchTask)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FileError(str(path), f"not the task of a bench: {error}; add --overwrite to start anew") from error
-    refuse_other_task(home, msgspec.to_builtins(before), msgspec.to_builtins(task))
 
 
-def claim_bench(home: Path, task: BenchTask, *, overwrite: bool, resume: bool) -> None:
-    """Make the directory, without old results; with `resume` the measurements of the same task stay."""
-    refuse_taken_bench(home, may_go_on=overwrite or resume)
+def begin_bench(home: Path, task: BenchTask, *, resume: bool) -> None:
+    """Make the directory of the measurements to come; with `resume` those of the same task stay.
+
+    They are made beside an earlier bench, which stays complete until the new one is.
+    """
+    refuse_taken_bench(home, may_go_on=True)
     if resume:
         refuse_other_bench(home, task)
-    for name in RESULTS:
-        remove(home / name)
-    folder = make_directory(home / MEASURED)
+    folder = make_directory(home / CHECKPOINTS)
     for path in [*folder.iterdir()]:
-        if overwrite or not MEASUREMENT.fullmatch(path.name):  # what a killed bench was writing
+        if not resume or TEMPORARY.fullmatch(path.name):
             remove(path)
     write_bytes(folder / TASK, msgspec.json.encode(task))
 
 
-def measurement_file(home: Path, task: BenchTask, identity: Identity) -> Path:
-    """The file of a measurement, named by a digest of the task and of the reranker."""
+def measurement_file(home: Path, task: BenchTask, identity: Identity, *, resume: bool) -> Path:
+    """The file of a measurement, named by a digest of the task and of the reranker; one that is there, if any is."""
     content = msgspec.json.encode([task, identity], order="sorted")
-    return home / MEASURED / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+    name = f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+    earlier = home / MEASURED / name
+    return earlier if resume and earlier.exists() else home / CHECKPOINTS / name
 
 
 def read_measurement(path: Path, task: Task) -> Measurement | None:
@@ -133,8 +131,20 @@ def read_measurement(path: Path, task: Task) -> Measurement | None:
     return measurement
 
 
-def write_bench(bench: Bench, home: Path) -> None:
-    """Write all results; bench.json last, which says that all others are there."""
+def write_bench(bench: Bench, home: Path, *, resume: bool) -> None:
+    """Write the results and the measurements as a directory that replaces what is there."""
+    with new_directory(home) as new:
+        write_results(bench, new)
+        folder, begun, earlier = make_directory(new / MEASURED), home / CHECKPOINTS, home / MEASURED
+        is_continued = resume and earlier.exists() and _read_task(earlier / TASK) == _read_task(begun / TASK)
+        for source in (earlier, begun) if is_continued else (begun,):
+            for path in sorted(source.iterdir()):
+                if MEASUREMENT.fullmatch(path.name):
+                    write_bytes(folder / path.name, read_bytes(path, limit=LARGEST))
+
+
+def write_results(bench: Bench, home: Path) -> None:
+    """The results of a bench, without the measurements."""
     write_text(home / CONFIG, rendering.yaml_text(relocated_bench(bench.config, home)))
     candidates = bench.groups.candidates
     keys = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)

@@ -12,6 +12,7 @@ from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN, AnyPath
+from ltr.files.restoring import put_back
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, spelled
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
@@ -176,7 +177,7 @@ def _with_paths(config: BenchConfig, move: Move) -> BenchConfig:
         start, _, argument = entry.name.partition(":")
         if argument:
             moved = move(argument, ("rerankers", place))
-            if spelled(entry.name).endswith(":RUN") or Path(moved).exists() or Path(argument).is_dir():
+            if spelled(entry.name).endswith(":RUN") or put_back(moved).exists() or Path(argument).is_dir():
                 entry = replace(entry, name=f"{start}:{moved}", label=entry.shown_name)
         rerankers.append(entry)
     return replace(config, data=moved_data, rerankers=tuple(rerankers))

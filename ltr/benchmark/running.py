@@ -12,7 +12,7 @@ from ltr.benchmark.bench_directory import (
     BenchSettings,
     BenchTask,
     Identity,
-    claim_bench,
+    begin_bench,
     measurement_file,
     read_measurement,
     refuse_other_bench,
@@ -69,6 +69,7 @@ class Plan:
     setting: Setting
     code: tuple[str, ...]
     task: BenchTask
+    resume: bool  # whether measurements of an earlier bench are taken
 
 
 def run_bench(
@@ -87,12 +88,12 @@ def run_bench(
     """
     home = Path(out)
     refuse_taken_bench(home, may_go_on=overwrite or resume)
-    plan = plan_bench(config, home, allowed or Allowed())
+    plan = plan_bench(config, home, allowed or Allowed(), resume=resume)
     with locked(home):
-        claim_bench(home, plan.task, overwrite=overwrite, resume=resume)
+        begin_bench(home, plan.task, resume=resume)
         outcomes = [(entry, outcome(plan, entry, on_event)) for entry in config.entries]
         bench = judge_outcomes(config, plan.groups, outcomes, queries_in_data=plan.queries_in_data)
-        write_bench(bench, home)
+        write_bench(bench, home, resume=resume)
     return bench
 
 
@@ -102,14 +103,14 @@ def forecast_bench(
     """The rerankers that a bench would have to do without, as far as is known before it; raises what it would raise."""
     home = Path(out)
     refuse_taken_bench(home, may_go_on=overwrite or resume)
-    plan = plan_bench(config, home, allowed or Allowed())
+    plan = plan_bench(config, home, allowed or Allowed(), resume=resume)
     if resume:
         refuse_other_bench(home, plan.task)
     choices = [usable(plan, entry) for entry in config.entries]
     return [choice for choice in choices if not isinstance(choice, RerankerChoice)]
 
 
-def plan_bench(config: BenchConfig, home: Path, allowed: Allowed) -> Plan:
+def plan_bench(config: BenchConfig, home: Path, allowed: Allowed, *, resume: bool) -> Plan:
     """The queries and the task; at least one query must have a right candidate, or there is nothing to measure."""
     data = config.data
     tools = read_tools(data.tools) if data.tools else None
@@ -137,6 +138,7 @@ def plan_bench(config: BenchConfig, home: Path, allowed: Allowed) -> Plan:
         ),
         code=allowed.code,
         task=BenchTask(settings=settings, inputs={file.path: file.sha256 for file in files}, machine=machine()),
+        resume=resume,
     )
 
 
@@ -201,7 +203,7 @@ def measurement_of(plan: Plan, entry: BenchEntry, choice: RerankerChoice, on_eve
     # a plug-in is opened elsewhere: it may do anything
     own = revision(choice.opened(task.setting)) if source == OURS else in_own_process(revision_of, [task])[0]
     identity = Identity(name=kind.spelling, options=dict(choice.options), revision=own, source=str(source))
-    path = measurement_file(plan.home, plan.task, identity)
+    path = measurement_file(plan.home, plan.task, identity, resume=plan.resume)
     measurement = read_measurement(path, task)
     if measurement is not None:
         on_event(Event(entry.shown_name, "reused"))

@@ -86,7 +86,7 @@ def evaluate(
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.experiments.runs import keep_evaluation
     from ltr.serving.router import load
-    from ltr.storage.run_directory import EVALUATION, refuse_taken
+    from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
     refuse_mixture(model, samples or [], run, qrels)
     if run is not None:
@@ -111,7 +111,7 @@ def evaluate(
         evaluate__baselines=baselines or None,
     )
     if out is not None:
-        refuse_taken(out, overwrite=overwrite, ours=EVALUATION)
+        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
     router = None if model is None else load(model, tools=wanted.data.tools)
     if router is not None:
         fetch_own_encoder(router, allowed=allow_download)

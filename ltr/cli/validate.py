@@ -1,6 +1,5 @@
 """ltr validate: samples, or a run, in; what is wrong with them out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -43,8 +42,9 @@ def validate(
     """
     from ltr.audit.audit import audit_samples
     from ltr.audit.run_integrity import audit_run
+    from ltr.files.restoring import put_back
 
-    runs = [name for name in samples if Path(name).is_dir()]
+    runs = [name for name in samples if put_back(name).is_dir()]
     if runs and (len(samples) > 1 or against or tools or graphs):
         raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools or --graphs")
     report = audit_run(runs[0]) if runs else audit_samples(samples, against=against, tools=tools, graphs=graphs)

@@ -14,6 +14,8 @@ from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files
+from ltr.files.restoring import put_back
 from ltr.serving.router import load
 from ltr.storage.read_samples import read
 from ltr.storage.record_file import read_record
@@ -27,7 +29,10 @@ def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool =
     taken = [path for path in (str(out), f"{out}.qrels") if Path(path).exists()]
     if taken and not overwrite:
         raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
-    return write(exported_run(Path(source)) if Path(source).is_dir() else exported_samples(source), out)
+    exported = exported_run(Path(source)) if put_back(source).is_dir() else exported_samples(source)
+    with new_files(out) as new:
+        written = write(exported, new / Path(out).name)
+    return [str(Path(out).with_name(Path(path).name)) for path in written]
 
 
 def exported_samples(source: AnyPath) -> Exported:

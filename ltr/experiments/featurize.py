@@ -12,10 +12,11 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files, refuse_unwritable
+from ltr.files.restoring import put_back
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
-from ltr.storage.run_directory import refuse_unwritable
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def featurize_and_save(
     if features is None:
         raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
-    write(out, groups, phi, features, is_applied=model is not None)
+    with new_files(out) as new:
+        write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
     auto_encoder = features.encoder.name if model is None and config.encoder == AUTO else ""
     return Featurized(groups, features.names, warnings, auto_encoder)
 
@@ -64,7 +66,7 @@ def refuse_output(out: Path, *, overwrite: bool) -> None:
     taken = [each for each in (out, *state) if os.path.lexists(each)]
     if taken and not overwrite:
         raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
-    refuse_unwritable(out.parent)
+    refuse_unwritable(out)
 
 
 def fitted_features(path: AnyPath) -> FittedFeatures:
@@ -72,7 +74,7 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
     if str(path).endswith(".npz"):
         return load_columns(path)[1]
     if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(path)).features
+        return load_features(sidecar(put_back(path))).features
     features = load_model(path).features
     if features is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")

@@ -20,20 +20,18 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_directory
 from ltr.files.writing import write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
-from ltr.results.training_summary import epoch_records
 from ltr.serving.router import Router
-from ltr.storage.checkpoints import drop_checkpoints
 from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
-    EVALUATION,
+    EVALUATION_KIND,
     REPORT,
-    claim,
     inputs,
     refuse_taken,
     write_log,
@@ -41,6 +39,7 @@ from ltr.storage.run_directory import (
 )
 from ltr.storage.run_files import RunFiles, write_metrics, write_run
 from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
+from ltr.storage.training_record import epoch_records
 
 Clock = Callable[[], float]
 
@@ -125,7 +124,6 @@ def run_and_save(
         result = run(config, on_progress=checkpoints, resume=checkpoints.progress, shared=shared)
         replaces = overwrite or resume or checkpoints.are_written
         save(result, home, task, overwrite=replaces, seconds=clock() - start, clock=clock)
-        drop_checkpoints(home)  # what lies beside a complete run does not depend on the time it took
     return Finished(home, result, clock() - start)
 
 
@@ -138,38 +136,44 @@ def save(
     seconds: float = 0.0,
     clock: Clock = time.perf_counter,
 ) -> None:
-    """Write all of a run into the directory, run.json last; `task` is what decides its numbers, `seconds` its time."""
+    """Write all of a run as a directory, which replaces an earlier run, and checkpoints, when all of it is written.
+
+    `task` is what decides its numbers, `seconds` its time.
+    """
     start = clock()
-    described = record(result, Path(directory))  # before anything of an older run is removed
-    home = claim(directory, overwrite=overwrite)
-    files = RunFiles(
-        path=home.as_posix(),
-        record=msgspec.structs.replace(described, task=task or {}),
-        is_recorded=True,
-        metrics=metrics_record(result.measured),
-        model=save_model(home, result.router),
-        curves=curves(result.measured),
-        history=epoch_records(result.model.training),
-        queries=list(query_records(result.measured, result.router)),
-        examples=list(examples(result.measured, result.router)),
-        config=render(relocated(result.config, home)),
-    )
-    write_run(files)
-    if result.router.features and result.router.kind == "tool":
-        write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
-    write_text(home / REPORT, run_page(files))
-    timings = {"run_seconds": seconds, "save_seconds": clock() - start}
-    write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
-    write_record(home, msgspec.structs.replace(files.record, timings=timings))
+    described = record(result, Path(directory))
+    refuse_taken(directory, overwrite=overwrite)
+    with new_directory(directory) as home:
+        files = RunFiles(
+            path=home.as_posix(),
+            record=msgspec.structs.replace(described, task=task or {}),
+            is_recorded=True,
+            metrics=metrics_record(result.measured),
+            model=save_model(home, result.router),
+            curves=curves(result.measured),
+            history=epoch_records(result.model.training),
+            queries=list(query_records(result.measured, result.router)),
+            examples=list(examples(result.measured, result.router)),
+            config=render(relocated(result.config, home)),
+        )
+        write_run(files)
+        if result.router.features and result.router.kind == "tool":
+            write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+        write_text(home / REPORT, run_page(files))
+        timings = {"run_seconds": seconds, "save_seconds": clock() - start}
+        write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
+        write_record(home, msgspec.structs.replace(files.record, timings=timings))
 
 
 def keep_evaluation(
     measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
 ) -> None:
     """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
-    home = claim(out, overwrite=overwrite, ours=EVALUATION)
-    queries = query_records(measured, router, explain=explain)
-    write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
+    with locked(out):
+        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
+        with new_directory(out) as home:
+            queries = query_records(measured, router, explain=explain)
+            write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
 
 
 def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:

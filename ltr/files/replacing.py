@@ -16,7 +16,7 @@ from pathlib import Path
 from ltr.errors import DiskError, UsageError
 from ltr.files.reading import AnyPath, reason
 from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, put_back
-from ltr.files.writing import TEMPORARY, make_directory, named_failures, sync_directory
+from ltr.files.writing import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
 
@@ -38,7 +38,9 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
     """
     path = put_back(directory)
     place = path.resolve() if path.name in ("", "..") else path
-    if place.is_symlink():
+    if len(os.fsencode(place.name)) > LONGEST_NAME:
+        raise DiskError(str(path), f"file name too long; {LONGEST_NAME} bytes are the most for a directory")
+    if os.path.islink(place):  # noqa: PTH114  # False for a name that no file can have
         raise UsageError(f"{path}: a link to {place.readlink()}; name a directory itself")
     try:
         entries = sorted(entry.name for entry in place.iterdir())
@@ -48,14 +50,14 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
         raise UsageError(f"{path}: not a directory; one of its own is needed") from error
     except (OSError, ValueError) as error:
         raise DiskError(str(path), reason(error)) from error
-    if len(os.fsencode(place.name)) > LONGEST_NAME:
-        raise UsageError(f"{path}: its name is longer than {LONGEST_NAME} bytes; name another directory")
     if entries is not None:
         if os.path.ismount(place):  # Path.is_mount is not there on every system
             raise UsageError(f"{path}: a mount point, which cannot be replaced; name a directory in it")
         if Path.cwd().is_relative_to(place.resolve()):
             raise UsageError(f"{path}: the working directory lies there; name another directory")
-    refuse_unwritable(place.parent)
+    if place is not path:
+        raise UsageError(f"{path}: not the name of a directory; write {place}")
+    refuse_unwritable(path)
     names = [name for name in entries or () if not TEMPORARY.fullmatch(name)]
     foreign = [name for name in names if name not in kind.files and name not in kind.folders]
     for folder in kind.folders.keys() & names:
@@ -71,13 +73,13 @@ def _belongs(name: str, pattern: re.Pattern[str]) -> bool:
     return bool(pattern.fullmatch(name) or TEMPORARY.fullmatch(name))
 
 
-def refuse_unwritable(directory: Path) -> None:
-    """Raise before the work where its result could not be kept."""
-    nearest = next(folder for folder in (directory, *directory.absolute().parents) if os.path.lexists(folder))
+def refuse_unwritable(path: Path) -> None:
+    """Raise before the work where nothing can be written under the path: its directory must be writable."""
+    nearest = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
     if not nearest.is_dir():
-        raise DiskError(str(directory), f"{nearest.name} is not a directory")
+        raise DiskError(str(path), f"{nearest.name} is not a directory")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise DiskError(str(directory), f"{nearest} cannot be written to")
+        raise DiskError(str(path), f"{nearest} cannot be written to")
 
 
 @contextmanager
@@ -124,19 +126,24 @@ def new_files(main: AnyPath) -> Iterator[Path]:
     All of them replace what had their names, or, if anything fails, none does. Directories in it are merged.
     """
     place = put_back(main)
+    refuse_special(place)
     with _new(place, place.parent) as new:
         yield new
+        written = [path.relative_to(new) for path in sorted(new.rglob("*"))]
+        files = [name for name in written if not (new / name).is_dir() and name != Path(place.name)]
+        for name in files:
+            refuse_special(place.parent / name)
         with named_failures(place):
-            _exchange_files(new, place)
+            if files:
+                _exchange_files(new, place, files, [name for name in written if (new / name).is_dir()])
+            else:  # a single file has no moment without it
+                (new / place.name).replace(place)
+                sync_directory(place.parent)
 
 
-def _exchange_files(new: Path, place: Path) -> None:
+def _exchange_files(new: Path, place: Path, others: list[Path], folders: list[Path]) -> None:
     """The new files beside each other, `place` the last, and the earlier ones in the directory of the new."""
-    folder, old = place.parent, earlier_files(place)
-    written = sorted(new.rglob("*"))
-    folders = [path.relative_to(new) for path in written if path.is_dir()]
-    names = [path.relative_to(new) for path in written if not path.is_dir() and path != new / place.name]
-    names.append(Path(place.name))
+    folder, old, names = place.parent, earlier_files(place), [*others, Path(place.name)]
     made = [inner for inner in folders if not os.path.lexists(folder / inner)]
     old.mkdir()
     descriptor = locked_directory(old)

@@ -66,16 +66,9 @@ class Sink(io.RawIOBase):
 
 @contextmanager
 def atomic_file(path: AnyPath) -> Iterator[Sink]:
-    """A sink whose bytes are all under `path` after the block; if anything fails the old file stays.
-
-    What a rename would wrongly replace is refused: a directory, a pipe, a device such as /dev/null.
-    """
+    """A sink whose bytes are all under `path` after the block; if anything fails the old file stays."""
     target = Path(path)
-    with named_failures(target):
-        mode = target.lstat().st_mode if os.path.lexists(target) else stat.S_IFREG
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise DiskError(str(target), f"{kind}; it cannot be replaced")
+    refuse_special(target)
     # in the same directory: only there is a rename atomic
     sink = Sink(target, target.with_name(f".ltr-{os.urandom(8).hex()}.tmp"))
     try:
@@ -83,6 +76,15 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
         sink.publish()
     finally:
         sink.discard()
+
+
+def refuse_special(path: Path) -> None:
+    """Raise for what a rename would wrongly replace: a directory, a pipe, a device such as /dev/null."""
+    with named_failures(path):
+        mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise DiskError(str(path), f"{kind}; it cannot be replaced")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files
 from ltr.files.writing import make_directory, write_bytes, write_text
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
@@ -132,12 +133,12 @@ def verdict(board: Leaderboard) -> str:
 
 def write_leaderboard(root: AnyPath, board: Leaderboard) -> None:
     """leaderboard.json, .tsv and .md, and the page of the runs in root."""
-    home = make_directory(root)
-    write_bytes(home / JSON, msgspec.json.format(msgspec.json.encode(board), indent=2) + b"\n")
-    lines = map(tsv_line, tsv_rows(leaderboard_table(board, board.rows)))
-    write_text(home / TSV, "".join(f"{line}\n" for line in lines))
-    write_text(home / MARKDOWN, "\n".join(leaderboard_markdown(board)) + "\n")
-    write_text(home / REPORT, page_html(batch_view(home, board)))
+    with new_files(make_directory(root) / JSON) as new:
+        write_bytes(new / JSON, msgspec.json.format(msgspec.json.encode(board), indent=2) + b"\n")
+        lines = map(tsv_line, tsv_rows(leaderboard_table(board, board.rows)))
+        write_text(new / TSV, "".join(f"{line}\n" for line in lines))
+        write_text(new / MARKDOWN, "\n".join(leaderboard_markdown(board)) + "\n")
+        write_text(new / REPORT, page_html(batch_view(root, board)))
 
 
 def leaderboard_markdown(board: Leaderboard) -> list[str]:

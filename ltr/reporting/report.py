@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath
+from ltr.files.restoring import put_back
 from ltr.files.writing import write_text
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.bench_page import bench_view
@@ -29,6 +30,8 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: in
 
     `seed`: of the tests that compare several runs. `made`: when, and by what.
     """
+    for directory in directories:
+        put_back(directory)
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
     with_own_page = [

@@ -1,11 +1,11 @@
 """A trained router as a reranker."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder
 from ltr.errors import DataError
+from ltr.files.restoring import put_back
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker
@@ -15,7 +15,7 @@ from ltr.storage.model_file import model_digest
 
 def missing_run(run: str, setting: Setting) -> str:
     """Why there is no model."""
-    return "" if Path(run).exists() else f"{run}: no such run; make it with ltr run or ltr train"
+    return "" if put_back(run).exists() else f"{run}: no such run; make it with ltr run or ltr train"
 
 
 @reranker("model:RUN", absent=missing_run)

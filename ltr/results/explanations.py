@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import BoolArray, IntArray
 from ltr.data.groups import candidate_text, key_order
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import order, rank
@@ -66,46 +66,30 @@ def chosen_by_best(evaluated: EvaluatedRanking, router: Router) -> IntArray | No
 def _explained(
     evaluated: EvaluatedRanking,
     router: Router,
-    chosen: "np.typing.NDArray[np.bool_]",
+    chosen: BoolArray,
     other: tuple[str, IntArray],
     *,
     most: int,
     urgency: Callable[[float], float],
 ) -> tuple[int, list[Explanation]]:
-    role, rows = other
-    groups = np.flatnonzero(chosen).tolist()
-    right = best_relevant(evaluated, order(evaluated.ranking, evaluated.evaluation.rules.ties))
+    """How many queries are chosen, and the most urgent of them, each with the other candidate and the right one."""
+    role, other_rows = other
+    candidates, evaluation = evaluated.groups.candidates, evaluated.evaluation
+    right_rows = best_relevant(evaluated, order(evaluated.ranking, evaluation.rules.ties))
     probabilities = softmax(evaluated.ranking.scores, evaluated.groups.offsets)
-    groups = sorted(groups, key=lambda group: urgency(float(probabilities[right[group]])))
+    groups = sorted(np.flatnonzero(chosen).tolist(), key=lambda group: urgency(float(probabilities[right_rows[group]])))
+
+    def side(role: str, row: int) -> Side:
+        contributions = router.named_contributions(evaluated.phi[row]) if row >= 0 else {}
+        return Side(role, candidate_text(candidates, row), contributions)
+
     return len(groups), [
-        _explanation(
-            evaluated,
-            router,
-            group,
-            ((role, int(rows[group])), ("right", int(right[group]))),
-            probabilities=probabilities,
+        Explanation(
+            candidates.query_texts[candidates.queries[group]],
+            (side(role, int(other_rows[group])), side("right", int(right_rows[group]))),
+            int(evaluation.rank[group]),
+            int(evaluation.num_candidates[group]),
+            float(probabilities[right_rows[group]]),
         )
         for group in groups[:most]
     ]
-
-
-def _explanation(
-    evaluated: EvaluatedRanking,
-    router: Router,
-    group: int,
-    rows: tuple[tuple[str, int], tuple[str, int]],
-    *,
-    probabilities: FloatArray,
-) -> Explanation:
-    candidates = evaluated.groups.candidates
-    first, second = (
-        Side(role, candidate_text(candidates, row), router.named_contributions(evaluated.phi[row]) if row >= 0 else {})
-        for role, row in rows
-    )
-    return Explanation(
-        candidates.query_texts[candidates.queries[group]],
-        (first, second),
-        int(evaluated.evaluation.rank[group]),
-        int(evaluated.evaluation.num_candidates[group]),
-        float(probabilities[rows[1][1]]),
-    )

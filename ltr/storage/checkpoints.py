@@ -1,6 +1,7 @@
 """What a long training leaves on its way, so that it can go on after it was killed: checkpoints/ of its run."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
+CHECKPOINT = re.compile(r"(task|progress)\.json")
 FORMAT = "ltr-checkpoint/2"
 
 
@@ -69,22 +71,6 @@ def read_progress(directory: AnyPath) -> Progress | None:
     if record.checksum != _checksum(record.w, record.history, record.watched, record.best):
         raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
     return Progress(np.array(record.w), tuple(record.history), tuple(record.watched), best, str(path))
-
-
-def drop_checkpoints(directory: AnyPath) -> None:
-    """Remove what trainings left in the run."""
-    home = Path(directory, CHECKPOINTS)
-    for name in (PROGRESS, TASK):
-        remove(home / name)
-    if home.is_dir():
-        remove_leftovers(home)
-        home.rmdir()
-
-
-def holds_only_checkpoints(directory: Path) -> bool:
-    """Whether nothing but checkpoints of ours lies there."""
-    names = [entry.name for entry in directory.iterdir()] if directory.is_dir() else [""]
-    return all(name in (TASK, PROGRESS) or TEMPORARY.fullmatch(name) for name in names)
 
 
 def remove_leftovers(directory: Path) -> None:

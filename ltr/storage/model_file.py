@@ -16,6 +16,7 @@ from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.restoring import put_back
 from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_file import refuse_earlier
@@ -101,7 +102,7 @@ def save_model(directory: AnyPath, model: StoredModel) -> ModelRecord:
 
 def load_model(path: AnyPath) -> StoredModel:
     """The model of a model.json or of a run directory, checked against its checksums."""
-    file = run_file(path, MODEL) if Path(path).is_dir() else Path(path)
+    file = run_file(path, MODEL) if put_back(path).is_dir() else Path(path)
     content = read_bytes(file, limit=LARGEST_DOCUMENT)
     try:
         document = msgspec.json.decode(content)
@@ -154,14 +155,14 @@ def _model(record: ModelRecord, arrays_file: Path) -> StoredModel:
 
 def model_digest(path: AnyPath) -> str:
     """The checksum of a model.json or of that of a run directory, which speaks for its arrays, too."""
-    file = Path(path, MODEL) if Path(path).is_dir() else Path(path)
+    file = Path(path, MODEL) if put_back(path).is_dir() else Path(path)
     return _digest(read_bytes(file, limit=LARGEST_DOCUMENT))
 
 
 def run_file(directory: AnyPath, name: str) -> Path:
     """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
     file = Path(directory, name)
-    runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"*/{name}"))
+    runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
     if runs and not file.exists():
         raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
     return file

@@ -1,9 +1,9 @@
-"""A run directory: every file whole or absent, run.json last, with the checksums of all others."""
+"""A run directory: what lies in it, and run.json with the checksums of all other files."""
 
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,15 @@ import msgspec
 
 from ltr import __version__
 from ltr.data.columns import SourceFile
-from ltr.errors import DiskError, UsageError
+from ltr.errors import FileError, UsageError
 from ltr.files.naming import path_from
-from ltr.files.reading import STDIN, AnyPath, reason, shown
-from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes, write_lines
-from ltr.storage.checkpoints import CHECKPOINTS, holds_only_checkpoints, remove_leftovers
+from ltr.files.reading import STDIN, AnyPath, shown
+from ltr.files.replacing import DirectoryKind, refuse_foreign
+from ltr.files.writing import write_bytes, write_lines
+from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.model_file import ARRAYS, MODEL
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
 from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
@@ -32,60 +35,31 @@ CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, REPORT = (
     "report.html",
 )
 FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
-OURS = (RUN, *FILES)  # run.json goes first, comes last
-EVALUATION = (METRICS, CURVES, PER_QUERY)
 
 
-def claim(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> Path:
-    """The directory, made if it is not there, and emptied of what it holds of ours if that is to be overwritten.
-
-    Checkpoints stay: they may be of the run that is being written.
-    """
-    for name in refuse_taken(directory, overwrite=overwrite, ours=ours):
-        if name != CHECKPOINTS:
-            remove(Path(directory, name))
-    home = make_directory(directory)
-    remove_leftovers(home)
-    return home
+def _is_run(directory: Path) -> bool:
+    """Whether run.json says so, or nothing but the checkpoints of a training that was broken off lie there."""
+    return run_record(directory) is not None or {entry.name for entry in directory.iterdir()} == {CHECKPOINTS}
 
 
-def refuse_taken(directory: AnyPath, *, overwrite: bool, ours: Sequence[str] = OURS) -> list[str]:
-    """The files of ours that the directory holds; refused unless they may be overwritten.
-
-    Only a run is overwritten: run.json says that it is one; so does, when its writing was broken off, that
-    nothing else lies there. config.yaml may be the user's own: it is written after model.json.
-    """
-    path = Path(directory)
+def _is_evaluation(directory: Path) -> bool:
     try:
-        names = sorted(entry.name for entry in path.iterdir())
-    except FileNotFoundError:
-        names = []
-    except NotADirectoryError as error:
-        raise UsageError(f"{path}: not a directory; one of its own is needed") from error
-    except (OSError, ValueError) as error:
-        raise DiskError(str(path), reason(error)) from error
-    refuse_unwritable(path)
-    is_trained = RUN in ours and CHECKPOINTS in names and holds_only_checkpoints(path / CHECKPOINTS)
-    begun = [CHECKPOINTS] if is_trained else []
-    own = [name for name in (*ours, *begun) if name in names]
-    foreign = [name for name in names if name not in own and not TEMPORARY.fullmatch(name)]
-    is_begun = not foreign and RUN not in names and (CONFIG not in names or MODEL in names)
-    if names and not (is_begun or (RUN in ours and run_record(path) is not None)):
-        raise UsageError(f"{path}: holds other things, such as {(foreign or own)[0]!r}; name another directory")
-    if own == [CHECKPOINTS] and not overwrite:
-        raise UsageError(f"{path}: holds a training that was broken off; add --resume to go on, or --overwrite")
-    if own and not overwrite:
-        raise UsageError(f"{path}: holds a result; add --overwrite, or name another directory")
-    return own
+        return bool(read_record(directory / METRICS, MetricsRecord))
+    except FileError:
+        return False
 
 
-def refuse_unwritable(directory: Path) -> None:
-    """Raise before the work where its result could not be kept."""
-    nearest = next(parent for parent in (directory, *directory.absolute().parents) if os.path.lexists(parent))
-    if not nearest.is_dir():
-        raise DiskError(str(directory), f"{nearest.name} is not a directory")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise DiskError(str(directory), f"{nearest} cannot be written to")
+RUN_KIND = DirectoryKind(files=(*FILES, RUN), folders={CHECKPOINTS: CHECKPOINT}, is_one=_is_run)
+EVALUATION_KIND = DirectoryKind(files=(METRICS, CURVES, PER_QUERY), is_one=_is_evaluation)
+
+
+def refuse_taken(directory: AnyPath, *, overwrite: bool, kind: DirectoryKind = RUN_KIND) -> None:
+    """Raise unless the directory is free, or holds an earlier result of the kind, which may be overwritten."""
+    names = refuse_foreign(directory, kind)
+    if names == [CHECKPOINTS] and not overwrite:
+        raise UsageError(f"{directory}: holds a training that was broken off; add --resume to go on, or --overwrite")
+    if names and not overwrite:
+        raise UsageError(f"{directory}: holds a result; add --overwrite, or name another directory")
 
 
 def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
@@ -98,7 +72,7 @@ def is_whole(directory: AnyPath) -> bool:
     """Whether the run is complete, and every file that its record names is still there."""
     record = run_record(directory)
     return record is not None and all(
-        name in OURS and Path(directory, name).is_file() for name in record.artifacts or ("",)
+        name in FILES and Path(directory, name).is_file() for name in record.artifacts or ("",)
     )
 
 

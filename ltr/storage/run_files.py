@@ -9,12 +9,14 @@ import msgspec
 
 from ltr.data.jsonlines import records
 from ltr.files.reading import AnyPath, read_bytes, read_lines
+from ltr.files.restoring import put_back
 from ltr.files.writing import write_bytes, write_lines, write_text
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_file import Json, read_record
-from ltr.storage.records import EpochRecord, ExampleRecord, MetricsRecord, QueryRecord
+from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
 from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
+from ltr.storage.training_record import EpochRecord
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
@@ -62,7 +64,7 @@ def write_metrics(
 
 def read_run(directory: AnyPath) -> RunFiles:
     """The run, or the evaluation, in the directory. Its files are untrusted: types are checked, texts stay texts."""
-    home = Path(directory)
+    home = put_back(directory)
     record = _optional(home / RUN, RunRecord)
     config = home / CONFIG
     return RunFiles(

@@ -4,7 +4,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from ltr.errors import UsageError
+from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_files
 from ltr.files.writing import make_directory, write_bytes
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
@@ -16,7 +18,8 @@ def write_starter(directory: AnyPath, *, overwrite: bool = False) -> list[Path]:
     there = [target for target in targets if target.exists()]
     if there and not overwrite:
         raise UsageError(f"{there[0]}: exists; add --overwrite, or name another directory")
-    for name, target in zip(FILES, targets, strict=True):
-        make_directory(target.parent)
-        write_bytes(target, files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes())
+    with locked(directory), new_files(targets[0]) as new:
+        for name in FILES:
+            make_directory((new / name).parent)
+            write_bytes(new / name, files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes())
     return targets
