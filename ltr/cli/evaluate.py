@@ -92,11 +92,10 @@ def evaluate_command(
     if run is not None:
         refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
-    own = {"evaluate.baselines": False, **({"evaluate.ties": "trec"} if run else {})}
     wanted = configured(
         config,
         sets,
-        own,
+        {"evaluate.baselines": False} | ({"evaluate.ties": "trec"} if run else {}),
         seed=seed,
         data__tools=tools,
         data__graphs=graphs,
@@ -116,8 +115,7 @@ def evaluate_command(
     if router is not None:
         fetch_own_encoder(router, allowed=allow_download)
     measured = evaluated(wanted, router, Asked(samples or [], run, qrels), limits)
-    for warning in measured.warnings:
-        warn(warning)
+    warn(*measured.warnings)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif not quiet:

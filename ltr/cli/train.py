@@ -114,8 +114,7 @@ def train_command(
         finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
-    for warning in finished.result.warnings if finished.result else ():
-        warn(warning)
+    warn(*(finished.result.warnings if finished.result else ()))
     if finished.result and finished.result.auto_encoder and not quiet:
         note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
     show_run(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
