@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 def compare_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs, or directories of evaluate -o.")],
     baseline: Annotated[Path | None, typer.Option("--baseline", help="What they are held against: the first.")] = None,
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Which, with commas: all they share.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", help="Metrics, with commas; else all shared ones.")
+    ] = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when a difference is below."),
@@ -108,8 +110,8 @@ def rule_lines(comparison: "Comparison") -> list[str]:
     units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")
     queries = count(comparison.num_queries, "query", "queries")
     text = (
-        f"{queries}; {units} resampled {comparison.resamples:,} times and flipped "
-        f"{comparison.permutations:,} times, or in every way where at most 12 differ"
+        f"{queries}; intervals: {comparison.resamples:,} bootstrap samples of {units}; p: "
+        f"{comparison.permutations:,} random sign flips of them (all of them where at most 12 differ)"
     )
     return wrapped(text)
 

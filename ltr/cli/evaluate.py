@@ -67,7 +67,9 @@ def evaluate_command(
     threshold: Threshold = None,
     max_grade: MaxGrade = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
-    baselines: Annotated[bool, typer.Option("--baselines", help="What the model must beat stands beside it.")] = False,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
     fail_under: Annotated[
         list[str] | None, typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when below.")

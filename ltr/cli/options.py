@@ -63,7 +63,7 @@ Features = Annotated[
     str | None, typer.Option("--features", metavar="A,B", help="Columns, with commas (ltr list features).")
 ]
 Recommended = Annotated[
-    bool, typer.Option("--recommended", help="Columns that learn, the exact optimum, one scale, as defaults.")
+    bool, typer.Option("--recommended", help="Use the settings that did best in our studies. Start here.")
 ]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
@@ -71,7 +71,10 @@ NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zer
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr.")
 ]
-Threshold = Annotated[float | None, typer.Option("--threshold", help="The probability that chooses (accuracy, f1).")]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="The least probability to be chosen (f1 ...)."),
+]
 MaxGrade = Annotated[
     float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
 ]

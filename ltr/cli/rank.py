@@ -48,7 +48,7 @@ def rank_command(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank tools or graphs for a QUERY, or of samples."""
+    """Rank the tools, or the teams of agents, for a QUERY or for each query of a file."""
     from ltr.serving.router import load
 
     if (query is None) == (samples is None):

@@ -55,7 +55,8 @@ def train_command(
     l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
     learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
     valid: Annotated[
-        str | None, typer.Option("--valid", help="Samples that stop the training, or a share of the traces.")
+        str | None,
+        typer.Option("--valid", help="Validation samples, or a share of the traces."),
     ] = None,
     folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
     test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
