@@ -215,7 +215,10 @@ def test_columns_are_read_alone(cli):
         ("data: {train: s.jsonl}\ntrain: {l2: abc}", "ltr.yaml:2:9: train.l2: 'abc' is not a number or a list"),
         ("data: {train: s.jsonl}\nkind: graph", "the config says kind graph; the samples are tools"),
         ("{}", "no training samples: name files, or set data.train in the config"),
-        ("data: {train: s.jsonl, test: 0.001}", "test 0.001: a share of 4 traces leaves one side empty"),
+        (
+            "data: {train: s.jsonl, test: 0.001}",
+            "test 0.001: this share of 4 traces leaves one side empty; add traces or change it",
+        ),
         ("data: {train: s.jsonl}\nfeatures: [graph.rel]", "the features are of graphs; the candidates are tools"),
     ],
 )

@@ -22,8 +22,8 @@ from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
-from ltr.results.training_summary import training_record
 from ltr.serving.router import load
+from ltr.storage.training_record import training_record
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import UsageError
-from ltr.results.training_summary import not_identified, training_record
+from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
@@ -132,7 +132,7 @@ def test_without_an_unpenalised_optimum_there_are_no_standard_errors_and_the_dir
     data = ([[1.0, 0.3], [0.0, 0.1], [3.0, 0.2], [1.0, 0.4]], [1, 0, 1, 0], [0, 2, 4])
     _, diagnosis = known(data, NEWTON, names=("rel", "hist"))
     assert diagnosis.errors is None
-    assert diagnosis.no_errors == "without a penalty the loss falls for ever along 0.4 rel + hist"
+    assert diagnosis.no_errors == "your data set no limit to the weight of 0.4 rel + hist; more data would"
 
 
 def test_one_trace_gives_no_standard_errors(choices):

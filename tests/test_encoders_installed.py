@@ -12,7 +12,7 @@ import pytest
 import ltr
 from ltr.config.run import load_config
 from ltr.encoders.cached import CachedEncoder, canonical_text
-from ltr.encoders.modelfolder import model_digest, prompts, refuse_code
+from ltr.encoders.modelfolder import folder_digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of, install_line
 from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
@@ -198,11 +198,11 @@ def test_prompts_are_those_the_library_would_take(tmp_path, config, expected):
 
 def test_the_digest_of_a_folder_changes_with_any_file_but_not_with_its_readme(tmp_path):
     folder = folder_with(tmp_path, {"README.md": "one"})
-    before = model_digest(folder)
+    before = folder_digest(folder)
     (folder / "README.md").write_text("two")
-    assert model_digest(folder) == before
+    assert folder_digest(folder) == before
     (folder / "config.json").write_text('{"a": 1}')
-    assert model_digest(folder) != before
+    assert folder_digest(folder) != before
 
 
 def test_a_missing_model_is_one_line_at_once():
@@ -313,7 +313,7 @@ def test_a_model_of_a_folder_reads_texts_behind_the_prompt_of_their_role(tiny, t
         expected = encode(texts, normalize_embeddings=True)
         np.testing.assert_allclose(encoder.encode(texts, role).numbers, expected, atol=1e-6)
     assert encoder.encode(["find"], "query").numbers[0, 0] != encoder.encode(["find"], "document").numbers[0, 0]
-    assert encoder.revision == model_digest(tiny)
+    assert encoder.revision == folder_digest(tiny)
 
 
 @pytest.mark.heavy

@@ -181,24 +181,35 @@ def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     assert path.read_bytes() != damaged
 
 
-def test_passes_for_two_numbers_of_features_have_names_of_their_own_in_the_cache(tmp_path):
+def test_passes_for_two_numbers_of_features_are_loaded_together_from_the_cache(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels.wide import wide_steps; wide_steps(2); wide_steps(3)"
-    environment = {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
-    indices = [path.name for path in tmp_path.rglob("*.nbi")]
-    assert len(indices) == len(set(indices)) == 2
+    both = "three = wide_steps(3); four = wide_steps(4);"
+    call = "print(four(np.eye(4), np.array([0, 4])), three(2 * np.eye(3), np.array([0, 3])))"
+    options = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
+
+    def printed(code):
+        """What a Python of its own prints."""
+        imports = "import numpy as np; from ltr.training.kernels.wide import wide_steps;"
+        return subprocess.run([sys.executable, "-c", imports + code], check=True, **options).stdout
+
+    assert printed("wide_steps(3)") == ""  # the first that this process compiles
+    assert printed(both) == ""  # one is loaded, the other the first that this process compiles
+    assert printed(both + call) == "[1. 1. 1. 1.] [2. 2. 2.]\n"  # both are loaded
 
 
 def test_another_version_or_another_file_of_the_kernels_is_another_cache():
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    from ltr.training.kernels.compiling import cache_key
+    from ltr.training.kernels.compiling import kernel_cache_key
 
     sources = {"narrow.py": b"a", "wide.py": b"b"}
-    keys = [cache_key(sources, "1.0"), cache_key(sources, "1.1"), cache_key({**sources, "wide.py": b"c"}, "1.0")]
-    keys.append(cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
+    keys = [
+        kernel_cache_key(sources, "1.0"),
+        kernel_cache_key(sources, "1.1"),
+        kernel_cache_key({**sources, "wide.py": b"c"}, "1.0"),
+    ]
+    keys.append(kernel_cache_key({"narrow.py": b"ab", "wide.py": b""}, "1.0"))
     assert len(set(keys)) == len(keys)
-    assert cache_key(sources, "1.0") == keys[0]
+    assert kernel_cache_key(sources, "1.0") == keys[0]
 
 
 def test_a_signal_that_arrives_inside_a_compiled_pass_runs_its_handler_after_it():

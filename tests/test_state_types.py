@@ -24,7 +24,7 @@ from ltr.files.state_types import (
     Json,
     Offsets,
     Record,
-    Table,
+    TextTable,
     declared_type,
     learns,
     refuse_other_type,
@@ -77,7 +77,7 @@ def test_every_feature_and_every_encoder_of_ours_declares_the_type_of_its_state(
 
 TABLE = text_table(["a", "b"], wins=np.array([1, 0]))
 DECLARED = Record(
-    names=Table("tools", wins=Integers("tools")),
+    names=TextTable("tools", wins=Integers("tools")),
     starts=Offsets("tools", "entries"),
     codes=Integers("entries", below="tools"),
 )
@@ -119,10 +119,12 @@ def test_a_state_of_another_type_is_refused_with_its_path(changes, problem):
         (Json(dict[str, Count]), {"a": -1}, r"state: Expected `int` >= 0 - at `\$\[...\]`"),
         (Json(str), 3, "state: Expected `str`, got `int`"),
         (Floats("rows"), np.array([-0.5]), "state: numbers from 0 are needed, found -0.5 to -0.5"),
-        (Floats("rows", signed=True), np.array([np.nan]), "state: finite numbers are needed"),
+        (Floats("rows", signed=True), np.array([np.nan]), r"state: finite numbers of at most 1e\+38 are needed"),
+        (Floats("rows"), np.array([1e39]), r"state: finite numbers of at most 1e\+38 are needed"),
         (Integers(3), np.zeros(2, dtype=int), "state has 2 entries; 3 are needed$"),
         (NOTHING, {"a": 1}, "state: an empty mapping is needed, found 'a'"),
         (StoredVectors("rows"), {"numbers": np.zeros(3)}, "state: dense vectors are rows of finite numbers"),
+        (StoredVectors("rows"), {"numbers": np.array([[1e5]])}, "state: dense vectors are rows of finite numbers"),
     ],
 )
 def test_each_part_of_a_state_has_its_own_rule(declared, value, problem):

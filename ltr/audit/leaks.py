@@ -100,8 +100,8 @@ def _position_leak(groups: Groups, test: ChanceTest) -> Iterator[Finding]:
     hits, trials, expected = tally.hits[best], tally.trials[best], tally.expected[best]
     right = rows[((forward if best < most else backward) == best) & (test.is_right > 0)]
     message = (
-        f"the right candidate stands {place} in its group {hits:,.0f} times of {trials:,.0f}, by chance "
-        f"{expected:,.0f}: the order reveals the label wherever ties fall by file"
+        f"the right candidate stands {place} in {hits:,.0f} of {trials:,.0f} groups (by chance: {expected:,.0f}): "
+        "the order gives the answer away where ties fall by file; shuffle the candidates of each group"
     )
     where = row_lines(groups.candidates, right)
     yield Finding(severity="warning", code="leak-position", message=message, where=where, count=int(hits))

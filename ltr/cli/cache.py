@@ -19,7 +19,7 @@ def info(shown: Shown = None) -> None:
     from ltr.encoders.vector_cache import VectorCache
     from ltr.files.naming import cache_directory
 
-    show(VectorCache(cache_directory()).info(), shown)
+    show_cache(VectorCache(cache_directory()).info(), shown)
 
 
 @app.command()
@@ -28,10 +28,10 @@ def clear(shown: Shown = None) -> None:
     from ltr.encoders.vector_cache import VectorCache
     from ltr.files.naming import cache_directory
 
-    show(VectorCache(cache_directory()).clear(), shown)
+    show_cache(VectorCache(cache_directory()).clear(), shown)
 
 
-def show(held: "CacheInfo", shown: Format | None) -> None:
+def show_cache(held: "CacheInfo", shown: Format | None) -> None:
     """What the cache holds."""
     facts: dict[str, Any] = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size}
     match chosen_format(shown):

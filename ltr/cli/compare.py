@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
 
 
-def compare(
+def compare_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs, or directories of evaluate -o.")],
     baseline: Annotated[Path | None, typer.Option("--baseline", help="What they are held against: the first.")] = None,
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Which, with commas: all they share.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", help="Metrics, with commas; else all shared ones.")
+    ] = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when a difference is below."),
@@ -49,12 +51,12 @@ def compare(
     comparison = compare(runs, baseline=baseline, metrics=asked, seed=seed or 0)
     refuse_untold(comparison, limits)
     try:
-        show(comparison, shown)
+        show_comparison(comparison, shown)
     finally:
-        refuse_below(comparison, limits)
+        refuse_worse(comparison, limits)
 
 
-def show(comparison: "Comparison", shown: Format | None) -> None:
+def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
     from ltr.reporting.comparison_page import differences_table
 
@@ -65,7 +67,7 @@ def show(comparison: "Comparison", shown: Format | None) -> None:
             show_tsv(tsv_rows(differences_table(comparison, comparison.runs)))
         case Format.HUMAN:
             say(
-                *(line for each in comparison.runs for line in compared_lines(comparison, each)),
+                *(line for run in comparison.runs for line in compared_lines(comparison, run)),
                 *rule_lines(comparison),
             )
 
@@ -87,7 +89,7 @@ def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[s
     if not compared.changed:
         return [f"no query changed its {metric}"]
     lines = [emphasis(f"queries whose {metric} changed most:")]
-    return lines + [line for each in compared.changed for line in query_lines(each)]
+    return lines + [line for query in compared.changed for line in query_lines(query)]
 
 
 def query_lines(changed: "ChangedQuery") -> list[str]:
@@ -108,27 +110,29 @@ def rule_lines(comparison: "Comparison") -> list[str]:
     units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")
     queries = count(comparison.num_queries, "query", "queries")
     text = (
-        f"{queries}; {units} resampled {comparison.resamples:,} times and flipped "
-        f"{comparison.permutations:,} times, or in every way where at most 12 differ"
+        f"{queries}; intervals: {comparison.resamples:,} bootstrap samples of {units}; p: "
+        f"{comparison.permutations:,} random sign flips of them (all of them where at most 12 differ)"
     )
     return wrapped(text)
 
 
 def refuse_untold(comparison: "Comparison", limits: dict[str, float]) -> None:
     """Raise for a limit of what was not compared."""
-    told = {found.metric for found in comparison.runs[0].differences}
-    if not limits.keys() <= told:
-        missing = ", ".join(sorted(limits.keys() - told))
-        raise UsageError(f"--fail-under: {missing} does not stand in every run; compared: {', '.join(sorted(told))}")
+    compared = {difference.metric for difference in comparison.runs[0].differences}
+    if not limits.keys() <= compared:
+        missing = ", ".join(sorted(limits.keys() - compared))
+        raise UsageError(
+            f"--fail-under: {missing} does not stand in every run; compared: {', '.join(sorted(compared))}"
+        )
 
 
-def refuse_below(comparison: "Comparison", limits: dict[str, float]) -> None:
+def refuse_worse(comparison: "Comparison", limits: dict[str, float]) -> None:
     """Raise when a difference is below its limit."""
     missed = [
-        f"{each.run}: {found.metric} differs by {found.difference:+.6g}, below {limits[found.metric]:g}"
-        for each in comparison.runs
-        for found in each.differences
-        if found.metric in limits and is_below(found.difference, limits[found.metric])
+        f"{run.run}: {row.metric} differs by {row.difference:+.6g}, below {limits[row.metric]:g}"
+        for run in comparison.runs
+        for row in run.differences
+        if row.metric in limits and is_below(row.difference, limits[row.metric])
     ]
     if missed:
         raise ThresholdError("; ".join(missed))

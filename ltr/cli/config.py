@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Code, Commands, Quiet, Sets, configured, swept
+from ltr.cli.options import Code, Commands, Quiet, Sets, configured, configured_points
 from ltr.cli.terminal import (
     note,
     show_json,
@@ -25,21 +25,21 @@ File = Annotated[str, typer.Argument(metavar="CONFIG", help="The config; - is st
 @app.command()
 def check(config: File, sets: Sets = None, code: Code = None, quiet: Quiet = False) -> None:
     """Say everything that is wrong with a config."""
-    runs = len(swept(config, sets))
+    runs = len(configured_points(config, sets))
     if not quiet:
         note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
 
 
-@app.command()
-def render(config: File, sets: Sets = None, code: Code = None) -> None:
+@app.command("render")
+def render_config(config: File, sets: Sets = None, code: Code = None) -> None:
     """Show it with every default; paths as seen from here."""
     from ltr.config.run import render as rendered
 
     show_yaml(rendered(configured(config, sets)))
 
 
-@app.command()
-def schema(
+@app.command("schema")
+def show_schema(
     bench: Annotated[bool, typer.Option("--bench", help="That of a bench instead of a run.")] = False,
     code: Code = None,
 ) -> None:

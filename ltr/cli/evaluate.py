@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     qrels: str | None
 
 
-def evaluate(
+def evaluate_command(
     model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="A run directory or model.json.")] = None,
     samples: Annotated[
         list[str] | None, typer.Argument(metavar="SAMPLES", help="Labelled samples, as for train.")
@@ -67,7 +67,9 @@ def evaluate(
     threshold: Threshold = None,
     max_grade: MaxGrade = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
-    baselines: Annotated[bool, typer.Option("--baselines", help="What the model must beat stands beside it.")] = False,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
     fail_under: Annotated[
         list[str] | None, typer.Option("--fail-under", metavar="METRIC=X", help="Exit with 4 when below.")
@@ -92,11 +94,10 @@ def evaluate(
     if run is not None:
         refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
-    own = {"evaluate.baselines": False, **({"evaluate.ties": "trec"} if run else {})}
     wanted = configured(
         config,
         sets,
-        own,
+        {"evaluate.baselines": False} | ({"evaluate.ties": "trec"} if run else {}),
         seed=seed,
         data__tools=tools,
         data__graphs=graphs,
@@ -115,15 +116,14 @@ def evaluate(
     router = None if model is None else load(model, tools=wanted.data.tools)
     if router is not None:
         fetch_own_encoder(router, allowed=allow_download)
-    measured = measure(wanted, router, Asked(samples or [], run, qrels), limits)
-    for warning in measured.warnings:
-        warn(warning)
+    measured = evaluated(wanted, router, Asked(samples or [], run, qrels), limits)
+    warn(*measured.warnings)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
     elif not quiet:
         tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
     try:
-        show(measured, router, shown, explain=explain)
+        show_evaluation(measured, router, shown, explain=explain)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
 
@@ -191,7 +191,7 @@ def refuse_for_run(options: dict[str, Any]) -> None:
             raise UsageError(f"{name} belongs to a model; a TREC run has scores alone")
 
 
-def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "EvaluatedRanking":
+def evaluated(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "EvaluatedRanking":
     """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
     from ltr.experiments.pipeline import evaluate_router
     from ltr.results.evaluated_ranking import evaluate_run
@@ -201,7 +201,9 @@ def measure(config: "RunConfig", router: "Router | None", asked: Asked, also: Co
     return evaluate_router(router, router.read(tuple(asked.samples), config.data), config, also=also)
 
 
-def show(measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool) -> None:
+def show_evaluation(
+    measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool
+) -> None:
     """The metrics; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import measured_lines

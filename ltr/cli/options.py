@@ -63,7 +63,7 @@ Features = Annotated[
     str | None, typer.Option("--features", metavar="A,B", help="Columns, with commas (ltr list features).")
 ]
 Recommended = Annotated[
-    bool, typer.Option("--recommended", help="Columns that learn, the exact optimum, one scale, as defaults.")
+    bool, typer.Option("--recommended", help="Use the settings that did best in our studies. Start here.")
 ]
 Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
 Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
@@ -71,7 +71,10 @@ NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zer
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr.")
 ]
-Threshold = Annotated[float | None, typer.Option("--threshold", help="The probability that chooses (accuracy, f1).")]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="The least probability to be chosen (f1 ...)."),
+]
 MaxGrade = Annotated[
     float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
 ]
@@ -152,7 +155,7 @@ def configured(
     return checked(document, config)
 
 
-def swept(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
+def configured_points(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
     """The same for a config that may have a sweep: each of its runs."""
     from ltr.config.sweeps import expanded
 

@@ -31,7 +31,7 @@ COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "
 WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 
 
-def rank(
+def rank_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="What to answer; - reads a query a line from stdin.")
@@ -48,7 +48,7 @@ def rank(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank tools or graphs for a QUERY, or of samples."""
+    """Rank the tools, or the teams of agents, for a QUERY or for each query of a file."""
     from ltr.serving.router import load
 
     if (query is None) == (samples is None):
@@ -98,9 +98,9 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
     for place, answer in enumerate(found):
         parts, hidden = parts_shown(answer) if explain else ([], 0)
         rows = [
-            [str(each.rank), each.text, fixed(each.probability), f"{each.score:.3f}"]
-            + [f"{each.contributions[part]:+.3f}" for part in parts]
-            for each in answer.choices
+            [str(choice.rank), choice.text, fixed(choice.probability), f"{choice.score:.3f}"]
+            + [f"{choice.contributions[part]:+.3f}" for part in parts]
+            for choice in answer.choices
         ]
         added = [part.partition(".")[2] or part for part in parts]
         headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
@@ -115,30 +115,37 @@ def parts_shown(answer: "Answer") -> tuple[list[str], int]:
     room = max((columns_of_terminal() - WITHOUT_PARTS) // PART, 1)
     if len(names) <= room:
         return names, 0
-    values = {name: [each.contributions[name] for each in answer.choices] for name in names}
+    values = {name: [choice.contributions[name] for choice in answer.choices] for name in names}
     widest = sorted(names, key=lambda name: min(values[name]) - max(values[name]))[:room]
     return [name for name in names if name in widest], len(names) - room
 
 
-def show_tsv(found: "Iterator[Answer]", explain: bool) -> None:
+def show_answers_tsv(found: "Iterator[Answer]", explain: bool) -> None:
     """A line a candidate, under the names of the columns."""
     for place, answer in enumerate(found):
         parts = list(answer.choices[0].contributions) if explain else []
         if not place:
             table_of([[*COLUMNS, *parts]])
-        asked = (answer.trace_id, answer.node_id, answer.query)
+        query_fields = (answer.trace_id, answer.node_id, answer.query)
         table_of(
-            [*asked, each.rank, each.candidate, each.probability, each.score, *map(each.contributions.get, parts)]
-            for each in answer.choices
+            [
+                *query_fields,
+                choice.rank,
+                choice.candidate,
+                choice.probability,
+                choice.score,
+                *map(choice.contributions.get, parts),
+            ]
+            for choice in answer.choices
         )
 
 
-def show_json(found: "Iterator[Answer]", explain: bool) -> None:
+def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
     """One object a query, a line each."""
     for answer in found:
-        choices = [_choice(each, explain) for each in answer.choices]
-        asked = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
-        say(json_text({**asked, "ranking": choices}))
+        choices = [_choice(choice, explain) for choice in answer.choices]
+        query_fields = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
+        say(json_text({**query_fields, "ranking": choices}))
 
 
 def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:
@@ -148,4 +155,4 @@ def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:
     return {name: value for name, value in asdict(choice).items() if name not in left_out}
 
 
-SHOW = {Format.HUMAN: show_human, Format.TSV: show_tsv, Format.JSON: show_json}
+SHOW = {Format.HUMAN: show_human, Format.TSV: show_answers_tsv, Format.JSON: show_answers_json}

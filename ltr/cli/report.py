@@ -25,7 +25,7 @@ def report(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one page on RUNS that needs nothing else."""
+    """Write one page about RUNS: a single file, without scripts or network."""
     from ltr.reporting.report import write_report
 
     if out.suffix.lower() not in ENDINGS:

@@ -21,8 +21,8 @@ from ltr.cli.options import (
     Shown,
     Verbose,
     comma_separated,
+    configured_points,
     fetch_encoder,
-    swept,
 )
 from ltr.cli.progress import batch_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 HERE = "ltr.yaml"
 
 
-def run(
+def run_command(
     configs: Annotated[
         list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; without any, {HERE} here.")
     ] = None,
@@ -61,8 +61,8 @@ def run(
     plan = planned(
         [
             point
-            for name in named(configs)
-            for point in swept(name, sets, features=comma_separated(features), seed=seed)
+            for name in configs_or_here(configs)
+            for point in configured_points(name, sets, features=comma_separated(features), seed=seed)
         ],
         out,
     )
@@ -70,26 +70,26 @@ def run(
     if jobs is not None:
         options = replace(options, jobs=jobs)
     if dry_run:
-        show_plan(plan, options)
+        show_batch_plan(plan, options)
         return
-    for name in dict.fromkeys(each.config.encoder for each in plan):
+    for name in dict.fromkeys(planned_run.config.encoder for planned_run in plan):
         fetch_encoder(name, allowed=allow_download)
     warned: set[str] = set()
     with batch_progress(plan, quiet=quiet) as (on_progress, on_run):
 
-        def on_end(each: "Ended") -> None:
-            tell(each, warned, quiet=quiet)
+        def on_end(ended: "Ended") -> None:
+            tell(ended, warned, quiet=quiet)
             on_run()
 
-        every, board = run_batch(plan, out, options, metric=metric, on_progress=on_progress, on_end=on_end)
-    failed = next((each.error for each in every if each.error is not None), None)
+        ended_runs, board = run_batch(plan, out, options, metric=metric, on_progress=on_progress, on_end=on_end)
+    failed = next((ended.error for ended in ended_runs if ended.error is not None), None)
     if any(row.error is None for row in board.rows):
-        show(board, chosen_format(shown))
+        show_leaderboard(board, chosen_format(shown))
     if failed is not None:
         raise typer.Exit(exit_code(failed))
 
 
-def named(configs: list[str] | None) -> list[str]:
+def configs_or_here(configs: list[str] | None) -> list[str]:
     """The configs, or the one that lies here."""
     if not configs and not Path(HERE).exists():
         raise UsageError(f"no {HERE} here; name a config, or make one with `ltr init`")
@@ -110,7 +110,7 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
         note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s{encoder})")
 
 
-def show(board: "Leaderboard", shown: Format) -> None:
+def show_leaderboard(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
     import msgspec
 
@@ -127,9 +127,9 @@ def show(board: "Leaderboard", shown: Format) -> None:
             say(*standings(board))
 
 
-def show_plan(plan: "tuple[Planned, ...]", options: "BatchOptions") -> None:
+def show_batch_plan(plan: "tuple[Planned, ...]", options: "BatchOptions") -> None:
     """What a batch would do with each run."""
     from ltr.experiments.batch import forecast
 
-    for each, text in forecast(plan, options):
-        say(f"{each.directory.as_posix()}/: {text}")
+    for planned_run, text in forecast(plan, options):
+        say(f"{planned_run.directory.as_posix()}/: {text}")

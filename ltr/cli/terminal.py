@@ -97,9 +97,10 @@ def note(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def warn(text: str) -> None:
-    """A warning, on one line."""
-    note(f"warning: {visible(text)}")
+def warn(*texts: str) -> None:
+    """Each warning, on a line of its own."""
+    for text in texts:
+        note(f"warning: {visible(text)}")
 
 
 def show_json(document: Any) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ltr.experiments.runs import Finished
 
 
-def train(
+def train_command(
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="The directory of the run.")],
     config: ConfigFile = None,
@@ -55,7 +55,8 @@ def train(
     l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
     learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
     valid: Annotated[
-        str | None, typer.Option("--valid", help="Samples that stop the training, or a share of the traces.")
+        str | None,
+        typer.Option("--valid", help="Validation samples, or a share of the traces."),
     ] = None,
     folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
     test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
@@ -114,11 +115,10 @@ def train(
         finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:
         note(f"{visible(out.as_posix())}/ was complete")
-    for warning in finished.result.warnings if finished.result else ():
-        warn(warning)
+    warn(*(finished.result.warnings if finished.result else ()))
     if finished.result and finished.result.auto_encoder and not quiet:
         note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
-    show(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
+    show_run(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
@@ -140,7 +140,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines, short_lines
     from ltr.cli.standings import standings

@@ -21,7 +21,7 @@ def split_off(groups: Groups, share: float, name: str, *, seed: int, by: str, of
     order, times = _in_order(groups, seed, by)
     count = round(share * of)
     if not 0 < count < len(order):
-        raise UsageError(f"{name} {share}: a share of {of} traces leaves one side empty")
+        raise UsageError(f"{name} {share}: this share of {of} traces leaves one side empty; add traces or change it")
     borders = _borders(times[order], [count if by == TRACE else len(order) - count])
     if not borders:
         raise UsageError(f"{name} {share}: all {len(order)} traces end at the same time; drop data.split: time")

@@ -11,6 +11,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
+LARGEST_HALF = 65504.0  # the largest number of a state, which holds them in half precision
 PAIRED_NUMBERS = 1 << 18  # numbers that are multiplied at once
 
 
@@ -79,7 +80,7 @@ class Dense:
     def restored(cls, arrays: Mapping[str, Array]) -> Self:
         """The rows of a state, in single precision."""
         numbers = arrays["numbers"]
-        if numbers.ndim != 2 or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
+        if numbers.ndim != 2 or numbers.dtype.kind != "f" or not (np.abs(numbers) <= LARGEST_HALF).all():
             raise DataError(f"dense vectors are rows of finite numbers, found {numbers.dtype} of shape {numbers.shape}")
         return cls(numbers.astype(np.float32))
 

@@ -104,7 +104,7 @@ def commit(folder: Path) -> str | None:
     return folder.name if is_commit and folder.parent.name == "snapshots" else None
 
 
-def model_digest(folder: Path) -> str:
+def folder_digest(folder: Path) -> str:
     """Another text whenever a file of the model is another: a digest of their names and contents."""
     named = [f"{path.relative_to(folder).as_posix()}\0{sha256(path)}" for path in _files(folder)]
     return hashlib.sha256("\n".join(named).encode()).hexdigest()

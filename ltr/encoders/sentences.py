@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
-from ltr.encoders.modelfolder import commit, fetched, located, model_digest, prompts, refuse_code
+from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, prompts, refuse_code
 from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
@@ -163,7 +163,7 @@ class Named:
                 f"Fix one: {PREFIX}PATH of a model folder · --allow-download · {ways_out('minilm')}"
             )
         refuse_code(folder)
-        return SentenceEncoder(self.name, folder, commit(folder) or model_digest(folder))
+        return SentenceEncoder(self.name, folder, commit(folder) or folder_digest(folder))
 
     def restored(self, state: State) -> SentenceEncoder:
         """The same encoder; its revision says whether the model is the same."""

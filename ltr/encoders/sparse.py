@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums, offsets_of
+from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
@@ -112,7 +113,7 @@ class Sparse:
         starts, columns, numbers, width = (arrays[name] for name in ("starts", "columns", "numbers", "dimensions"))
         is_typed = all(array.dtype.kind == "i" for array in (starts, columns, width)) and numbers.dtype.kind == "f"
         is_shaped = starts.ndim == columns.ndim == numbers.ndim == 1 and width.shape == (1,) and len(starts) > 0
-        if not (is_typed and is_shaped and len(columns) == len(numbers) and np.isfinite(numbers).all()):
+        if not (is_typed and is_shaped and len(columns) == len(numbers) and (np.abs(numbers) <= LARGEST_HALF).all()):
             raise DataError("sparse vectors are starts, columns and finite numbers, which these are not")
         are_offsets = starts[0] == 0 and starts[-1] == len(columns) and (np.diff(starts) >= 0).all()
         if not are_offsets or (len(columns) and not 0 <= columns.min() <= columns.max() < width[0]):

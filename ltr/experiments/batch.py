@@ -26,7 +26,7 @@ from ltr.files.naming import path_inside
 from ltr.files.reading import STDIN, AnyPath
 from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
-from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign
+from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board
 from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
 from ltr.storage.run_directory import REPORT, recorded_task, refuse_taken
 from ltr.storage.run_record import RUN
@@ -118,15 +118,15 @@ def run_batch(
     refuse_unmeasured(plan, metric)
     ended: dict[int, Ended] = {}
     with locked(root):
-        refuse_foreign(root)
-        for each in plan:
-            refuse_taken_run(each, options)
+        refuse_foreign_board(root)
+        for planned_run in plan:
+            refuse_taken_run(planned_run, options)
         remove_leftovers(Path(root))
-        for index, one in run_all(plan, options, on_progress=on_progress):
-            ended[index] = one
-            on_end(one)
+        for index, ended_run in run_all(plan, options, on_progress=on_progress):
+            ended[index] = ended_run
+            on_end(ended_run)
         all_ended = tuple(ended[index] for index in range(len(plan)))
-        board = leaderboard([entry(each) for each in all_ended], root, metric=metric)
+        board = leaderboard([entry(ended_run) for ended_run in all_ended], root, metric=metric)
         if any(Path(root).iterdir()):  # no run came as far as that otherwise
             write_leaderboard(root, board)
     return all_ended, board
@@ -134,18 +134,20 @@ def run_batch(
 
 def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
     """Raise for a metric that no run will have; what a preset adds depends on the data."""
-    name, rules = named(metric).name, [each.config.evaluate for each in plan]
-    asked = {named(other).name for each in rules for other in (TOP1, TOP3, MRR, *each.metrics)}
-    if name not in asked and all(each.preset == "ltr" for each in rules):
+    name, rules = named(metric).name, [planned_run.config.evaluate for planned_run in plan]
+    measured = {named(other).name for config in rules for other in (TOP1, TOP3, MRR, *config.metrics)}
+    if name not in measured and all(config.preset == "ltr" for config in rules):
         raise UsageError(f"no run measures {name}; add it to evaluate.metrics, or sort by another metric")
 
 
-def refuse_taken_run(each: Planned, options: BatchOptions) -> None:
+def refuse_taken_run(planned_run: Planned, options: BatchOptions) -> None:
     """Raise for a directory that holds something else, or a run that is not to be touched, which names --resume."""
-    if options.overwrite or options.resume or not (each.directory / RUN).exists():
-        refuse_taken(each.directory, overwrite=options.overwrite or options.resume)
+    if options.overwrite or options.resume or not (planned_run.directory / RUN).exists():
+        refuse_taken(planned_run.directory, overwrite=options.overwrite or options.resume)
         return
-    raise UsageError(f"{each.directory}: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere")
+    raise UsageError(
+        f"{planned_run.directory}: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere"
+    )
 
 
 def entry(ended: Ended) -> Entry:
@@ -158,7 +160,7 @@ def run_all(
     plan: Sequence[Planned], options: BatchOptions, *, on_progress: OnProgress = silent
 ) -> Iterator[tuple[int, Ended]]:
     """Each run as it ends, with its place in the plan; runs of one shared one after the other."""
-    keys = [repr(columns_key(each.config)) for each in plan]
+    keys = [repr(columns_key(planned_run.config)) for planned_run in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
         for index, found in work(start, plan, keys, workers=options.jobs):
@@ -177,22 +179,24 @@ class Runner:
         self._digests = Digests()
         self._shared: SharedInputs | None = None
 
-    def __call__(self, each: Planned) -> Ended:
+    def __call__(self, planned_run: Planned) -> Ended:
         """The run made, or left as it is, or what was wrong with it."""
         start = time.perf_counter()
         try:
-            return replace(self._made(each), seconds=time.perf_counter() - start)
+            return replace(self._made(planned_run), seconds=time.perf_counter() - start)
         except LtrError as error:
-            return Ended(each, error)
+            return Ended(planned_run, error)
         except MemoryError:
             self._shared = None
-            return Ended(each, RunError("there is not enough memory"))
+            return Ended(planned_run, RunError("there is not enough memory"))
 
-    def _made(self, each: Planned) -> Ended:
-        self._shared = SharedInputs(each.config) if self._shared is None else self._shared.for_run(each.config)
+    def _made(self, planned_run: Planned) -> Ended:
+        self._shared = (
+            SharedInputs(planned_run.config) if self._shared is None else self._shared.for_run(planned_run.config)
+        )
         made = run_and_save(
-            each.config,
-            each.directory,
+            planned_run.config,
+            planned_run.directory,
             overwrite=self._options.overwrite,
             resume=self._options.resume,
             on_progress=self._on_progress,
@@ -200,8 +204,8 @@ class Runner:
             digests=self._digests,
         )
         if made.result is None:
-            return Ended(each, is_untouched=True)
-        return Ended(each, warnings=made.result.warnings, auto_encoder=made.result.auto_encoder)
+            return Ended(planned_run, is_untouched=True)
+        return Ended(planned_run, warnings=made.result.warnings, auto_encoder=made.result.auto_encoder)
 
 
 def started(options: BatchOptions) -> Callable[[Planned], Ended]:
@@ -210,12 +214,12 @@ def started(options: BatchOptions) -> Callable[[Planned], Ended]:
         load_code(file)
     runner = Runner(options)
 
-    def call(each: Planned) -> Ended:
+    def call(planned_run: Planned) -> Ended:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LtrWarning)
-            ended = runner(each)
-        told = tuple(str(one.message) for one in caught if issubclass(one.category, LtrWarning))
-        return replace(ended, warnings=(*ended.warnings, *told))
+            ended = runner(planned_run)
+        new = tuple(str(warning.message) for warning in caught if issubclass(warning.category, LtrWarning))
+        return replace(ended, warnings=(*ended.warnings, *new))
 
     return call
 
@@ -223,20 +227,22 @@ def started(options: BatchOptions) -> Callable[[Planned], Ended]:
 def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[Planned, str]]:
     """What would become of each run: left as it is, gone on with, made; data and what is refused are looked at."""
     digests, shared = Digests(), None
-    for each in plan:
-        refuse_taken_run(each, options)
-        if options.resume and is_finished(each.config, each.directory, digests):
-            yield each, "complete, stays as it is"
+    for planned_run in plan:
+        refuse_taken_run(planned_run, options)
+        if options.resume and is_finished(planned_run.config, planned_run.directory, digests):
+            yield planned_run, "complete, stays as it is"
             continue
-        shared = SharedInputs(each.config) if shared is None else shared.for_run(each.config)
+        shared = SharedInputs(planned_run.config) if shared is None else shared.for_run(planned_run.config)
         train, test = shared.data().train[0], shared.data().test
-        before = read_task(each.directory) or recorded_task(each.directory) if options.resume else None
+        before = read_task(planned_run.directory) or recorded_task(planned_run.directory) if options.resume else None
         if before is not None:
-            refuse_other_task(each.directory, before, task_of(each.config, shared.data(), each.directory))
+            refuse_other_task(
+                planned_run.directory, before, task_of(planned_run.config, shared.data(), planned_run.directory)
+            )
         tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
         how = "goes on" if before else "is to be made"
         told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
-        yield each, told + vectors_told(each.config, train.candidates)
+        yield planned_run, told + vectors_told(planned_run.config, train.candidates)
 
 
 def vectors_told(config: RunConfig, candidates: Candidates) -> str:

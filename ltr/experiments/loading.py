@@ -58,19 +58,23 @@ def read_data(config: RunConfig) -> Loaded:
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    found = [
-        f"{each.code}: {each.message}"
-        for each in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
+    warnings = [
+        f"{finding.code}: {finding.message}"
+        for finding in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
     ]
     shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
-    found += [f"{each.code}: validation data: {each.message}" for each in shared if each.code.startswith("overlap")]
+    warnings += [
+        f"{finding.code}: validation data: {finding.message}"
+        for finding in shared
+        if finding.code.startswith("overlap")
+    ]
     for name, share in (("test", data.test), ("valid", data.valid)):
         if data.split == TIME and isinstance(share, float):  # traces that last stay whole, and may begin before
             count, of = count_earlier(train, held[name]), len(held[name].offsets) - 1
-            found += earlier_warnings(f"data.{name}", count, of)
+            warnings += earlier_warnings(f"data.{name}", count, of)
     if train.candidates.features is not None and not train.candidates.fit:
-        found.append(STATELESS)
-    return (*found, APPLIED) if train.candidates.are_applied else tuple(found)
+        warnings.append(STATELESS)
+    return (*warnings, APPLIED) if train.candidates.are_applied else tuple(warnings)
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:

@@ -17,9 +17,9 @@ from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
-from ltr.results.training_summary import training_record
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
+from ltr.storage.training_record import training_record
 from ltr.training.config import Progress
 from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit

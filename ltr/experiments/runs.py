@@ -27,7 +27,6 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
-from ltr.results.training_summary import epoch_records
 from ltr.serving.router import Router
 from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
@@ -40,6 +39,7 @@ from ltr.storage.run_directory import (
 )
 from ltr.storage.run_files import RunFiles, write_metrics, write_run
 from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
+from ltr.storage.training_record import epoch_records
 
 Clock = Callable[[], float]
 

@@ -45,7 +45,7 @@ class _Waiting:
 
     def taken(self, worker: _Worker, team: Sequence[_Worker]) -> int | None:
         """The next shard for the worker: of the key it had; else of one that nobody has; else of one that is shared."""
-        held = {each.key for each in team if each is not worker}
+        held = {member.key for member in team if member is not worker}
         own = [key for key in self.by_key if key == worker.key]
         free = [key for key in self.by_key if key not in held]
         keys = own or free or [max(self._shared(worker), key=lambda key: len(self.by_key[key]), default=None)]
@@ -65,8 +65,8 @@ class _Waiting:
         """
         if worker.key is None:
             return list(self.by_key)
-        known = {key: self.seconds.get(key, (0.0, None)) for key in self.by_key}
-        return [key for key, (first, latest) in known.items() if len(self.by_key[key]) * (latest or 0.0) > first]
+        costs = {key: self.seconds.get(key, (0.0, None)) for key in self.by_key}
+        return [key for key, (first, latest) in costs.items() if len(self.by_key[key]) * (latest or 0.0) > first]
 
     def ended(self, worker: _Worker) -> None:
         """Note how long the worker took."""
@@ -90,14 +90,14 @@ def work(
         for _ in range(min(workers, len(shards))):
             team.append(_hired(start))
             _give(team[-1], waiting, team, shards)
-        while busy := [each for each in team if each.index is not None]:
-            for pipe in connection.wait([each.pipe for each in busy]):
-                worker = next(each for each in busy if each.pipe is pipe)
+        while busy := [member for member in team if member.index is not None]:
+            for pipe in connection.wait([member.pipe for member in busy]):
+                worker = next(member for member in busy if member.pipe is pipe)
                 waiting.ended(worker)
                 yield _ended(worker)
                 if worker.pipe.closed:
                     team[team.index(worker)] = _hired(start)
-                for idle in (each for each in team if each.index is None):
+                for idle in (member for member in team if member.index is None):
                     _give(idle, waiting, team, shards)
     finally:
         _dismiss(team)
@@ -114,14 +114,14 @@ def _ended(worker: _Worker) -> tuple[int, Any]:
     """The result of the shard the worker had."""
     index, worker.index = worker.index or 0, None
     try:
-        is_good, found = worker.pipe.recv()
+        is_good, outcome = worker.pipe.recv()
     except (EOFError, OSError):
         worker.pipe.close()
         worker.process.join()
         return index, RunError(f"its process ended with {worker.process.exitcode}: too little memory, or killed")
     if not is_good:
-        raise found
-    return index, found
+        raise outcome
+    return index, outcome
 
 
 def _hired(start: Start[Any, Any]) -> _Worker:

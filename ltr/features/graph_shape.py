@@ -9,10 +9,10 @@ from ltr.features.registry import Context, feature
 from ltr.features.rows import right_rows, row_queries
 from ltr.features.tables import looked_up, table_texts, text_table
 from ltr.features.words import Ragged
-from ltr.files.state_types import Integers, Json, Record, Table, learns
+from ltr.files.state_types import Integers, Json, Record, TextTable, learns
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
-EDGES = Table("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table
+EDGES = TextTable("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table
 
 
 def edge_table(edges: tuple[tuple[str, str], ...]) -> State:
@@ -58,7 +58,7 @@ def known_edges(candidates: Candidates, state: State, context: Context) -> Float
     return means(tables.links, np.log1p(times)[tables.links.codes])[candidates.graphs]
 
 
-@learns(Table("tools", starts=Integers("tools"), nodes=Integers("tools")))
+@learns(TextTable("tools", starts=Integers("tools"), nodes=Integers("tools")))
 def fit_starts(groups: Groups, context: Context) -> State:
     """How often each tool is a node, and a root, of a right graph."""
     right = context.shared(right_graphs, groups)

@@ -7,10 +7,10 @@ from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import right_rows
 from ltr.features.tables import looked_up, table_texts, text_table
-from ltr.files.state_types import Floats, Integers, Table, learns
+from ltr.files.state_types import Floats, Integers, TextTable, learns
 
 
-@learns(Table("tools", wins=Integers("tools"), chance=Floats("tools")))
+@learns(TextTable("tools", wins=Integers("tools"), chance=Floats("tools")))
 def fit_lift(groups: Groups, context: Context) -> State:
     """For each tool how often it was right, and how often it would have been if chosen blindly."""
     candidates, sizes = groups.candidates, np.diff(groups.offsets)
@@ -32,7 +32,7 @@ def lift(candidates: Candidates, state: State, context: Context, *, strength: Po
     return np.log((wins + strength) / (chance + strength))[candidates.names]
 
 
-@learns(Table("tools"))
+@learns(TextTable("tools"))
 def fit_right_tools(groups: Groups, context: Context) -> State:
     """The tools that were right."""
     names = np.unique(groups.candidates.names[right_rows(groups)])

@@ -12,7 +12,7 @@ from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
-from ltr.files.state_types import Floats, Integers, Json, Record, Table, learns
+from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
@@ -21,7 +21,7 @@ MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 @learns(
     Record(
         revision=Json(str),
-        tools=Table("tools", support=Integers("tools")),
+        tools=TextTable("tools", support=Integers("tools")),
         lengths=Floats("tools"),
         directions=StoredVectors("tools"),
     )

@@ -11,7 +11,7 @@ from ltr.features.rows import row_queries
 from ltr.features.tables import table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.words import Lexicon, Ragged, sparse_rows
-from ltr.files.state_types import Floats, Integers, Record, Table, learns
+from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state
@@ -20,8 +20,8 @@ TOOLS = 1 << 10  # whose words are added up at once
 
 @learns(
     Record(
-        asked=Table("query words"),
-        said=Table("tool words"),
+        asked=TextTable("query words"),
+        said=TextTable("tool words"),
         pairs=Record(
             said=Integers("pairs", below="tool words", rising=True), asked=Integers("pairs", below="query words")
         ),

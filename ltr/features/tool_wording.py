@@ -13,13 +13,13 @@ from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.words import Lexicon, Ragged, sparse_rows
-from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, Table, learns
+from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
 MOST_PAIRS = 1 << 20  # of a tool and a word: the size of the state of tool.words
 
 
-@learns(Record(documents=Json(Count), length=Json(Amount), words=Table("words", frequencies=Integers("words"))))
+@learns(Record(documents=Json(Count), length=Json(Amount), words=TextTable("words", frequencies=Integers("words"))))
 def fit_frequencies(groups: Groups, context: Context) -> State:
     """In how many of the distinct tool texts each word occurs, their number N, and their mean length in words.
 
@@ -89,8 +89,8 @@ def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatAr
 
 @learns(
     Record(
-        tools=Table("tools", totals=Integers("tools")),
-        words=Table("words", shares=Floats("words")),
+        tools=TextTable("tools", totals=Integers("tools")),
+        words=TextTable("words", shares=Floats("words")),
         pairs=Record(
             tools=Integers("pairs", below="tools", rising=True),
             words=Integers("pairs", below="words"),

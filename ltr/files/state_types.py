@@ -17,6 +17,7 @@ from ltr.files.npz import Array, unpack_texts
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+LARGEST = 1e38  # beyond it, squares and sums of a few numbers might not be finite
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
@@ -144,7 +145,7 @@ class Integers:
 
 
 class Floats(Integers):
-    """An array of finite numbers, of 0 or more unless `signed`."""
+    """An array of numbers that single precision can hold, of 0 or more unless `signed`."""
 
     dtypes, words = "f", "numbers"
 
@@ -155,8 +156,8 @@ class Floats(Integers):
     def check(self, value: Any, path: str, axes: Axes) -> None:
         """Raise unless dtype, shape and range fit."""
         is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        if is_array and not np.isfinite(value).all():
-            raise DataError(f"{path}: finite numbers are needed")
+        if is_array and not (np.abs(value) <= LARGEST).all():
+            raise DataError(f"{path}: finite numbers of at most {LARGEST:g} are needed")
         super().check(np.abs(value) if is_array and self.signed else value, path, axes)
 
 
@@ -182,7 +183,7 @@ class Offsets:
         axes.set_length(self.entries, int(value[-1]), path)
 
 
-class Table:
+class TextTable:
     """Texts, as `pack_texts` makes them, and columns beside them."""
 
     def __init__(self, axis: str, **columns: StateType) -> None:

@@ -88,7 +88,11 @@ def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> 
     else:
         conclusions = [_conclusion(comparison, each) for each in comparison.runs]
         tests, subtitle = _tests(comparison), f"Compared with {runs[0].name}."
-    warnings = tuple(f"{run.name}: {warning}" for run in runs for warning in run.record.warnings)
+    warnings = tuple(
+        f"{run.name}: {warning}"
+        for run in runs
+        for warning in (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
+    )
     sections = [
         Section("Conclusions", (Points(tuple(conclusions)),)),
         Section("Metrics", tuple(_metrics(runs))),

@@ -6,7 +6,7 @@ from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import MOST_ROWS, errors_text
 from ltr.storage.model_file import ModelRecord
-from ltr.storage.records import EpochRecord
+from ltr.storage.training_record import EpochRecord
 
 
 def learning_section(model: ModelRecord, history: list[EpochRecord]) -> Section:

@@ -23,11 +23,9 @@ MARKDOWN = (".md", ".markdown")
 
 def write_report(directories: Sequence[AnyPath], out: AnyPath, *, seed: int = 0, made: str = "") -> None:
     """The page of the directories, or for one run and a name that ends in .md the card of its model."""
+    text = report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, seed=seed, made=made)
     with new_files(out) as new:
-        write_text(
-            new / Path(out).name,
-            report_of(directories, is_card=Path(out).suffix.lower() in MARKDOWN, seed=seed, made=made),
-        )
+        write_text(new / Path(out).name, text)
 
 
 def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: int = 0, made: str = "") -> str:

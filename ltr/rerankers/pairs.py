@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.modelfolder import commit, fetched, located, model_digest, refuse_code
+from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, refuse_code
 from ltr.errors import DataError, RunError, UsageError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import absent_model
@@ -29,7 +29,7 @@ class CrossEncoderReranker:
 
     def __init__(self, folder: Path) -> None:
         refuse_code(folder)
-        self.folder, self.revision = folder, commit(folder) or model_digest(folder)
+        self.folder, self.revision = folder, commit(folder) or folder_digest(folder)
 
     def __call__(self, query: str, documents: Documents) -> FloatArray:
         """The logit of the query with each document."""

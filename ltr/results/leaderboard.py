@@ -143,7 +143,7 @@ def read_leaderboard(root: AnyPath) -> Leaderboard:
     return read_record(Path(root, JSON), Leaderboard)
 
 
-def refuse_foreign(root: AnyPath) -> None:
+def refuse_foreign_board(root: AnyPath) -> None:
     """Raise where a leaderboard would replace a file of somebody else's."""
     path = Path(root, JSON)
     if path.exists():

@@ -130,14 +130,6 @@ class ExplainedRecord(QueryRecord, omit_defaults=True):
     contributions: dict[str, dict[str, float] | None] = {}
 
 
-class EpochRecord(msgspec.Struct, omit_defaults=True):
-    """A line of history.jsonl: the loss of an epoch, and what validation data said after it."""
-
-    epoch: int
-    loss: float
-    valid: float | None = None
-
-
 class CandidateRecord(msgspec.Struct):
     """One candidate of an example."""
 

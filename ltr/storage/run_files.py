@@ -13,9 +13,10 @@ from ltr.files.restoring import put_back
 from ltr.files.writing import write_bytes, write_lines, write_text
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_file import Json, read_record
-from ltr.storage.records import EpochRecord, ExampleRecord, MetricsRecord, QueryRecord
+from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord
 from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
 from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
+from ltr.storage.training_record import EpochRecord
 
 NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")

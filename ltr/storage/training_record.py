@@ -1,26 +1,40 @@
 """The record of a training in model.json: one description for writing, reading and showing it."""
 
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import msgspec
+import numpy as np
 
 from ltr.evaluation.ranking import BestFeature
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ltr.training.diagnosis import Diagnosis
+    from ltr.training.model import Model, Training, Watched
 
 NO_FEATURE = BestFeature("", 1)
 
 
-class WeightRecord(msgspec.Struct, omit_defaults=True):
-    """The weight of a feature with its statistics; a number that was not computed is left out."""
+class WeightRecord(msgspec.Struct, kw_only=True):
+    """The weight of a feature with its statistics; None: not computed, or no finite number.
+
+    No field has a default: the type check fails until whoever adds one fills it in.
+    """
 
     weight: float
-    unpenalised: float | None = None
-    standard_error: float | None = None
-    z: float | None = None
-    low: float | None = None
-    high: float | None = None
-    shrinkage: float | None = None  # share of the unpenalised weight that the penalty, or stopping early, took away
-    loss_without: float | None = None  # how far the optimum rises without the feature
-    lowest_at: float | None = None  # of a curve: the value at which it adds least
-    highest_at: float | None = None
-    range: float | None = None  # how much more it adds at most than at least
+    unpenalised: float | None
+    standard_error: float | None
+    z: float | None
+    low: float | None
+    high: float | None
+    shrinkage: float | None  # share of the unpenalised weight that the penalty, or stopping early, took away
+    loss_without: float | None  # how far the optimum rises without the feature
+    lowest_at: float | None  # of a curve: the value at which it adds least
+    highest_at: float | None
+    range: float | None  # how much more it adds at most than at least
 
 
 class ErrorsRecord(msgspec.Struct, omit_defaults=True):
@@ -59,6 +73,14 @@ class ChoiceRecord(msgspec.Struct, omit_defaults=True):
     folds: int | None = None
 
 
+class EpochRecord(msgspec.Struct, omit_defaults=True):
+    """A line of history.jsonl: the loss of an epoch, and what validation data said after it."""
+
+    epoch: int
+    loss: float
+    valid: float | None = None
+
+
 class TrainingRecord(msgspec.Struct, kw_only=True):
     """A training: its objective and distance to the optimum, the weights with their standard errors, its warnings."""
 
@@ -91,3 +113,105 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     traces: list[str] = []  # short hashes of the traces it learned from
     folds: ChoiceRecord | None = None
     validated: ChoiceRecord | None = None
+
+
+def training_record(
+    model: "Model", diagnosis: "Diagnosis", names: Sequence[str], best_feature: BestFeature = NO_FEATURE
+) -> TrainingRecord:
+    """The record of a training, columns by name."""
+    from ltr.training.model import direction_text
+
+    training = model.training
+    columns = model.knots.names(tuple(names))
+    return TrainingRecord(
+        groups=training.groups,
+        groups_one_candidate=training.skipped.one_candidate,
+        groups_no_positive=training.skipped.no_positive,
+        groups_all_alike=diagnosis.groups_all_alike,
+        effective_groups=diagnosis.effective_groups,
+        epochs=training.epochs,
+        objective=training.objective,
+        objective_at_zero=diagnosis.at_zero,
+        possible_gain=diagnosis.possible_gain,
+        lost_to_penalty=diagnosis.lost_to_penalty,
+        gap=diagnosis.gap,
+        gap_bound=training.gap_bound,
+        gradient_norm=training.gradient_norm,
+        optimum=training.optimum.value,
+        deviations=None if training.deviations is None else training.deviations.tolist(),
+        escape=None if diagnosis.escape is None else direction_text(diagnosis.escape, columns),
+        not_identified=not_identified(diagnosis, names),
+        condition_number=diagnosis.condition_number,
+        scale_ratio=diagnosis.scale_ratio,
+        collinear=[(names[first], names[second], share) for first, second, share in diagnosis.collinear],
+        weights=weight_records(model, diagnosis, names),
+        curves={
+            name: [(value, added) for value, added in curve.tolist()]
+            for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))
+        },
+        errors=errors_record(diagnosis),
+        watched=None if training.watched is None else watched_record(training.watched),
+        warnings=list(diagnosis.warnings(model, names)),
+        best_feature=best_feature,
+    )
+
+
+def errors_record(diagnosis: "Diagnosis") -> ErrorsRecord:
+    """How the standard errors came about, or why there are none."""
+    errors = diagnosis.errors
+    if errors is None:
+        return ErrorsRecord(reason=diagnosis.no_errors or "")
+    return ErrorsRecord(errors.form, clusters=errors.clusters, effective_clusters=errors.effective_clusters)
+
+
+def watched_record(watched: "Watched") -> WatchedRecord:
+    """What validation data said of the epoch whose weights were returned, and of the last."""
+    best, last = float(watched.values[watched.best_epoch - 1]), float(watched.values[-1])
+    return WatchedRecord(watched.metric, watched.best_epoch, best, last)
+
+
+def not_identified(diagnosis: "Diagnosis", names: Sequence[str]) -> list[str]:
+    """The directions that change no probability, in words, without the columns that only rounding puts there."""
+    from ltr.training.model import direction_text
+
+    rows = np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)
+    return [direction_text(row * np.sign(row[np.argmax(row != 0)]), names, diagnosis.deviation) for row in rows]
+
+
+def weight_records(model: "Model", diagnosis: "Diagnosis", names: Sequence[str]) -> dict[str, WeightRecord]:
+    """Of each feature its weight, the unpenalised one with its standard error, and the loss without the feature.
+
+    Of a curve the values at which it adds least and most, and how much more that is.
+    """
+    errors, weights, curves = diagnosis.errors, model.w[: len(names)], diagnosis.curves
+    unpenalised = None if errors is None else errors.w
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrinkage = None if unpenalised is None else 1 - model.w / unpenalised
+
+    def number(column: "npt.ArrayLike | None", place: int) -> float | None:
+        value = math.nan if column is None else float(np.asarray(column)[place])
+        return value if math.isfinite(value) else None
+
+    return {
+        name: WeightRecord(
+            weight=float(weights[place]),
+            unpenalised=number(unpenalised, place),
+            standard_error=None if errors is None else number(errors.standard, place),
+            z=None if errors is None else number(errors.z, place),
+            low=None if errors is None else number(errors.interval[0], place),
+            high=None if errors is None else number(errors.interval[1], place),
+            shrinkage=number(shrinkage, place),
+            loss_without=number(diagnosis.loss_without, place),
+            lowest_at=float(curves[place][curves[place][:, 1].argmin(), 0]) if curves else None,
+            highest_at=float(curves[place][curves[place][:, 1].argmax(), 0]) if curves else None,
+            range=float(np.ptp(curves[place][:, 1])) if curves else None,
+        )
+        for place, name in enumerate(names)
+    }
+
+
+def epoch_records(training: "Training") -> list[EpochRecord]:
+    """The loss of each epoch or step, with the metric on validation data where it was watched."""
+    losses = training.history.tolist()
+    values = [None] * len(losses) if training.watched is None else training.watched.values.tolist()
+    return [EpochRecord(number, *epoch) for number, epoch in enumerate(zip(losses, values, strict=True), start=1)]

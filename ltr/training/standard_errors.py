@@ -67,7 +67,7 @@ def standard_errors(
     if free is None:
         return "a curve has no single weight; standard errors need train.knots 0"
     if free.escape is not None:
-        return f"without a penalty the loss falls for ever along {direction_text(free.escape / units, names)}"
+        return f"your data set no limit to the weight of {direction_text(free.escape / units, names)}; more data would"
     if free.optimum is not Optimum.FOUND:
         return "the optimum without a penalty could not be proved"
     basis = geometry.spectrum.identified

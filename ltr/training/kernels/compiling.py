@@ -39,7 +39,7 @@ def compiled(function: Pass, features: int, allowed: set[str], signature: tuple[
     if directory is None:
         return numba.njit(signature, **options)(function)
     files = {path.name: path.read_bytes() for path in Path(__file__).parent.glob("*.py")}
-    directory /= cache_key(files, __version__)
+    directory /= kernel_cache_key(files, __version__)
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
     try:
@@ -74,7 +74,7 @@ def unsealed(directory: Path) -> Iterator[tuple[Path, Path, bytes]]:
                 yield path, digest_path, digest
 
 
-def cache_key(files: Mapping[str, bytes], version: str) -> str:
+def kernel_cache_key(files: Mapping[str, bytes], version: str) -> str:
     """A digest of the version and of all files here: numba checks only the file of the outermost function."""
     digests = [hashlib.sha256(files[name]).hexdigest() for name in sorted(files)]
     return hashlib.sha256(" ".join([version, *sorted(files), *digests]).encode()).hexdigest()[:16]
