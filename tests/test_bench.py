@@ -304,6 +304,18 @@ def test_other_data_or_settings_are_no_resume(samples, tmp_path):
     assert len(list((home / "measured").glob("*.json"))) == 2  # the task, and one measurement
 
 
+def test_an_earlier_bench_stays_whole_until_the_one_that_overwrites_it_is_complete(samples, tmp_path):
+    home = tmp_path / "out"
+    run_bench(config(samples, "random"), home)
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+    def on_event(event):
+        assert {path: path.read_bytes() for path in before} == before
+
+    run_bench(config(samples, "random", seed=1), home, overwrite=True, on_event=on_event)
+    assert not (home / "checkpoints").exists()
+
+
 def test_a_directory_of_others_is_never_emptied(samples, tmp_path):
     home = tmp_path / "out"
     home.mkdir()

@@ -11,6 +11,7 @@ from ltr.data.groups import read_groups
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
 from ltr.experiments.runs import catalogue, run_and_save
+from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 from tests.made import process, tool_rows, written
 
@@ -156,3 +157,9 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         {"name": "a", "description": "first", "inputs": ""},
         {"name": "b", "description": "", "inputs": ""},
     ]
+
+
+def test_a_model_is_loaded_though_a_kill_came_between_the_two_renames(trained, tmp_path):
+    shutil.copytree(trained[0], tmp_path / ".run.old")
+    assert load(tmp_path / "run").names == load(trained[0]).names
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

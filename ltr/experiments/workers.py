@@ -23,7 +23,7 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 Start = Callable[[], Callable[[Shard], Result]]
 
-TIDYING = 1.0  # seconds that a process takes at most to remove what it was writing
+TIDYING = 0.5  # seconds that a process takes at most to remove what it was writing
 PATIENCE = 5.0  # seconds after which a process that does not end is killed
 
 
