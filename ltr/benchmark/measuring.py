@@ -15,7 +15,7 @@ import numpy as np
 
 from ltr.data.groups import Groups
 from ltr.errors import LtrError, RunError
-from ltr.experiments.workers import work
+from ltr.experiments.workers import PATIENCE, work
 from ltr.plugins import load_code
 from ltr.rerankers.documents import QueryWithDocuments, queries_with_documents
 from ltr.rerankers.registry import Reranker, RerankerChoice, Setting, checked_scores
@@ -65,7 +65,7 @@ def in_own_process(call: Callable[[Argument], Result], arguments: Sequence[Argum
     """call(argument) of each, at the same time, each in a fresh process; whatever one raises is a RunError here."""
     results: dict[int, Result] = {}
     start = partial(_guarded, call)
-    for place, outcome in work(start, arguments, range(len(arguments)), workers=len(arguments)):
+    for place, outcome in work(start, arguments, range(len(arguments)), workers=len(arguments), tidying=PATIENCE):
         if isinstance(outcome, LtrError):
             raise outcome
         if isinstance(outcome, _Failure):

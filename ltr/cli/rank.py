@@ -48,7 +48,7 @@ def rank_command(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank the tools, or the teams of agents, for a QUERY or for each query of a file."""
+    """Rank tools or teams of agents for a QUERY or a file of queries."""
     from ltr.serving.router import load
 
     if (query is None) == (samples is None):

@@ -76,11 +76,17 @@ class _Waiting:
 
 
 def work(
-    start: Start[Shard, Result], shards: Sequence[Shard], keys: Sequence[Hashable], *, workers: int
+    start: Start[Shard, Result],
+    shards: Sequence[Shard],
+    keys: Sequence[Hashable],
+    *,
+    workers: int,
+    tidying: float = TIDYING,
 ) -> Iterator[tuple[int, Result | LtrError]]:
     """Place and result of each shard as it ends; start() in each process gives what is called on them.
 
     An error stands for the result where the process was lost, or could not begin. Any other exception is raised here.
+    `tidying`: seconds that a process has to clean up when it is told to end, such as a program of its own.
     """
     waiting = _Waiting()
     for index, key in enumerate(keys):
@@ -88,7 +94,7 @@ def work(
     team: list[_Worker] = []
     try:
         for _ in range(min(workers, len(shards))):
-            team.append(_hired(start))
+            team.append(_hired(start, tidying))
             _give(team[-1], waiting, team, shards)
         while busy := [member for member in team if member.index is not None]:
             for pipe in connection.wait([member.pipe for member in busy]):
@@ -96,7 +102,7 @@ def work(
                 waiting.ended(worker)
                 yield _ended(worker)
                 if worker.pipe.closed:
-                    team[team.index(worker)] = _hired(start)
+                    team[team.index(worker)] = _hired(start, tidying)
                 for idle in (member for member in team if member.index is None):
                     _give(idle, waiting, team, shards)
     finally:
@@ -124,11 +130,11 @@ def _ended(worker: _Worker) -> tuple[int, Any]:
     return index, outcome
 
 
-def _hired(start: Start[Any, Any]) -> _Worker:
+def _hired(start: Start[Any, Any], tidying: float) -> _Worker:
     """A process of its own, which no Ctrl-C reaches: whoever started it ends it."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(start, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(start, theirs, tidying), daemon=True)
     with _no_interrupt():
         process.start()
     theirs.close()
@@ -148,10 +154,10 @@ def _no_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler or signal.default_int_handler)
 
 
-def _serve(start: Start[Any, Any], pipe: Any) -> None:
+def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
     """Shards in, results out, until there are no more."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda number, _: _terminate(number, tidying))
     with suppress(OSError):
         os.dup2(2, 1)  # results go through the pipe: what a plug-in prints is none
     call = _started(start)
@@ -162,13 +168,13 @@ def _serve(start: Start[Any, Any], pipe: Any) -> None:
             return
 
 
-def _terminate(number: int, *_: object) -> NoReturn:
+def _terminate(number: int, tidying: float) -> NoReturn:
     """End as if the work had failed, so that half-written files are removed; where that takes long, without it.
 
     An exception that reaches a finaliser, as of a library that compiles, is dropped and would be reported there.
     """
     sys.unraisablehook = lambda unraisable: None
-    overdue = threading.Timer(TIDYING, os._exit, (128 + number,))
+    overdue = threading.Timer(tidying, os._exit, (128 + number,))
     overdue.daemon = True
     overdue.start()
     sys.exit(128 + number)
