@@ -135,6 +135,6 @@ class Closed:
 
 def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
     script = "from functools import partial; from ltr.experiments.workers import _serve;"
-    script += "from tests.test_workers import Closed, remembering; _serve(remembering, Closed())"
+    script += "from tests.test_workers import Closed, remembering; _serve(remembering, Closed(), 1.0)"
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
