@@ -25,7 +25,7 @@ def report(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one page about RUNS: a single file, without scripts or network."""
+    """Write one page about RUNS: one file, no script, no network."""
     from ltr.reporting.report import write_report
 
     if out.suffix.lower() not in ENDINGS:
