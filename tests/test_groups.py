@@ -15,7 +15,7 @@ from ltr.data.catalogues.tools import ToolText
 from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates, Groups, key_order, read_groups, select
 from ltr.errors import DataError, SampleError
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from tests.made import tool_rows, written
 
 

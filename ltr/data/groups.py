@@ -9,11 +9,13 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
-from ltr.data.columns import SourceFile, place, recoded
+from ltr.data.codes import recoded
 from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
+from ltr.data.ready_numbers import unnamed
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
+from ltr.data.source_files import SourceFile, place
 from ltr.errors import SampleError
 from ltr.files.reading import AnyPath, expand
 from ltr.logs import LOG, stage
@@ -141,7 +143,7 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
         graphs=_at(graph_codes, rows),
         distinct_graphs=distinct_graphs,
         features=features,
-        feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
+        feature_names=() if features is None else unnamed(features.shape[1]),
         lines=samples.lines[rows],
         files=samples.files,
     )

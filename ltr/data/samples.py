@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.columns import GroupColumns, RowColumns, SourceFile
+from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.schema import NEEDED, Kind, Sample
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, read_lines, shown
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FileError, LtrError, UsageError
 from ltr.features.crossfit import FittedFeatures
+from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, read_lines, shown
-from ltr.files.writing import write_bytes, write_lines
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT

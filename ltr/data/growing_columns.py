@@ -1,83 +1,19 @@
-"""The columns of samples while files are read; a line that contradicts an earlier one is refused.
+"""The columns that grow while samples are read, an entry a line; a line that contradicts an earlier one is refused.
 
 Errors are FieldErrors: the loop that reads adds file and line.
 """
 
 import math
 from array import array
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from ltr.arrays import IntArray, distinct
+from ltr.data.codes import Codes, NameCodes
 from ltr.data.jsonlines import excerpt
 from ltr.data.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
+from ltr.data.source_files import SourceFile, place
 from ltr.errors import FieldError
 
 NO_FEATURES = -1
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file that was read, and how many lines the files before it have."""
-
-    path: str
-    before: int
-    line_count: int = 0
-    sha256: str = ""
-    byte_count: int = 0
-
-
-def place(files: Sequence[SourceFile], line: int) -> tuple[str, int]:
-    """The file, and the line number in it, of a line number that counts through all files.
-
-    >>> place([SourceFile("a.jsonl", 0), SourceFile("b.jsonl", 10)], 12)
-    ('b.jsonl', 2)
-    """
-    source = files[bisect_left(files, line, key=lambda source: source.before) - 1]
-    return source.path, line - source.before
-
-
-class Codes(dict[Any, int]):
-    """A code for each distinct key, in order of first appearance: the first is 0.
-
-    >>> codes = Codes()
-    >>> codes["b"], codes["a"], codes["b"]
-    (0, 1, 0)
-    """
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = code = len(self)
-        return code
-
-
-class NameCodes(Codes):
-    """Codes of candidate names; a blank name is refused."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__()
-        self.field = field
-
-    def __missing__(self, key: str) -> int:
-        if not key.strip():
-            raise FieldError(self.field, f"found {excerpt(key)}; a name is needed")
-        return super().__missing__(key)
-
-
-def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """The codes renumbered in order of first appearance, and the old code of each new one.
-
-    >>> recoded(np.array([7, 3, 7]))
-    (array([0, 1, 0]), array([7, 3]))
-    """
-    first, which = distinct(codes)
-    order = np.argsort(first)
-    renumbered = np.empty_like(order)
-    renumbered[order] = np.arange(len(order))
-    return renumbered[which], codes[first[order]]
 
 
 class GroupColumns:
@@ -156,9 +92,9 @@ class RowColumns:
         """One more row."""
         tool, label, features = candidate.tool, candidate.label, candidate.features
         if tool is None or candidate.candidate_id is not None or self.kind != "tool":
-            self._require_kind(candidate)
+            self._settle_kind(candidate)
         if (NO_FEATURES if features is None else len(features)) != self.width:
-            self._require_width(features)
+            self._settle_width(features)
         if label is None:
             if self.labels_required:
                 raise FieldError("label", f"missing; {NEEDED['label']}")
@@ -176,7 +112,7 @@ class RowColumns:
         self.groups.append(group)
         self.lines.append(line)
 
-    def _require_kind(self, candidate: Candidate) -> None:
+    def _settle_kind(self, candidate: Candidate) -> None:
         if candidate.tool is None and candidate.candidate_id is None:
             raise FieldError("tool", "missing; tool, candidate_id or candidates is needed")
         if candidate.tool is not None and candidate.candidate_id is not None:
@@ -190,7 +126,7 @@ class RowColumns:
                 field, f"found a {kind}; the candidates before it are {self.kind}s, and one kind is needed"
             )
 
-    def _require_width(self, features: list[float] | None) -> None:
+    def _settle_width(self, features: list[float] | None) -> None:
         width = NO_FEATURES if features is None else len(features)
         if width == 0:
             raise FieldError("features", f"found []; {NEEDED['features']}")
