@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Sequence
 
 from ltr.data.codes import Codes, NameCodes
+from ltr.data.draws import DRAW_RULES, LOGGED
 from ltr.data.jsonlines import excerpt
 from ltr.data.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
 from ltr.data.source_files import SourceFile, place
@@ -73,12 +74,13 @@ class RowColumns:
         self.lines, self.groups, self.names = (array("q") for _ in range(3))
         self.descriptions, self.types, self.trees = (array("q") for _ in range(3))
         self.labels, self.features = array("d"), array("d")
+        self.draw_rules, self.draw_probabilities = array("q"), array("d")  # up to the last row that was drawn
 
     def add_all(self, sample: Sample, group: int, line: int) -> None:
         """The rows of a line that holds several candidates."""
         if not sample.candidates:
             raise FieldError("candidates", "found []; at least one candidate is needed")
-        for field in ("tool", "candidate_id", "label", "features"):
+        for field in ("tool", "candidate_id", "label", "features", "drawn", "draw_probability"):
             if getattr(sample, field) is not None:
                 raise FieldError(field, "stands beside candidates; its place is inside one of them")
         for index, candidate in enumerate(sample.candidates):
@@ -108,9 +110,20 @@ class RowColumns:
             self.descriptions.append(self.description_codes[candidate.tool_description or ""])
         if features is not None:
             self.features.fromlist(features)
+        if candidate.drawn is not None or candidate.draw_probability is not None:
+            self._add_draw(candidate)
         self.labels.append(label)
         self.groups.append(group)
         self.lines.append(line)
+
+    def _add_draw(self, candidate: Candidate) -> None:
+        """That the row to come was drawn; a random one without a probability has NaN, which the catalogue decides."""
+        if candidate.drawn is None:
+            raise FieldError("draw_probability", "stands without drawn; a candidate of the log was not drawn")
+        missing = len(self.labels) - len(self.draw_rules)
+        unknown = 1.0 if candidate.drawn == "near" else math.nan
+        self.draw_rules.extend([LOGGED] * missing + [DRAW_RULES.index(candidate.drawn) + 1])
+        self.draw_probabilities.extend([1.0] * missing + [candidate.draw_probability or unknown])
 
     def _settle_kind(self, candidate: Candidate) -> None:
         if candidate.tool is None and candidate.candidate_id is None:
