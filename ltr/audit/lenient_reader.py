@@ -20,7 +20,7 @@ from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
-from ltr.errors import DataError, FieldError, FileError, SampleError
+from ltr.errors import DataError, FieldError, FileError, SampleError, count
 from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
 from ltr.logs import LOG, stage
 from ltr.storage.feature_file import load_columns, load_features, sidecar
@@ -67,7 +67,7 @@ class LenientReader:
         except DataError as error:  # the rest of the file cannot be read
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
-        LOG.info(f"read {shown(path)}: {number:,} lines, {digest.byte_count:,} bytes")
+        LOG.info(f"read {shown(path)}: {count(number, 'line')}, {count(digest.byte_count, 'byte')}")
 
     def _add(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import DIFFERENCE, between, count, fixed
+from ltr.reporting.numbers import DIFFERENCE, between, fixed
 from ltr.reporting.table import Table, shortened
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from ltr.cli.terminal import (
     table_lines,
     wrapped,
 )
-from ltr.errors import ThresholdError, UsageError
+from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count, fixed
+from ltr.reporting.numbers import fixed
 from ltr.reporting.table import shortened, tsv_rows
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ltr.cli.terminal import (
     say,
     warn,
 )
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 
 def import_files(

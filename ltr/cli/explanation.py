@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import DIFFERENCE, count, fixed
+from ltr.reporting.numbers import DIFFERENCE, fixed
 from ltr.reporting.table import SHORTEST_CELL, Column, Table, TableRow, shortened
 
 if TYPE_CHECKING:

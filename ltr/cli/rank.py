@@ -18,9 +18,9 @@ from ltr.cli.terminal import (
     warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
-from ltr.errors import FileError, UsageError
+from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count, fixed
+from ltr.reporting.numbers import fixed
 from ltr.reporting.table import shortened
 
 if TYPE_CHECKING:

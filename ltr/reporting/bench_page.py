@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ltr.errors import count
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.numbers import (
     BALANCE,
@@ -18,7 +19,6 @@ from ltr.reporting.numbers import (
     WRITTEN,
     Bounds,
     Guess,
-    count,
     share,
     short,
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, UsageError, count
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.metric_tables import interval_of, title_of
 from ltr.reporting.numbers import (
@@ -18,7 +18,6 @@ from ltr.reporting.numbers import (
     WEIGHT,
     WRITTEN,
     Bounds,
-    count,
     share,
     short,
     signed,
