@@ -128,6 +128,8 @@ def run_app() -> int:
             from ltr.files.reading import reason
 
             raise FileError(str(error.filename), reason(error)) from error
+        if error.errno == errno.ENOENT and error.filename is None:  # of os.getcwd
+            raise UsageError("the working directory was removed; change to another") from error
         raise
     return 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ltr.errors import UsageError
 from ltr.files.reading import AnyPath, expand
-from ltr.files.replacing import new_files
+from ltr.files.replacing import new_files, refuse_existing
 from ltr.files.writing import write_lines
 from ltr.plugins import bad_result, plugin_errors
 from ltr.registry import Registry
@@ -40,8 +40,7 @@ def import_samples(
     convert, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
-    if Path(out).exists() and not overwrite:
-        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    refuse_existing(out, overwrite=overwrite)
     who, names, count = f"importer {format_name}", expand(files), 0
     with plugin_errors(who, convert, source):
         imported = convert(names)
