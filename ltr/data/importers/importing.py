@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ltr.errors import UsageError
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath, expand
 from ltr.files.replacing import new_files, refuse_existing
-from ltr.files.writing import write_lines
 from ltr.plugins import bad_result, plugin_errors
 from ltr.registry import Registry
 
