@@ -13,7 +13,7 @@ import pytest
 
 import ltr
 from ltr.config.run import RunConfig
-from ltr.data.sources import DataConfig
+from ltr.data.config import DataConfig
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs

@@ -19,7 +19,7 @@ import pytest
 import ltr
 from ltr.cli.learned import trust_lines
 from ltr.features.registry import FEATURES
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 from tests.stored import stored_metrics
 

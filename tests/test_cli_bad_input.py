@@ -17,7 +17,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
 from ltr.reporting.table import shortened, width_of
 from ltr.training.config import TrainConfig

@@ -5,7 +5,7 @@ from ltr.data.redaction import redact_sample, redacted
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("write to ann.lee+x@mail.example.co.uk, today", "write to [mail], today"),
         ("my key is sk-proj-abcdefghij0123456789", "my key is [key]"),

@@ -7,11 +7,11 @@ import signal
 import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
+from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import read_bytes
 from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_foreign
 from ltr.files.restoring import put_back
-from ltr.files.writing import make_directory, write_bytes
 from tests.faults import CODES, FaultyDisk, contents, in_fork, restore
 
 KIND = DirectoryKind(

@@ -137,7 +137,7 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from ltr.files.writing import silence
+        from ltr.files.broken_pipe import silence
 
         silence(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:

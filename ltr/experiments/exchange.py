@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ltr.config.run import load_config
+from ltr.data.config import DataConfig
 from ltr.data.exporters.exporting import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import key_order
-from ltr.data.sources import DataConfig
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import read_data

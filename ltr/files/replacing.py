@@ -1,4 +1,6 @@
-"""The one writer of what commands leave: a directory, or files that belong together, whole or not at all.
+"""Replacement of a directory, or of files that belong together, by new ones: all at once or not at all.
+
+`atomic_write` writes a single file.
 
 What is written lies beside its place, in .NAME.new-PID, until it is complete and synced. What it replaces lies in
 .NAME.old while the two change places, and `put_back` restores it should the process be killed at that moment.
@@ -14,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ltr.errors import DiskError, UsageError
+from ltr.files.atomic_write import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 from ltr.files.reading import AnyPath, reason
 from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, put_back
-from ltr.files.writing import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
 

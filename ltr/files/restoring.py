@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE = 1.0  # seconds for another process to finish its renames, which take less than one of them
+RENAMING = 1.0  # seconds for another process to finish its renames, which take less than one of them
 
 
 def put_back(path: str | os.PathLike[str]) -> Path:
@@ -36,7 +36,7 @@ def earlier_files(place: Path) -> Path:
 
 
 def _restored(aside: Path, place: Path, restore: Callable[[Path, Path], None]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + RENAMING
     while not os.path.lexists(place) and time.monotonic() < deadline:
         with suppress(OSError):  # where nothing can be renamed, the reader says what it misses
             try:

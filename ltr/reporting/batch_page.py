@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
-from ltr.files.writing import make_directory, write_bytes, write_text
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.metric_tables import BASELINES, TITLES, title_of

@@ -10,9 +10,9 @@ from ltr.data.importers.opening import Opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import UsageError, suggestion
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath, expand
 from ltr.files.replacing import new_files
-from ltr.files.writing import write_lines
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
 

@@ -4,10 +4,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from ltr.errors import UsageError
+from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
-from ltr.files.writing import make_directory, write_bytes
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
 
