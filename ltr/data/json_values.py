@@ -37,10 +37,10 @@ def json_values(path: AnyPath) -> Iterator[JsonValue]:
     begun = b""
     for block in blocks:
         begun += block
-        first, end, _ = begun.lstrip(WHITE).partition(b"\n")
-        if end or first[:1] not in (b"{", b"") or len(begun) > LARGEST_LINE:
+        first, *more = begun.lstrip(WHITE).split(b"\n", 1)
+        if more or first[:1] not in (b"{", b"") or len(begun) > LARGEST_LINE:
             break
-    first = begun.lstrip(WHITE).partition(b"\n")[0]
+    first = begun.lstrip(WHITE).split(b"\n", 1)[0]
     blocks = chain([begun], blocks)
     if first[:1] == b"[" or (first[:1] == b"{" and not is_json(first)):
         yield from _taken_apart(blocks, path)
