@@ -17,8 +17,9 @@ from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remo
 from ltr.files.reading import read_bytes
 from ltr.files.replacing import DirectoryKind, new_directory, refuse_foreign
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
+from ltr.reporting.layout import tsv_line
 from ltr.reporting.page import page_html
-from ltr.reporting.table import Table, tsv_line, tsv_rows
+from ltr.reporting.table import Table, tsv_rows
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task

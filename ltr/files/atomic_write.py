@@ -79,11 +79,12 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise for what a rename would wrongly replace: a directory, a pipe, a device such as /dev/null."""
+    """Raise for what a rename would wrongly replace: a directory, a link, a pipe, a device such as /dev/null."""
     with named_failures(path):
         mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFDIR: "a directory", stat.S_IFLNK: "a link"}
+        kind = kinds.get(stat.S_IFMT(mode), "not a regular file")
         raise DiskError(str(path), f"{kind}; it cannot be replaced")
 
 

@@ -19,9 +19,11 @@ def put_back(path: str | os.PathLike[str]) -> Path:
     place = Path(path)
     if place.name in ("", "..") or os.path.lexists(place):
         return place
-    for aside, restore in ((earlier_directory(place), _directory), (earlier_files(place), _files)):
-        if os.path.isdir(aside) and not aside.is_symlink():  # noqa: PTH112  # False for a name that no file can have
-            _restored(aside, place, restore)
+    with suppress(ValueError):  # of a NUL
+        real = Path(os.path.realpath(place.parent), place.name)  # q/../q leads nowhere without q
+        for aside, restore in ((earlier_directory(real), _directory), (earlier_files(real), _files)):
+            if os.path.isdir(aside) and not aside.is_symlink():  # noqa: PTH112  # False for a name that no file can have
+                _restored(aside, real, restore)
     return place
 
 

@@ -3,7 +3,8 @@
 import math
 
 from ltr.errors import count
-from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN
+from ltr.reporting.kinds import DIFFERENCE, SHARE, WRITTEN
+from ltr.reporting.numbers import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.examples import RESCUED, WRONG

@@ -2,7 +2,8 @@
 
 from ltr.errors import count
 from ltr.reporting.charts import Words, curve, thinned
-from ltr.reporting.numbers import AMOUNT, COUNT, WRITTEN, percent, short
+from ltr.reporting.kinds import AMOUNT, COUNT, WRITTEN
+from ltr.reporting.numbers import percent, short
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import MOST_ROWS, errors_text

@@ -2,7 +2,7 @@
 
 from ltr.errors import count
 from ltr.reporting.conclusions import conclusions
-from ltr.reporting.numbers import LOSS, WEIGHT, WRITTEN
+from ltr.reporting.kinds import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table

@@ -34,7 +34,7 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: in
     `seed`: of the tests that compare several runs. `made`: when, and by what.
     """
     for directory in directories:
-        put_back(directory)
+        put_back(Path(put_back(directory), JSON))
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
     with_own_page = [
