@@ -16,12 +16,13 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 State = dict[str, Any]  # what a feature or an encoder has learned: JSON values and arrays of numbers, nothing else
 
-KEPT_BYTES = (32 << 20) - (1 << 16)  # just below the largest that moves glibc's threshold
 LARGEST = 1e300  # beyond it, differences inside a group overflow
 
 
 def as_array(argument: str, values: Any) -> npt.NDArray[Any]:
     """The values as numpy holds them; what has no shape, or hides values behind a mask, is refused."""
+    if type(values) is np.ndarray:
+        return values
     if isinstance(values, np.ma.MaskedArray):
         raise ArrayError(argument, "", "a masked array hides values; fill or drop them first")
     if values is None or isinstance(values, (str, bytes, Mapping, Set, Iterator)):
@@ -113,6 +114,8 @@ def vanishing(weights: FloatArray) -> tuple[int, str]:
 def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
     """The values as float64 in C order; anything that is not a number is refused."""
     array = as_array(argument, values)
+    if array.dtype == np.float64 and array.flags.c_contiguous:
+        return array
     if array.dtype.kind == "b":
         raise ArrayError(argument, "", f"numbers are needed, found bool; use {argument}.astype(float)")
     if array.dtype.kind not in "fiu":
@@ -158,15 +161,6 @@ def owners(rows: IntArray, offsets: IntArray) -> IntArray:
     array([0, 1, 1])
     """
     return np.repeat(np.arange(len(offsets) - 1), np.diff(np.searchsorted(rows, offsets)))
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep what arrays free, for the next ones, up to 64 MB.
-
-    glibc hands large blocks back at once and asks for them again, page by page, until one nearly this large was
-    freed; no page of this one is touched.
-    """
-    np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
 def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:

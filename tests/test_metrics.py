@@ -11,7 +11,7 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.cascade import stop_probabilities
 from ltr.evaluation.metrics.registry import MEASURES, Measure, named
 from ltr.evaluation.metrics.tie_blocks import tie_blocks
-from ltr.evaluation.ranking import rank
+from ltr.evaluation.ranking import Ties, rank
 from tests.oracles import MEASURES as MEASURES_BY_HAND
 from tests.oracles import expected_value, ordered_labels, slices, value
 
@@ -263,13 +263,13 @@ def test_the_result_names_its_gain():
 
 @pytest.mark.parametrize("returned", [np.zeros(2), np.array([np.nan]), 0.5, np.array(["a"])])
 def test_a_measure_of_a_plug_in_must_give_one_finite_number_a_query(returned):
-    blocks = tie_blocks(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), "file", 1.0)
+    blocks = tie_blocks(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), Ties.FILE, 1.0)
     with pytest.raises(RunError, match="metric 'odd': one finite number a query is needed \\(1,\\), found shape"):
         Measure("odd", "", lambda blocks, k: returned, 1)(blocks)
 
 
 def test_a_measure_may_answer_with_flags():
-    blocks = tie_blocks(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), "file", 1.0)
+    blocks = tie_blocks(rank([0.5, 0.5], [0, 2]), np.array([0.0, 1.0]), Ties.FILE, 1.0)
     assert Measure("short", "", lambda blocks, k: blocks.sizes <= k, 2)(blocks).tolist() == [1.0]
 
 

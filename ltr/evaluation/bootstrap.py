@@ -43,8 +43,12 @@ def bootstrap_mean(
     >>> interval.mean, interval.low, interval.high
     (0.75, 0.25, 1.0)
     """
-    column = _checked("values", values)[:, np.newaxis]
-    return bootstrap_means(column, rng, clusters=clusters, resamples=resamples, level=level)[0]
+    column = as_floats("values", values)
+    if column.ndim != 1:
+        raise DataError(f"values to resample must have one axis, found shape {column.shape}")
+    if not column.size:
+        raise DataError("no values to resample")
+    return bootstrap_means(column[:, np.newaxis], rng, clusters=clusters, resamples=resamples, level=level)[0]
 
 
 def bootstrap_means(
@@ -64,16 +68,17 @@ def bootstrap_means(
         raise UsageError(f"resamples is {resamples!r}; a whole number of at least 1 is needed")
     if not isinstance(level, Real) or not 0 < level < 1:
         raise UsageError(f"level is {level!r}; it must be between 0 and 1")
-    checked = [_checked("values", column) for column in columns.T]
-    codes = np.arange(len(columns))
+    if not (np.abs(columns) <= LARGEST).all():  # NaN fails too
+        raise DataError(f"values to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
+    by_column, codes = np.ascontiguousarray(columns.T), np.arange(len(columns))
     if clusters is not None:
         cluster_of_row = as_array("clusters", clusters)
         if cluster_of_row.shape != codes.shape:
             raise DataError(f"one cluster a value is needed {codes.shape}, found shape {cluster_of_row.shape}")
         codes = np.unique(cluster_of_row, return_inverse=True)[1]
     sizes = np.bincount(codes)
-    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in checked])
-    means = [float(column.mean()) for column in checked]
+    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in by_column])
+    means = [float(column.mean()) for column in by_column]
     if len(sums) < 2:
         return [Interval(mean, None, None, level, len(sums)) for mean in means]
     tail = (1 - level) / 2
@@ -92,23 +97,10 @@ def bootstrap_difference(
     level: float = LEVEL,
 ) -> Interval:
     """Mean of values - baseline, paired row by row, with its percentile bootstrap interval."""
-    ours, theirs = _checked("values", values), _checked("baseline", baseline)
+    ours, theirs = as_floats("values", values), as_floats("baseline", baseline)
     if ours.shape != theirs.shape:
-        raise DataError(f"{len(ours)} values cannot be paired with {len(theirs)}")
-    differences = (ours - theirs)[:, np.newaxis]
-    return bootstrap_means(differences, rng, clusters=clusters, resamples=resamples, level=level)[0]
-
-
-def _checked(argument: str, values: npt.ArrayLike) -> FloatArray:
-    """One axis of finite numbers, at least one."""
-    column = as_floats(argument, values)
-    if column.ndim != 1:
-        raise DataError(f"{argument} to resample must have one axis, found shape {column.shape}")
-    if not column.size:
-        raise DataError(f"no {argument} to resample")
-    if not (np.abs(column) <= LARGEST).all():  # NaN fails too
-        raise DataError(f"{argument} to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
-    return column
+        raise DataError(f"values of shape {ours.shape} cannot be paired with a baseline of shape {theirs.shape}")
+    return bootstrap_mean(ours - theirs, rng, clusters=clusters, resamples=resamples, level=level)
 
 
 def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:

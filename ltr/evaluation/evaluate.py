@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, as_column, keep_freed_memory
+from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.classified import FLOOR
 from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities
@@ -19,6 +19,9 @@ from ltr.evaluation.ranking import Ranking, Ties, as_choice
 from ltr.evaluation.ties import NOWHERE
 
 GAIN = "label"  # of dcg and ndcg; dcg_exp and ndcg_exp say by their name that theirs is 2^label - 1
+# glibc hands large blocks back at once and asks for them again, page by page, until a block nearly this large was
+# freed: then it keeps what arrays free for the next ones, up to 64 MB. No page of this one is touched.
+REUSED_BYTES = (32 << 20) - (1 << 16)
 COMPANIONS = {"logloss": (FLOOR,)}  # what a number cannot be read without
 
 
@@ -115,7 +118,7 @@ def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evalua
         measures[measure.name] = measure
         measures |= {name: named(name) for name in COMPANIONS.get(measure.name, ())}
     max_grade = max(float(checked.max(initial=0)), 1.0) if rules.max_grade is None else rules.max_grade
-    keep_freed_memory()
+    np.empty(REUSED_BYTES, dtype=np.uint8)
     blocks = tie_blocks(ranking, checked, rules.ties, rules.rel_threshold, max_grade=max_grade)
     has_relevant = blocks.relevant > 0
     if rules.no_relevant is NoRelevant.ERROR and not has_relevant.all():

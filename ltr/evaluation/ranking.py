@@ -7,7 +7,17 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, as_array, as_column, as_floats, as_offsets, owners
+from ltr.arrays import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_floats,
+    as_offsets,
+    owners,
+    refuse_outside,
+)
 from ltr.errors import ArrayError, UsageError
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -32,14 +42,16 @@ class Ranking:
     keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
 
     @property
-    def is_listed(self) -> BoolArray:
-        """Whether each row is in the list of its group."""
-        return ~np.isneginf(self.scores)
+    def last_id_first(self) -> IntArray:
+        """What orders the rows by id from the last: the least first."""
+        if self.keys is None:
+            raise UsageError("ties 'trec' goes by id, and the ranking has no keys")
+        return ~self.keys
 
     @property
     def num_listed(self) -> IntArray:
         """How many rows of each group are in its list."""
-        listed, sizes = self.is_listed, np.diff(self.offsets)
+        listed, sizes = ~np.isneginf(self.scores), np.diff(self.offsets)
         if listed.all():
             return sizes
         return np.bincount(owners(np.flatnonzero(listed), self.offsets), minlength=len(sizes))
@@ -67,7 +79,8 @@ def rank(
     if flat.ndim != 1:
         raise ArrayError("scores", "", f"one number a row is needed, found shape {flat.shape}")
     bounds = as_offsets(offsets, len(flat))
-    copied = as_column("scores", flat, bounds).copy()
+    refuse_outside("scores", flat, bounds, least=-LARGEST)
+    copied = flat.copy()
     if listed is not None:
         if listed.shape != copied.shape or listed.dtype != np.bool_:
             raise ArrayError("listed", "", f"one truth value a row is needed {copied.shape}, found {listed.shape}")
@@ -107,11 +120,10 @@ def order(ranking: Ranking, ties: str) -> IntArray:
     >>> order(rank([0.7, 0.7], [0, 2], keys=[1, 0]), Ties.EXPECTED)
     array([1, 0])
     """
-    rule = tie_rule(ranking, ties)
+    rule = as_choice(Ties, "ties", ties)
+    second = ranking.last_id_first if rule is Ties.TREC else None if rule is Ties.FILE else ranking.keys
     groups = np.repeat(np.arange(len(ranking.offsets) - 1), np.diff(ranking.offsets))
-    if rule is Ties.FILE or ranking.keys is None:
-        return rows_in_order(ranking.scores, groups)
-    return rows_in_order(ranking.scores, groups, ~ranking.keys if rule is Ties.TREC else ranking.keys)
+    return rows_in_order(ranking.scores, groups, second)
 
 
 def rows_in_order(scores: FloatArray, groups: IntArray, second: FloatArray | IntArray | None = None) -> IntArray:
@@ -121,14 +133,6 @@ def rows_in_order(scores: FloatArray, groups: IntArray, second: FloatArray | Int
     array([2, 1, 0])
     """
     return np.lexsort((-scores, groups) if second is None else (second, -scores, groups))
-
-
-def tie_rule(ranking: Ranking, ties: str) -> Ties:
-    """The rule of that name, which the ranking must be able to follow."""
-    rule = as_choice(Ties, "ties", ties)
-    if rule is Ties.TREC and ranking.keys is None:
-        raise UsageError("ties 'trec' goes by id, and the ranking has no keys")
-    return rule
 
 
 def as_choice(choices: type[Choice], argument: str, name: str) -> Choice:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, groups_of, ragged
-from ltr.evaluation.ranking import Ranking, Ties, rows_in_order, tie_rule
+from ltr.evaluation.ranking import Ranking, Ties, rows_in_order
 
 COMPARISONS = 1 << 18  # compared at once: they stay in the cache
 AT_ONCE = 1500  # rows compared at once: short columns are reused while they are at hand
@@ -33,7 +33,7 @@ class TieOrder:
 
 
 def tied_ranks(
-    ranking: Ranking, rows: IntArray, ties: str, labels: FloatArray, *, groups: IntArray | None = None
+    ranking: Ranking, rows: IntArray, ties: Ties, labels: FloatArray, *, groups: IntArray | None = None
 ) -> TiedRanks:
     """The ranks of the rows in their groups: under a rule that orders ties by label, by these labels.
 
@@ -43,14 +43,13 @@ def tied_ranks(
     >>> tied_ranks(rank([0.7, 0.9, 0.7], [0, 3]), np.array([0, 1]), Ties.EXPECTED, np.zeros(3))
     TiedRanks(above=array([1, 0]), span=array([2, 1]), sharing=array([2, 1]))
     """
-    rule = tie_rule(ranking, ties)
     groups = groups_of(rows, ranking.offsets) if groups is None else groups
     second: FloatArray | IntArray | None = None
-    if rule is Ties.TREC and ranking.keys is not None:
-        second = ~ranking.keys
-    elif rule in (Ties.BEST, Ties.WORST):
-        second = -labels if rule is Ties.BEST else labels
-    tie_order, counts = TieOrder(rule is Ties.EXPECTED, second), np.bincount(groups)
+    if ties is Ties.TREC:
+        second = ranking.last_id_first
+    elif ties in (Ties.BEST, Ties.WORST):
+        second = -labels if ties is Ties.BEST else labels
+    tie_order, counts = TieOrder(ties is Ties.EXPECTED, second), np.bincount(groups)
     if counts.max(initial=0) < COUNTED:
         above, sharing = _by_counting(ranking, rows, groups, tie_order)
     else:
@@ -60,7 +59,7 @@ def tied_ranks(
             above[chosen], sharing[chosen] = placed(ranking, rows[chosen], groups[chosen], tie_order)
     unlisted = np.flatnonzero(np.isneginf(ranking.scores[rows]))
     above[unlisted], sharing[unlisted] = NOWHERE + np.arange(len(unlisted)), 1  # no two have the same place
-    return TiedRanks(above, sharing if rule is Ties.EXPECTED else np.ones_like(sharing), sharing)
+    return TiedRanks(above, sharing if ties is Ties.EXPECTED else np.ones_like(sharing), sharing)
 
 
 def _by_counting(ranking: Ranking, rows: IntArray, groups: IntArray, tie_order: TieOrder) -> tuple[IntArray, IntArray]:

@@ -38,7 +38,7 @@ def candidate_probabilities(
     ranking: Ranking, right: BoolArray, counted: BoolArray, threshold: float
 ) -> CandidateProbabilities:
     """The listed candidates of the counted queries with their probabilities, exact also where p is near 0 or 1."""
-    rows = np.repeat(counted, np.diff(ranking.offsets)) & ranking.is_listed
+    rows = np.repeat(counted, np.diff(ranking.offsets)) & ~np.isneginf(ranking.scores)
     listed = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
     probability, log_right, log_wrong = _softmax(listed)
     return CandidateProbabilities(listed, right[rows], probability, log_right, log_wrong, threshold)

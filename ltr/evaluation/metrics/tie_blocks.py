@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, distinct, owners, ragged
-from ltr.evaluation.ranking import Ranking
+from ltr.evaluation.ranking import Ranking, Ties
 from ltr.evaluation.ties import TiedRanks, tied_ranks
 
 LARGEST_CODE = 1 << 20  # of a whole label that stands for itself
@@ -61,7 +61,7 @@ class TieBlocks:
 
 
 def tie_blocks(
-    ranking: Ranking, labels: FloatArray, ties: str, rel_threshold: float, *, max_grade: float = 1.0
+    ranking: Ranking, labels: FloatArray, ties: Ties, rel_threshold: float, *, max_grade: float = 1.0
 ) -> TieBlocks:
     """The labelled candidates in their tie blocks. Relevant: label >= rel_threshold, which is above 0."""
     rows = np.flatnonzero(labels > 0)
