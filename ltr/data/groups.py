@@ -8,13 +8,13 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, replace_texts, tool_columns
 from ltr.data.columns import SourceFile, place, recoded
 from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
-from ltr.errors import SampleError
+from ltr.errors import DataError, SampleError
 from ltr.files.reading import AnyPath, expand
 from ltr.logs import LOG, stage
 
@@ -89,6 +89,9 @@ def read_groups(
         raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
         LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+    problem = foreign_catalogue(samples.name_texts, tools or {}) if samples.kind == "tool" else ""
+    if problem:
+        raise DataError(f"{', '.join(file.path for file in samples.files)}: {problem}")
     groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
     counts = {"candidates": len(groups.labels), "groups": len(samples.traces), "traces": len(samples.trace_ids)}
     LOG.info(f"found {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
