@@ -59,7 +59,7 @@ SIGNATURES = {
     ),
     "feature": ("name", "family", "fit", "queries", "documents", "shares", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "valid", "on_epoch", "progress"),
-    "importer": ("name",),
+    "importer": ("name", "title", "looks_like"),
     "load": ("path", "tools", "graphs"),
     "load_config": ("path", "overrides"),
     "measure": ("name", "rule", "k", "kind", "range", "is_number", "less_is_better"),

@@ -13,11 +13,12 @@ from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.columns import GroupColumns, RowColumns, SourceFile
 from ltr.data.groups import Groups, group_samples, repeated_rows, repetition_error
+from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
 from ltr.logs import LOG, stage

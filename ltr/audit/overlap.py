@@ -20,13 +20,17 @@ AT_ONCE = 1000  # texts
 MULTIPLIER = 0x9E3779B1
 
 
-def overlaps(groups: Groups, training: Groups) -> Iterator[Finding]:
-    """Files, groups, traces and queries of the data that stand in the training data too."""
-    ours, theirs = groups.candidates, training.candidates
-    their_files = {file.sha256 for file in theirs.files}
-    files = sorted({file.path for file in ours.files if file.sha256 in their_files})
+def file_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
+    """Files of the data that are files of the training data too."""
+    their_files = {file.sha256 for file in training.candidates.files}
+    files = sorted({file.path for file in groups.candidates.files if file.sha256 in their_files})
     if files:
         yield _shared("overlap-file", "file", files, len(files), tuple(files[:EXAMPLES]))
+
+
+def query_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
+    """Groups, traces and queries of the data that stand in the training data too."""
+    ours, theirs = groups.candidates, training.candidates
     training_keys = set(group_keys(theirs))
     same = np.flatnonzero([key in training_keys for key in group_keys(ours)])
     if same.size:

@@ -20,8 +20,8 @@ from ltr.cli.terminal import (
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError
 from ltr.reporting.escaping import visible
+from ltr.reporting.layout import shortened
 from ltr.reporting.numbers import count, fixed
-from ltr.reporting.table import shortened
 
 if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice, Router

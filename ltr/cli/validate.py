@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
@@ -40,6 +39,8 @@ def validate(
 
     Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
     """
+    import msgspec
+
     from ltr.audit.audit import audit_samples
     from ltr.audit.run_integrity import audit_run
     from ltr.files.restoring import put_back

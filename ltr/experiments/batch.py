@@ -10,8 +10,8 @@ from typing import Any
 
 from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
+from ltr.data.config import source_names
 from ltr.data.groups import Candidates
-from ltr.data.sources import source_names
 from ltr.encoders.cached import cached_texts
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
