@@ -10,6 +10,7 @@ from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
 from ltr.encoders.sparse import Sparse
+from ltr.errors import count
 
 NEAR = 0.95  # cosine of hashed character grams from which two queries are nearly the same
 SKETCH = 512  # numbers a query is folded into to find its nearest, which alone is compared exactly
@@ -47,12 +48,11 @@ def query_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
         yield _shared("overlap-query", "query", texts, int(repeated.sum()), where)
 
 
-def _shared(code: str, noun: str, names: list[str], count: int, where: tuple[str, ...]) -> Finding:
-    plural = "queries" if noun == "query" else f"{noun}s"
-    stand = f"1 {noun} stands" if count == 1 else f"{count:,} {plural} stand"
+def _shared(code: str, noun: str, names: list[str], number: int, where: tuple[str, ...]) -> Finding:
+    stand = f"{count(number, noun, 'queries' if noun == 'query' else '')} {'stands' if number == 1 else 'stand'}"
     example = f", such as {names[0][:60]!r}" if names else ""
     message = f"{stand} in the training data, too{example}"
-    return Finding(severity="warning", code=code, message=message, where=where, count=count)
+    return Finding(severity="warning", code=code, message=message, where=where, count=number)
 
 
 def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:

@@ -19,10 +19,10 @@ from ltr.cli.terminal import (
     table_lines,
     wrapped,
 )
-from ltr.errors import ThresholdError, UsageError
+from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
 from ltr.reporting.layout import shortened
-from ltr.reporting.numbers import count, fixed
+from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison

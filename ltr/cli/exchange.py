@@ -7,9 +7,8 @@ import typer
 
 from ltr.cli.options import Code, Overwrite, Verbose
 from ltr.cli.terminal import say, table, warn
-from ltr.errors import UsageError
+from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 
 def import_files(

@@ -13,9 +13,8 @@ from ltr.cli.terminal import (
     show_json,
     show_tsv,
 )
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.audit.findings import AuditReport, Finding

@@ -17,7 +17,7 @@ from ltr.data.ready_numbers import unnamed
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile, place
-from ltr.errors import DataError, SampleError
+from ltr.errors import DataError, SampleError, count
 from ltr.files.reading import AnyPath, expand
 from ltr.logs import LOG, stage
 
@@ -98,13 +98,13 @@ def read_groups(
         first = int(np.argmin(repeated))
         raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
-        LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+        LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
     problem = foreign_catalogue(samples.name_texts, tools or {}) if samples.kind == "tool" else ""
     if problem:
         raise DataError(f"{', '.join(file.path for file in samples.files)}: {problem}")
     groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    counts = {"candidates": len(groups.labels), "groups": len(samples.traces), "traces": len(samples.trace_ids)}
-    LOG.info(f"found {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+    counts = {"candidate": len(groups.labels), "group": len(samples.traces), "trace": len(samples.trace_ids)}
+    LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")
     return groups
 
 

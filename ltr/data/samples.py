@@ -12,6 +12,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.draws import Draws
 from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error
+from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, SampleError
@@ -82,9 +83,10 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
             else:
                 rows.add_all(sample, group, before + number)
     except FieldError as cause:
-        raise SampleError(shown(path), number, *cause.args) from cause
+        raise SampleError(shown(path), number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
-        raise SampleError(shown(path), number, *decode_error(line, failure, NEEDED).args) from failure
+        misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
+        raise SampleError(shown(path), number, *misfit.args) from failure
     files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ltr.errors import count
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.kinds import (
     BALANCE,
@@ -19,7 +20,7 @@ from ltr.reporting.kinds import (
     Bounds,
     Guess,
 )
-from ltr.reporting.numbers import count, share, short
+from ltr.reporting.numbers import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
 from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest, RerankerResult

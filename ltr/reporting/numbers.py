@@ -125,15 +125,6 @@ def objective(value: float | None) -> str:
     return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < LARGE else f"{value:.6g}"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number of things.
-
-    >>> count(1, "query", "queries"), count(1135, "query", "queries")
-    ('1 query', '1,135 queries')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """The first names, and how many more there are.
 

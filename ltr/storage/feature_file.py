@@ -14,7 +14,7 @@ from ltr.data.draws import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
-from ltr.errors import DataError, FileError, LtrError, UsageError
+from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
@@ -77,7 +77,7 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
         features = restored_features(record.kind, record.features, record.encoder, learned)
         groups = _groups(str(path), arrays, features)
         fit = fit_digest(features)
-        LOG.info(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
+        LOG.info(f"read {path}: {count(len(groups.labels), 'candidate')}, {count(len(groups.offsets) - 1, 'group')}")
         return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=record.is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
