@@ -193,3 +193,12 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things, for a message.
+
+    >>> count(1, "query", "queries"), count(1135, "query", "queries")
+    ('1 query', '1,135 queries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -76,6 +76,10 @@ def recall(ordered, threshold, k):
     return sum(label >= threshold for label in ordered[:k]) / sum(label >= threshold for label in ordered)
 
 
+def complete(ordered, threshold, k):
+    return float(all(label < threshold for label in ordered[k:]))
+
+
 def average_precision(ordered, threshold, k):
     found, total = 0, 0.0
     for place, label in enumerate(ordered[:k], start=1):
@@ -136,6 +140,7 @@ MEASURES = {
     "mrr": reciprocal_rank,
     "precision": precision,
     "recall": recall,
+    "complete": complete,
     "map": average_precision,
     "f1": f_beta(1),
     "f2": f_beta(2),

@@ -13,12 +13,13 @@ import pytest
 
 import ltr
 from ltr.config.run import RunConfig
-from ltr.data.sources import DataConfig
+from ltr.data.config import DataConfig
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
 from ltr.experiments.runs import run_and_save
+from ltr.reporting.report import report_of
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, process, tool_rows, written
 
@@ -156,6 +157,18 @@ def test_a_leaderboard_of_somebody_else_is_not_replaced(sweep, tmp_path):
     (tmp_path / "runs" / "leaderboard.md").write_text("mine")
     with pytest.raises(UsageError, match=r"leaderboard.md: not a leaderboard of ours"):
         made(sweep, tmp_path / "runs")
+
+
+def test_after_a_kill_while_the_leaderboard_was_replaced_the_batch_goes_on_and_has_its_page(sweep, tmp_path):
+    root = tmp_path / "runs"
+    plan = planned(ltr.sweep(sweep)[:1], root)
+    run_batch(plan, root)
+    for go_on in (lambda: run_batch(plan, root, BatchOptions(resume=True)), lambda: report_of([root])):
+        (root / ".leaderboard.json.old-files").mkdir()
+        (root / "leaderboard.json").rename(root / ".leaderboard.json.old-files" / "leaderboard.json")
+        go_on()
+        assert (root / "leaderboard.json").exists()
+        assert not (root / ".leaderboard.json.old-files").exists()
 
 
 def test_several_runs_cannot_read_stdin(sweep, tmp_path):

@@ -17,9 +17,10 @@ import msgspec
 import pytest
 
 import ltr
+from ltr.cli.commands import COMMANDS as BY_NAME
 from ltr.cli.learned import trust_lines
 from ltr.features.registry import FEATURES
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 from tests.stored import stored_metrics
 
@@ -73,6 +74,20 @@ def test_every_help_ends_well_and_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert done.stdout.splitlines()[-1] == "set()"
     assert done.stdout.count("Usage: ") == len(COMMANDS) + 1
+
+
+def test_the_list_of_commands_loads_no_command_and_a_command_loads_no_other():
+    modules = {f"ltr.cli.{module}" for module, _, _ in BY_NAME.values()}
+    modules |= {"ltr.reporting.table", "logging", "html", "msgspec", "decimal"}
+    code = (
+        "import sys\nfrom ltr.cli import app\n"
+        "for words in ['--help'], ['rank', '--help']:\n"
+        "    try: app(words)\n"
+        f"    except SystemExit: print('loaded', *sorted({modules!r} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("loaded")]
+    assert lines == ["loaded", "loaded ltr.cli.rank"]
 
 
 def test_the_list_of_commands_is_not_cut(cli):

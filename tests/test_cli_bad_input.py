@@ -17,9 +17,9 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
-from ltr.reporting.table import shortened, width_of
+from ltr.reporting.layout import shortened, width_of
 from ltr.training.config import TrainConfig
 from tests.made import graph_rows, process, tool_rows, written
 from tests.stored import stored_metrics
@@ -217,7 +217,7 @@ def test_columns_are_read_alone(cli):
         ("{}", "no training samples: name files, or set data.train in the config"),
         (
             "data: {train: s.jsonl, test: 0.001}",
-            "test 0.001: this share of 4 traces leaves one side empty; add traces or change it",
+            "test 0.001 of 4 traces is 0 traces: nothing is left to measure on; add traces",
         ),
         ("data: {train: s.jsonl}\nfeatures: [graph.rel]", "the features are of graphs; the candidates are tools"),
     ],
@@ -273,10 +273,20 @@ def test_an_output_of_another_kind_or_that_is_there_is_refused_before_the_work(c
     assert cli.refused("featurize", "s.jsonl", "-o", "x.csv")[0] == 2
     assert cli.refused("featurize", "s.jsonl", "-o", "x.npz") == (
         2,
-        "x.npz: exists; add --overwrite, or name another file",
+        "x.npz: exists; add --overwrite, or choose another name",
     )
     assert cli.refused("featurize", "s.jsonl", "-o", "y.jsonl")[0] == 2
     assert Path("x.npz").read_text() == "mine"
+
+
+def test_a_working_directory_that_was_removed_is_one_message(cli, tmp_path, monkeypatch):
+    samples = written(tmp_path / "s.jsonl", TOOL)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    code, said = cli.refused("train", samples, "-o", tmp_path / "run")
+    assert (code, said) == (2, "the working directory was removed; change to another")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("out", ["/proc/run", "s.jsonl/run", "x" * 300])

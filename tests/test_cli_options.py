@@ -7,6 +7,7 @@ import pytest
 import typer.main
 
 from ltr.cli import app
+from ltr.cli.commands import COMMANDS as BY_NAME
 from tests.made import tool_rows, written
 
 SHARED = ("--code", "--config", "--set", "--seed", "--quiet", "--verbose")
@@ -53,6 +54,13 @@ def commands(group, above=()):
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def test_the_list_of_commands_has_the_first_line_of_each_help():
+    group = typer.main.get_command(app)
+    assert {name: line for name, (_, _, line) in BY_NAME.items()} == {
+        name: command.help.splitlines()[0] for name, command in group.commands.items()
+    }
 
 
 def test_every_command_has_each_shared_option_or_a_reason_to_lack_it():

@@ -9,7 +9,7 @@ from typer.main import get_command
 from ltr.benchmark.config import BenchConfig, BenchData
 from ltr.cli import app
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.sources import DataConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.batch import BatchOptions
 from ltr.training.config import TrainConfig
 from ltr.training.estimator import ListwiseRanker

@@ -49,7 +49,7 @@ SIGNATURES = {
     "evaluate": ("ranking", "labels", "metrics", "ties", "rel_threshold", "no_relevant", "threshold", "max_grade"),
     "feature": ("name", "family", "fit", "queries", "documents", "shares", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "valid", "on_epoch", "progress"),
-    "importer": ("name",),
+    "importer": ("name", "title", "looks_like"),
     "load": ("path", "tools", "graphs"),
     "load_config": ("path", "overrides"),
     "measure": ("name", "rule", "k", "kind", "range", "is_number", "less_is_better"),

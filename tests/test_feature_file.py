@@ -41,6 +41,16 @@ def test_columns_come_back_as_they_were(tmp_path, kind):
     assert again.tobytes() == result.router.features(result.train.candidates).tobytes()
 
 
+@pytest.mark.parametrize("name", ["x.npz", "x.jsonl"])
+def test_which_rows_were_drawn_travels_with_their_columns(tmp_path, name):
+    drawn = {"drawn": "random", "draw_probability": 0.5}
+    rows = [row | ({} if row["label"] else drawn) for row in tool_rows(range(25))]
+    result = featurized(tmp_path, "tool", name, rows)
+    draws = run(RunConfig(data=DataConfig(train=str(tmp_path / name)))).train.candidates.draws
+    assert draws.rules.tolist() == [0 if label else 1 for label in result.train.labels]
+    assert draws.probabilities.tolist() == [1.0 if label else 0.5 for label in result.train.labels]
+
+
 def test_weights_and_times_of_groups_travel_in_columns(tmp_path):
     rows = [row | {"weight": 1.5, "time": 60} for row in tool_rows(range(25))]
     featurized(tmp_path, "tool", "x.npz", rows)

@@ -17,9 +17,9 @@ import pytest
 
 import ltr
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
+from ltr.files.atomic_write import atomic_file, encode_lines, make_directory, write_bytes, write_lines, write_text
 from ltr.files.naming import path_inside, safe_name
 from ltr.files.reading import LARGEST_LINE, ContentDigest, digest_file, expand, read_bytes, read_lines
-from ltr.files.writing import atomic_file, encode_lines, make_directory, write_bytes, write_lines, write_text
 
 LINES = [b'{"a": %d}' % n for n in range(1000)]
 FORMATS = ["jsonl", "jsonl.gz", "jsonl.zst"]

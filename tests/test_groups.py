@@ -15,7 +15,7 @@ from ltr.data.catalogues.tools import ToolText
 from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates, Groups, key_order, read_groups, select
 from ltr.errors import DataError, SampleError
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 from tests.made import tool_rows, written
 
 
@@ -245,3 +245,38 @@ def test_numbers_whose_sums_overflow_are_refused_with_their_line(tmp_path, chang
     rows[7] |= change
     with pytest.raises(SampleError, match=rf"s.jsonl:8: {re.escape(field)}: found {re.escape(found)}; a"):
         read_groups(written(tmp_path / "s.jsonl", rows))
+
+
+def test_a_drawn_row_bears_its_rule_and_its_probability_and_is_not_logged(tmp_path):
+    groups = read(
+        tmp_path,
+        line(name="a", label=1),
+        line("t2", name="a", label=1),
+        line(name="b", drawn="random", draw_probability=0.25),
+        line(name="c", drawn="near"),
+        line(name="d", drawn="random"),
+    )
+    assert names(groups.candidates) == [["a", "b", "c", "d"], ["a"]]
+    assert groups.candidates.is_logged.tolist() == [True, False, False, False, True]
+    assert groups.candidates.draws.rules.tolist() == [0, 1, 2, 1, 0]
+    assert str(groups.candidates.draws.probabilities.tolist()) == "[1.0, 0.25, 1.0, nan, 1.0]"
+    second = select(groups, np.array([1])).candidates
+    assert second.draws.rules.tolist() == [0]
+
+
+def test_samples_of_a_log_have_no_draws(tmp_path):
+    candidates = read(tmp_path, line(name="a"), line(name="b")).candidates
+    assert candidates.draws is None
+    assert candidates.is_logged.tolist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    "fields, problem",
+    [
+        ({"drawn": "best"}, "s.jsonl:1: drawn: found 'best'; random or near is needed"),
+        ({"drawn": "random", "draw_probability": 1.5}, "s.jsonl:1: draw_probability: found 1.5; a probability above 0"),
+        ({"draw_probability": 0.5}, "s.jsonl:1: draw_probability: stands without drawn"),
+    ],
+)
+def test_a_draw_that_says_nothing_is_refused(tmp_path, fields, problem):
+    assert refusal(tmp_path, line(**fields)).startswith(problem)

@@ -66,7 +66,7 @@ def test_a_type_that_carries_the_label_is_found(tmp_path):
 def test_the_right_candidate_always_at_one_end_is_found(tmp_path, sign, place):
     lines = sorted(CLEAN["tool"], key=lambda line: (line["trace_id"], line["node_id"], sign * line["label"]))
     finding = findings_of(tmp_path, lines)["leak-position"]
-    assert f"stands {place} in 120 of 120 groups (by chance: 30)" in finding.message
+    assert f"stands {place} in 120 of 120 groups, by chance in 30:" in finding.message
 
 
 def test_an_id_falls_into_words_at_case_and_digits():

@@ -169,7 +169,7 @@ from functools import partial
 from ltr import feature, reranker
 from ltr.encoders.naming import ENCODERS
 from ltr.data.exporters.exporting import EXPORTERS
-from ltr.data.importers.importing import IMPORTERS
+from ltr.data.importers.importing import importer
 from ltr.training.fit import TRAINERS
 
 class Base:
@@ -183,7 +183,7 @@ feature("tool.silent", "rel")(lambda candidates, state, context: None)
 reranker("silent")(lambda setting: None)
 ENCODERS.add("silent", Silent)
 TRAINERS.add("silent", partial(lambda *arguments: None))
-IMPORTERS.add("silent", Silent())
+importer("silent")(Silent())
 EXPORTERS.add("silent", lambda exported, out: [])
 """
 

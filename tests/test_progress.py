@@ -7,7 +7,7 @@ import pytest
 
 from ltr.cli.progress import batch_progress, run_progress
 from ltr.config.run import RunConfig
-from ltr.data.sources import DataConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.batch import Planned
 from ltr.experiments.pipeline import run
 from ltr.experiments.progress import Step

@@ -7,11 +7,11 @@ import signal
 import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
+from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import read_bytes
-from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_foreign
+from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing, refuse_foreign
 from ltr.files.restoring import put_back
-from ltr.files.writing import make_directory, write_bytes
 from tests.faults import CODES, FaultyDisk, contents, in_fork, restore
 
 KIND = DirectoryKind(
@@ -57,12 +57,11 @@ def test_what_was_there_is_replaced_as_a_whole(tmp_path, write, name, before, af
 
 
 @cases
-@pytest.mark.parametrize("code", CODES)
-def test_whichever_call_fails_what_was_there_stays_and_nothing_else(tmp_path, write, name, before, after, code):
+def test_whichever_call_fails_what_was_there_stays_and_nothing_else(tmp_path, write, name, before, after):
     for fault_at in range(1, 200):
         restore(tmp_path, before)
         problem = None
-        with FaultyDisk(fault_at, code) as disk:
+        with FaultyDisk(fault_at, CODES[fault_at % len(CODES)]) as disk:
             try:
                 write(tmp_path / name)
             except DiskError as error:
@@ -165,6 +164,21 @@ def test_the_lock_is_of_what_bears_the_name_when_it_is_had(tmp_path):
             assert (tmp_path / "run").is_dir()
 
 
+def test_a_path_that_leads_through_the_directory_itself_loses_nothing(tmp_path, monkeypatch):
+    restore(tmp_path, EARLIER)
+    monkeypatch.chdir(tmp_path)
+    write_directory("run/../run")
+    assert contents(tmp_path) == LATER
+
+
+def test_after_a_kill_a_path_through_the_missing_directory_puts_it_back(tmp_path, monkeypatch):
+    restore(tmp_path, EARLIER)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").rename(".run.old")
+    assert put_back("run/../run").samefile("run")
+    assert contents(tmp_path) == EARLIER
+
+
 # ---- what is never replaced
 
 
@@ -200,6 +214,39 @@ def test_a_directory_with_anything_else_in_it_is_refused_by_the_name_of_that(tmp
 def test_a_directory_whose_names_only_look_like_ours_is_refused(tmp_path):
     restore(tmp_path, {"run": None, "run/b.json": b"mine"})
     assert refused(tmp_path / "run") == f"{tmp_path}/run: holds other things, such as 'b.json'; name another directory"
+
+
+def test_a_directory_that_has_the_name_of_the_earlier_one_and_is_somebodys_own_is_refused(tmp_path):
+    restore(tmp_path, EARLIER | {".run.old": None, ".run.old/notes.txt": b"mine"})
+    assert refused(tmp_path / "run").startswith(f"{tmp_path}/.run.old: holds other things, such as 'notes.txt'; ")
+
+
+def test_a_link_that_has_the_name_of_the_earlier_directory_is_refused_and_stays(tmp_path):
+    restore(tmp_path, EARLIER | {"mine": None})
+    (tmp_path / ".run.old").symlink_to("mine")
+    assert refused(tmp_path / "run").startswith(f"{tmp_path}/.run.old: not a directory; ")
+    with pytest.raises(DiskError, match="run: not a directory"):
+        write_directory(tmp_path / "run")
+    assert (tmp_path / ".run.old").is_symlink()
+    assert (tmp_path / "run" / "a.json").read_bytes() == b"earlier"
+
+
+def test_files_that_a_kill_has_put_aside_are_there_for_whoever_may_not_replace_them(tmp_path):
+    restore(tmp_path, {".x.jsonl.old-files": None, ".x.jsonl.old-files/x.jsonl": b"earlier"})
+    with pytest.raises(UsageError, match="x.jsonl: exists; add --overwrite, or choose another name"):
+        refuse_existing(tmp_path / "x.jsonl", overwrite=False)
+    assert contents(tmp_path) == {"x.jsonl": b"earlier"}
+    refuse_existing(tmp_path / "x.jsonl", overwrite=True)
+
+
+def test_a_link_is_not_replaced_by_a_file(tmp_path):
+    restore(tmp_path, {"x.jsonl": b"earlier"})
+    (tmp_path / "link").symlink_to("x.jsonl")
+    with pytest.raises(UsageError, match="link: a link to x.jsonl; name the file itself"):
+        refuse_existing(tmp_path / "link", overwrite=True)
+    with pytest.raises(DiskError, match="link: a link; it cannot be replaced"):
+        write_bytes(tmp_path / "link", b"later")
+    assert (tmp_path / "link").read_bytes() == b"earlier"
 
 
 @pytest.mark.parametrize("before", [EARLIER, {"run": None}, {}])

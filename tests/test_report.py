@@ -431,7 +431,7 @@ class TestCommand:
         page.write_text("mine")
         assert ltr.refused("report", made / "runs", "-o", page) == (
             2,
-            f"{page}: exists; add --overwrite, or name another file",
+            f"{page}: exists; add --overwrite, or choose another name",
         )
         ltr.good("report", made / "runs", "-o", page, "--overwrite")
 

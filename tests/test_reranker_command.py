@@ -118,7 +118,7 @@ def test_a_program_that_does_not_read_cannot_hold_us(running):
 
 
 def test_a_program_that_closes_its_stdout_is_an_error(running, monkeypatch):
-    monkeypatch.setattr("ltr.rerankers.command.PATIENCE", 0.2)
+    monkeypatch.setattr("ltr.rerankers.command.ENDING", 0.2)
     opened = running("import os, time; os.close(1); time.sleep(60)")
     with pytest.raises(RunError, match="closed its stdout before it answered"):
         opened("q", DOCUMENTS)

@@ -9,7 +9,7 @@ import pytest
 
 from ltr.data.samples import Samples, read_samples
 from ltr.errors import DataError, SampleError
-from ltr.files.writing import write_lines
+from ltr.files.atomic_write import write_lines
 
 TOOL = {"trace_id": "t1", "node_id": "n1", "query": "weather in Paris?", "tool": "get_weather", "label": 1}
 GRAPH = {

@@ -13,8 +13,8 @@ import pytest
 
 from ltr.data.groups import read_groups
 from ltr.errors import LtrError, SampleError
+from ltr.files.atomic_write import write_bytes
 from ltr.files.reading import zstd_module
-from ltr.files.writing import write_bytes
 
 CASES = int(os.environ.get("LTR_FUZZ_CASES", "2000"))
 

@@ -22,7 +22,7 @@ def test_the_starter_is_small():
 
 def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):
     (tmp_path / "ltr.yaml").write_text("mine")
-    with pytest.raises(UsageError, match="exists; add --overwrite, or name another directory"):
+    with pytest.raises(UsageError, match="exists; add --overwrite, or choose another name"):
         write_starter(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["ltr.yaml"]
     write_starter(tmp_path, overwrite=True)

@@ -247,7 +247,7 @@ def test_a_line_that_cannot_be_read_is_refused_with_its_place(tmp_path, run, pro
 
 @pytest.mark.parametrize("name", ["x.run", "x.run.gz", "x.run.zst"])
 def test_packed_files_are_read(tmp_path, name):
-    from ltr.files.writing import write_lines
+    from ltr.files.atomic_write import write_lines
 
     write_lines(tmp_path / name, RUN.encode().splitlines())
     assert read_trec_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]

@@ -8,7 +8,7 @@ from ltr.audit.findings import AuditReport, Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently
 from ltr.audit.likeness import likeness_leak
-from ltr.audit.overlap import near_duplicates, overlaps
+from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.errors import DataError
@@ -42,7 +42,11 @@ def audit_samples(
         findings += check(groups)
     findings += not_in_catalogue(groups, tool_catalogue)
     if training:
-        findings += [*overlaps(groups, training), *near_duplicates(groups, training)]
+        findings += [
+            *file_overlap(groups, training),
+            *query_overlap(groups, training),
+            *near_duplicates(groups, training),
+        ]
     sizes = {
         "files": len(groups.candidates.files),
         "traces": len(groups.candidates.trace_ids),

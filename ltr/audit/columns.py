@@ -13,7 +13,7 @@ from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 
 CERTAIN = 0.99  # of the groups, from which a column by itself predicts the label
-COLLINEAR = 0.999
+COPIED = 0.999  # correlation inside groups from which a column is another one in another scale
 SAMPLE = 300  # groups that plain features are computed for
 EXPLAINED = {("tool.rel", "tool.struct"): "tool.struct is a monotone copy of tool.rel, sqrt(tool.rel + 0.1)"}
 
@@ -26,18 +26,18 @@ def column_findings(groups: Groups) -> Iterator[Finding]:
         sample = select(groups, np.arange(0, count, -(-count // SAMPLE)))
         configs = [FeatureConfig(name) for name in SPECIFICATION[sample.candidates.kind]]
         _, phi = fit_features(configs, sample, "hash")
-        yield from collinear([config.name for config in configs], phi, sample, "info")
+        yield from copied_columns([config.name for config in configs], phi, sample, "info")
         return
-    yield from certain(groups, ready)
+    yield from leaking_columns(groups, ready)
     starts = groups.offsets[:-1]
     ranges = np.maximum.reduceat(ready, starts, axis=0) - np.minimum.reduceat(ready, starts, axis=0)
     for column in np.flatnonzero(ranges.max(axis=0) == 0).tolist():
         message = f"{names[column]} is the same for all candidates of each group: no weight changes a ranking"
         yield Finding(severity="warning", code="constant-feature", message=message)
-    yield from collinear(names, ready, groups, "warning")
+    yield from copied_columns(names, ready, groups, "warning")
 
 
-def certain(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
+def leaking_columns(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
     """Columns that by themselves put the right candidate first nearly always."""
     counted = np.flatnonzero(ChanceTest.of(groups).counts)
     if not counted.size:
@@ -57,8 +57,8 @@ def certain(groups: Groups, phi: FloatArray) -> Iterator[Finding]:
                 yield Finding(severity="warning", code="leak-feature", message=message, where=where, count=round(hits))
 
 
-def collinear(names: Sequence[str], phi: FloatArray, groups: Groups, severity: Severity) -> Iterator[Finding]:
-    """Pairs of columns that inside groups are copies of each other up to scale: |r| of COLLINEAR or more."""
+def copied_columns(names: Sequence[str], phi: FloatArray, groups: Groups, severity: Severity) -> Iterator[Finding]:
+    """Pairs of columns that inside groups are copies of each other up to scale: |r| of COPIED or more."""
     sizes = np.diff(groups.offsets)
     means = np.column_stack([group_sums(column, groups.offsets) / sizes for column in phi.T])
     inside = phi - np.repeat(means, sizes, axis=0)  # only what differs inside a group changes a ranking
@@ -66,7 +66,7 @@ def collinear(names: Sequence[str], phi: FloatArray, groups: Groups, severity: S
     varying = np.flatnonzero(lengths > 0)
     unit = inside[:, varying] / lengths[varying]
     correlations = unit.T @ unit
-    for first, second in zip(*np.nonzero(np.triu(np.abs(correlations) >= COLLINEAR, 1)), strict=True):
+    for first, second in zip(*np.nonzero(np.triu(np.abs(correlations) >= COPIED, 1)), strict=True):
         pair = names[varying[first]], names[varying[second]]
         explanation = EXPLAINED.get(pair, f"{pair[1]} is {pair[0]} in another scale")
         r = f"r = {correlations[first, second]:.5f}"

@@ -8,9 +8,10 @@ import numpy as np
 from ltr.arrays import IntArray, ragged
 from ltr.audit.chance_test import ChanceTest
 from ltr.audit.findings import Finding, percentage, row_lines
-from ltr.data.columns import Codes
+from ltr.data.codes import Codes
 from ltr.data.groups import Groups
 from ltr.data.jsonlines import excerpt
+from ltr.errors import count
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\dA-Za-z_]+")
 PRECISION = 0.95  # of the rows with a leaking word are right: popular tools do not reach it
@@ -100,7 +101,8 @@ def _position_leak(groups: Groups, test: ChanceTest) -> Iterator[Finding]:
     hits, trials, expected = tally.hits[best], tally.trials[best], tally.expected[best]
     right = rows[((forward if best < most else backward) == best) & (test.is_right > 0)]
     message = (
-        f"the right candidate stands {place} in {hits:,.0f} of {trials:,.0f} groups (by chance: {expected:,.0f}): "
+        f"the right candidate stands {place} in {hits:,.0f} of {count(round(trials), 'group')}, "
+        f"by chance in {expected:,.0f}: "
         "the order gives the answer away where ties fall by file; shuffle the candidates of each group"
     )
     where = row_lines(groups.candidates, right)

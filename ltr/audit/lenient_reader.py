@@ -13,12 +13,14 @@ from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.columns import GroupColumns, RowColumns, SourceFile
 from ltr.data.groups import Groups, group_samples, repeated_rows, repetition_error
-from ltr.data.jsonlines import FAILURES, decode_error
+from ltr.data.growing_columns import GroupColumns, RowColumns
+from ltr.data.jsonlines import FAILURES, decode_error, key_text
+from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
 from ltr.data.samples import Samples, as_samples
 from ltr.data.schema import NEEDED, Id, Sample
-from ltr.errors import DataError, FieldError, FileError, SampleError
+from ltr.data.source_files import SourceFile
+from ltr.errors import DataError, FieldError, FileError, SampleError, count
 from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
 from ltr.logs import LOG, stage
 from ltr.storage.feature_file import load_columns, load_features, sidecar
@@ -46,7 +48,8 @@ class LenientReader:
     files: list[SourceFile] = field(default_factory=list)
     errors: list[DataError] = field(default_factory=list)
     damaged: set[tuple[str, str]] = field(default_factory=set)
-    repeated_keys: dict[str, list[str]] = field(default_factory=dict)
+    repeated_keys: dict[str, list[str]] = field(default_factory=dict)  # their places
+    misspelt: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # places of (key, key meant)
     groups: GroupColumns = field(init=False)
     rows: RowColumns = field(init=False)
 
@@ -64,7 +67,7 @@ class LenientReader:
         except DataError as error:  # the rest of the file cannot be read
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
-        LOG.info(f"read {shown(path)}: {number:,} lines, {digest.byte_count:,} bytes")
+        LOG.info(f"read {shown(path)}: {count(number, 'line')}, {count(digest.byte_count, 'byte')}")
 
     def _add(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path
@@ -75,10 +78,13 @@ class LenientReader:
             add = self.rows.add if sample.candidates is None else self.rows.add_all
             add(sample, group, before + number)
         except FieldError as cause:
-            self._refuse(line, SampleError(path, number, *cause.args))
+            self._refuse(line, SampleError(path, number, *with_suggestion(cause, line).args))
         except FAILURES as failure:
-            self._refuse(line, SampleError(path, number, *decode_error(line, failure, NEEDED).args))
+            misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
+            self._refuse(line, SampleError(path, number, *misfit.args))
         else:
+            for pair in misspelt_keys(line).items():
+                self.misspelt.setdefault(pair, []).append(f"{path}:{number}")
             for key in repeated_keys(line):
                 self.repeated_keys.setdefault(key, []).append(f"{path}:{number}")
 
@@ -144,6 +150,11 @@ def read_leniently(
         message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
         findings.append(
             Finding(severity="warning", code="repeated-key", message=message, where=where, count=len(lines))
+        )
+    for (key, meant), lines in reader.misspelt.items():
+        message, where = f"{key_text(key)}: unknown key, which is ignored; is {meant} meant?", tuple(lines[:EXAMPLES])
+        findings.append(
+            Finding(severity="warning", code="misspelt-key", message=message, where=where, count=len(lines))
         )
     return groups, findings
 

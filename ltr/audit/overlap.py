@@ -10,6 +10,7 @@ from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
 from ltr.encoders.sparse import Sparse
+from ltr.errors import count
 
 NEAR = 0.95  # cosine of hashed character grams from which two queries are nearly the same
 SKETCH = 512  # numbers a query is folded into to find its nearest, which alone is compared exactly
@@ -20,13 +21,17 @@ AT_ONCE = 1000  # texts
 MULTIPLIER = 0x9E3779B1
 
 
-def overlaps(groups: Groups, training: Groups) -> Iterator[Finding]:
-    """Files, groups, traces and queries of the data that stand in the training data too."""
-    ours, theirs = groups.candidates, training.candidates
-    their_files = {file.sha256 for file in theirs.files}
-    files = sorted({file.path for file in ours.files if file.sha256 in their_files})
+def file_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
+    """Files of the data that are files of the training data too."""
+    their_files = {file.sha256 for file in training.candidates.files}
+    files = sorted({file.path for file in groups.candidates.files if file.sha256 in their_files})
     if files:
         yield _shared("overlap-file", "file", files, len(files), tuple(files[:EXAMPLES]))
+
+
+def query_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
+    """Groups, traces and queries of the data that stand in the training data too."""
+    ours, theirs = groups.candidates, training.candidates
     training_keys = set(group_keys(theirs))
     same = np.flatnonzero([key in training_keys for key in group_keys(ours)])
     if same.size:
@@ -43,12 +48,11 @@ def overlaps(groups: Groups, training: Groups) -> Iterator[Finding]:
         yield _shared("overlap-query", "query", texts, int(repeated.sum()), where)
 
 
-def _shared(code: str, noun: str, names: list[str], count: int, where: tuple[str, ...]) -> Finding:
-    plural = "queries" if noun == "query" else f"{noun}s"
-    stand = f"1 {noun} stands" if count == 1 else f"{count:,} {plural} stand"
+def _shared(code: str, noun: str, names: list[str], number: int, where: tuple[str, ...]) -> Finding:
+    stand = f"{count(number, noun, 'queries' if noun == 'query' else '')} {'stands' if number == 1 else 'stand'}"
     example = f", such as {names[0][:60]!r}" if names else ""
     message = f"{stand} in the training data, too{example}"
-    return Finding(severity="warning", code=code, message=message, where=where, count=count)
+    return Finding(severity="warning", code=code, message=message, where=where, count=number)
 
 
 def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ import numpy as np
 from ltr.audit.degenerate import silent_tool_findings
 from ltr.audit.findings import Finding
 from ltr.audit.leaks import label_leaks
-from ltr.audit.overlap import overlaps
+from ltr.audit.overlap import file_overlap, query_overlap
 from ltr.data.groups import Groups, select
 
 ENOUGH = 20_000  # groups to look for leaks in
@@ -16,10 +16,10 @@ def quick_findings(train: Groups, test: Groups | None, *, is_share: bool = False
 
     A test set that is a share of the training files has the same files by design (`is_share`), but other groups.
     """
-    shared = [] if test is None else list(overlaps(test, train))
-    shared = [finding for finding in shared if not (is_share and finding.code == "overlap-file")]
-    if shared and shared[0].code == "overlap-file":  # the other overlaps follow from it
-        del shared[1:]
+    shared: list[Finding] = []
+    if test is not None:
+        shared = [] if is_share else list(file_overlap(test, train))
+        shared = shared or list(query_overlap(test, train))  # a shared file says it all
     groups = len(train.offsets) - 1
     sample = select(train, np.arange(0, groups, -(-groups // ENOUGH)))
     return [*silent_tool_findings(train.candidates), *label_leaks(sample), *shared]

@@ -13,12 +13,13 @@ from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.configtext import rendering
 from ltr.errors import FileError, UsageError
+from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
 from ltr.files.reading import read_bytes
 from ltr.files.replacing import DirectoryKind, new_directory, refuse_foreign
-from ltr.files.writing import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
+from ltr.reporting.layout import tsv_line
 from ltr.reporting.page import page_html
-from ltr.reporting.table import Table, tsv_line, tsv_rows
+from ltr.reporting.table import Table, tsv_rows
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task
@@ -30,7 +31,7 @@ TABLES = {"quality": "quality.tsv", "latency": "latency.tsv", "cost": "cost.tsv"
 RESULTS = (BENCH, CONFIG, SAMPLED, PER_QUERY, *TABLES.values(), REPORT)  # bench.json goes first, comes last
 MEASURED, TASK = "measured", "task.json"
 MEASUREMENT = re.compile(r"[0-9a-f]{32}\.json|task\.json")
-LARGEST = 1 << 30
+LARGEST_FILE = 1 << 30
 
 
 class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +91,7 @@ def refuse_other_bench(home: Path, task: BenchTask) -> None:
 
 def _read_task(path: Path) -> BenchTask:
     try:
-        return msgspec.json.decode(read_bytes(path, limit=LARGEST), type=BenchTask)
+        return msgspec.json.decode(read_bytes(path, limit=LARGEST_FILE), type=BenchTask)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FileError(str(path), f"not the task of a bench: {error}; add --overwrite to start anew") from error
 
@@ -123,7 +124,7 @@ def read_measurement(path: Path, task: Task) -> Measurement | None:
     if not path.exists():
         return None
     try:
-        measurement = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=Measurement)
+        measurement = msgspec.json.decode(read_bytes(path, limit=LARGEST_FILE), type=Measurement)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FileError(str(path), f"not a measurement: {error}; remove it to measure again") from error
     if not measurement.answers(task):
@@ -140,7 +141,7 @@ def write_bench(bench: Bench, home: Path, *, resume: bool) -> None:
         for source in (earlier, begun) if is_continued else (begun,):
             for path in sorted(source.iterdir()):
                 if MEASUREMENT.fullmatch(path.name):
-                    write_bytes(folder / path.name, read_bytes(path, limit=LARGEST))
+                    write_bytes(folder / path.name, read_bytes(path, limit=LARGEST_FILE))
 
 
 def write_results(bench: Bench, home: Path) -> None:

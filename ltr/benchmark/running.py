@@ -26,9 +26,9 @@ from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select
 from ltr.errors import DataError, DiskError
+from ltr.files.atomic_write import write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.files.writing import write_bytes
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, labels_by_key
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting

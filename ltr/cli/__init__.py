@@ -12,25 +12,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from ltr import __version__
-from ltr.cli import (
-    bench,
-    cache,
-    compare,
-    config,
-    environment,
-    evaluate,
-    exchange,
-    featurize,
-    init,
-    listing,
-    rank,
-    report,
-    run,
-    train,
-    validate,
-)
+from ltr.cli.commands import AllCommands
 from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
-from ltr.cli.options import Commands
 from ltr.cli.terminal import full, note, warn
 from ltr.errors import DiskError, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.reporting.escaping import visible
@@ -42,29 +25,13 @@ OUT_OF_REACH = {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM}
 
 app = typer.Typer(
     name="ltr",
-    cls=Commands,
+    cls=AllCommands,
     help="Learn which tool, or which team of agents, should answer a query.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(init.init)
-app.command("validate")(validate.validate)
-app.command("train")(train.train_command)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("rank")(rank.rank_command)
-app.command("run")(run.run_command)
-app.command("compare")(compare.compare_command)
-app.command("bench")(bench.bench)
-app.command("report")(report.report)
-app.command("featurize")(featurize.featurize)
-app.command("import")(exchange.import_files)
-app.command("export")(exchange.export_files)
-app.command("list")(listing.list_plugins)
-app.command("env")(environment.env)
-app.add_typer(config.app, name="config")
-app.add_typer(cache.app, name="cache")
 
 
 def show_version(wanted: bool) -> None:
@@ -128,6 +95,8 @@ def run_app() -> int:
             from ltr.files.reading import reason
 
             raise FileError(str(error.filename), reason(error)) from error
+        if error.errno == errno.ENOENT and error.filename is None:  # of os.getcwd
+            raise UsageError("the working directory was removed; change to another") from error
         raise
     return 0
 
@@ -137,7 +106,7 @@ def flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        from ltr.files.writing import silence
+        from ltr.files.broken_pipe import silence
 
         silence(sys.stdout)  # what is left would be tried again at exit
         if isinstance(error, BrokenPipeError) or code:

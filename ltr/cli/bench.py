@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
@@ -91,6 +90,8 @@ def show_event(event: "Event", *, quiet: bool) -> None:
 
 def show_bench(record: "BenchRecord", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
+    import msgspec
+
     from ltr.benchmark.bench_directory import bench_tables
     from ltr.cli.benchtables import bench_lines
     from ltr.reporting.table import tsv_rows

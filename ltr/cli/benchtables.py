@@ -4,9 +4,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import DIFFERENCE, between, count, fixed
-from ltr.reporting.table import Table, shortened
+from ltr.reporting.kinds import DIFFERENCE
+from ltr.reporting.layout import shortened
+from ltr.reporting.numbers import between, fixed
+from ltr.reporting.table import Table
 
 if TYPE_CHECKING:
     from ltr.storage.bench_record import BenchRecord

@@ -19,10 +19,10 @@ from ltr.cli.terminal import (
     table_lines,
     wrapped,
 )
-from ltr.errors import ThresholdError, UsageError
+from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count, fixed
-from ltr.reporting.table import shortened, tsv_rows
+from ltr.reporting.layout import shortened
+from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
@@ -59,6 +59,7 @@ def compare_command(
 def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
     from ltr.reporting.comparison_page import differences_table
+    from ltr.reporting.table import tsv_rows
 
     match chosen_format(shown):
         case Format.JSON:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.options import Code, Commands, Quiet, Sets, configured, configured_points
+from ltr.cli.commands import CommandGroup
+from ltr.cli.options import Code, Quiet, Sets, configured, configured_points
 from ltr.cli.terminal import (
     note,
     show_json,
@@ -13,7 +14,7 @@ from ltr.cli.terminal import (
 from ltr.reporting.escaping import visible
 
 app = typer.Typer(
-    cls=Commands,
+    cls=CommandGroup,
     help="Check a config, show it whole, or show its schema.",
     no_args_is_help=True,
     rich_markup_mode=None,

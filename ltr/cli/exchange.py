@@ -6,28 +6,41 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Code, Overwrite, Verbose
-from ltr.cli.terminal import (
-    say,
-    warn,
-)
+from ltr.cli.terminal import say, table, warn
+from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 
 def import_files(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec or letor (ltr list importers).")],
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec, letor, ... (ltr list importers).")],
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that format, globs, or -.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
+    redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the importer.")
+    ] = None,
     code: Code = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Turn FILES of another format into samples."""
+    """Turn FILES of another format into samples, and say what was kept and skipped, and why."""
     from ltr.data.importers.importing import import_samples
 
-    samples, notes = import_samples(format_name, files, out, overwrite=overwrite)
-    for text in notes:
-        warn(text)
-    say(f"wrote {count(samples, 'sample')} to {visible(out.as_posix())}")
+    options = dict(_option(text) for text in option or ())
+    summary = import_samples(format_name, files, out, options=options, redact=redact, overwrite=overwrite)
+    warn(*summary.notes)
+    written = f"{count(summary.samples, 'sample')} in {count(summary.groups, 'group')}"
+    say(f"wrote {written} to {visible(out.as_posix())}")
+    for title, counts in (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks)):
+        rows = [[f"{entry.number:,}", entry.reason, ", ".join(entry.places)] for entry in counts]
+        say(*([title, *table(["", "", ""], rows, flexible=2)] if rows else []))
+
+
+def _option(text: str) -> tuple[str, str]:
+    """Name and value of NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--option {text!r}: NAME=VALUE is needed")
+    return name, value
 
 
 def export_files(

@@ -3,9 +3,12 @@
 from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import DIFFERENCE, count, fixed
-from ltr.reporting.table import SHORTEST_CELL, Column, Table, TableRow, shortened
+from ltr.reporting.kinds import DIFFERENCE
+from ltr.reporting.layout import SHORTEST_CELL, shortened
+from ltr.reporting.numbers import fixed
+from ltr.reporting.table import Column, Table, TableRow
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking

@@ -25,8 +25,8 @@ from ltr.cli.options import (
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import note, warn
+from ltr.errors import count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 
 def featurize(

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.result import breakdown_lines, measured_lines, quality_lines
 from ltr.cli.terminal import table_lines, wrapped
+from ltr.errors import count
 from ltr.reporting.escaping import visible
+from ltr.reporting.kinds import DIFFERENCE
 from ltr.reporting.metric_tables import title_of
-from ltr.reporting.numbers import DIFFERENCE, between, count, fixed, objective
+from ltr.reporting.numbers import between, fixed, objective
 from ltr.reporting.weights import FORMS, curves_table, weights_table
 
 if TYPE_CHECKING:

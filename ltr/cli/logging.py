@@ -4,8 +4,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
 from ltr.cli.terminal import note
 from ltr.logs import LOG
 from ltr.reporting.escaping import visible
@@ -30,10 +28,3 @@ def shown_on_stderr() -> Iterator[None]:
     finally:
         LOG.removeHandler(handler)
         LOG.setLevel(level)
-
-
-def show_log(ctx: typer.Context, on: bool) -> bool:
-    """The callback of -v: the log is shown until the command ends."""
-    if on:
-        ctx.with_resource(shown_on_stderr())
-    return on

@@ -1,13 +1,9 @@
 """The flags that several commands share, and how they become a config."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from ltr.cli.logging import show_log
 from ltr.cli.terminal import Format
 from ltr.errors import UsageError
 
@@ -26,6 +22,15 @@ def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
         for file in files:
             load_code(file)
     return files
+
+
+def show_log(ctx: typer.Context, on: bool) -> bool:
+    """The callback of -v: the log is shown until the command ends."""
+    if on:
+        from ltr.cli.logging import shown_on_stderr
+
+        ctx.with_resource(shown_on_stderr())
+    return on
 
 
 Samples = Annotated[
@@ -79,62 +84,6 @@ MaxGrade = Annotated[
     float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
 ]
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
-
-
-MISUSE: Any = typer.BadParameter.__base__  # every mistake in the arguments, to Typer; it gives it no public name
-NUMBERS = {
-    "greater_than_equal": "{} is too small; at least {ge} is needed",
-    "int_parsing": "{} is not a whole number",
-    "float_parsing": "{} is not a number",
-}
-
-
-class Commands(TyperGroup):
-    """Commands without options of their own ahead of a command: to find one absent Typer loads pydantic (50 ms).
-
-    A mistake in the arguments is one line, as any other.
-    """
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """That of the command, once its name is known."""
-        with in_one_line():
-            return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with in_one_line():
-            return super().invoke(ctx)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What is left for the command."""
-        if args and not args[0].startswith("-"):
-            self.params, self.add_help_option = [], False
-        return super().parse_args(ctx, args)
-
-
-@contextmanager
-def in_one_line() -> Iterator[None]:
-    """What Typer says of the arguments in three lines, raised as ours; help that nobody asked for stays help."""
-    try:
-        yield
-    except MISUSE as error:
-        if type(error).show is not MISUSE.show:
-            raise
-        place = error.ctx.command_path if error.ctx else "ltr"
-        told = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
-        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
-        raise UsageError(f"{told}{quotes}; see {place} -h") from error
-
-
-def plainly(error: Any) -> str:
-    """What Typer says, in our words where it only hands on those of pydantic about a number."""
-    told: str = error.format_message()
-    problems: list[Any] = getattr(error.__cause__, "errors", list)()
-    if not problems or problems[0]["type"] not in NUMBERS:
-        return told
-    ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
-    several = "; several go into --set, such as --set 'train.l2=[0.1, 0.01]'" if "," in problems[0]["input"] else ""
-    return told.replace(error.message, ours + several)
 
 
 def configured(

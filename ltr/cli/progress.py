@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from ltr.experiments.batch import Planned
     from ltr.experiments.progress import OnProgress, Step
 
-PATIENCE = 1.0  # seconds
+SHOWN_AFTER = 1.0  # seconds; shorter work needs no bar
 Clock = Callable[[], float]
 
 
 class StageBar:
     """One bar at a time: that of the stage in hand, once the stage has taken a while."""
 
-    def __init__(self, clock: Clock, patience: float = PATIENCE) -> None:
+    def __init__(self, clock: Clock, patience: float = SHOWN_AFTER) -> None:
         self._clock, self._patience = clock, patience
         self._bar: Progress | None = None
         self._timer: threading.Timer | None = None
@@ -65,7 +65,9 @@ class StageBar:
 
 
 @contextmanager
-def run_progress(*, quiet: bool, clock: Clock = time.monotonic, patience: float = PATIENCE) -> Iterator["OnProgress"]:
+def run_progress(
+    *, quiet: bool, clock: Clock = time.monotonic, patience: float = SHOWN_AFTER
+) -> Iterator["OnProgress"]:
     """What a run reports its stages to; it draws nothing in a pipe, or where nobody wants it."""
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
@@ -98,7 +100,7 @@ def batch_progress(
         draw(f"{part}; runs")
 
     def draw(description: str) -> None:
-        if not bar and clock() - start > PATIENCE and ended < len(plan):
+        if not bar and clock() - start > SHOWN_AFTER and ended < len(plan):
             bar.append(started_bar("runs", len(plan)))
         for progress in bar:
             progress.update(progress.task_ids[0], completed=ended, description=description)

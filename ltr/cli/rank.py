@@ -18,10 +18,10 @@ from ltr.cli.terminal import (
     warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
-from ltr.errors import FileError, UsageError
+from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count, fixed
-from ltr.reporting.table import shortened
+from ltr.reporting.layout import shortened
+from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
     from ltr.serving.router import Answer, Choice, Router

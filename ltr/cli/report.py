@@ -26,12 +26,12 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one page about RUNS: one file, no script, no network."""
+    from ltr.files.replacing import refuse_existing
     from ltr.reporting.report import write_report
 
     if out.suffix.lower() not in ENDINGS:
         raise UsageError(f"{out}: name a page that ends in .html, or a card that ends in .md")
-    if out.exists() and not overwrite:
-        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
+    refuse_existing(out, overwrite=overwrite)
     made = f"ltr {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     write_report(runs, out, seed=seed or 0, made=made)
     if not quiet:

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
+from ltr.errors import count
 from ltr.reporting.metric_tables import metrics_table, parts_table, title_of
-from ltr.reporting.numbers import count, fixed
+from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking

@@ -4,11 +4,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError
 from ltr.reporting.escaping import visible
-from ltr.reporting.table import SHORTEST_CELL, Table, aligned, terminal_lines, tsv_line, width_of
+from ltr.reporting.layout import SHORTEST_CELL, aligned, tsv_line, width_of
+
+if TYPE_CHECKING:
+    from ltr.reporting.table import Table
 
 
 class Format(StrEnum):
@@ -44,8 +47,10 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, flexible: in
     return [emphasis(first), *rest] if any(headers) else rest
 
 
-def table_lines(shown: Table, *, turned: bool = False, indent: str = "") -> list[str]:
+def table_lines(shown: "Table", *, turned: bool = False, indent: str = "") -> list[str]:
     """The table in aligned lines, as wide as the terminal."""
+    from ltr.reporting.table import terminal_lines
+
     return terminal_lines(shown, columns_of_terminal(), turned=turned, indent=indent, titled=emphasis)
 
 

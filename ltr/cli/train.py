@@ -34,9 +34,8 @@ from ltr.cli.options import (
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
-from ltr.errors import UsageError
+from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig

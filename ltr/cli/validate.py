@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
@@ -14,9 +13,8 @@ from ltr.cli.terminal import (
     show_json,
     show_tsv,
 )
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import count
 
 if TYPE_CHECKING:
     from ltr.audit.findings import AuditReport, Finding
@@ -40,6 +38,8 @@ def validate(
 
     Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
     """
+    import msgspec
+
     from ltr.audit.audit import audit_samples
     from ltr.audit.run_integrity import audit_run
     from ltr.files.restoring import put_back

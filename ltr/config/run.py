@@ -9,8 +9,8 @@ from typing import Any, Literal
 from ltr.config.recipes import with_recipe
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text
+from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
-from ltr.data.sources import DataConfig, paths_from, resolve_paths
 from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind, encoder_named
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName

@@ -6,15 +6,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
+from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
-from ltr.data.columns import SourceFile, place, recoded
+from ltr.data.codes import recoded
+from ltr.data.draws import LOGGED, Draws
 from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
+from ltr.data.ready_numbers import unnamed
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
-from ltr.errors import SampleError
+from ltr.data.source_files import SourceFile, place
+from ltr.errors import SampleError, count
 from ltr.files.reading import AnyPath, expand
 from ltr.logs import LOG, stage
 
@@ -53,6 +56,13 @@ class Candidates:
     fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
     are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
+    draws: Draws | None = None  # which rows were added to those of the log; None: none was
+
+    @property
+    def is_logged(self) -> BoolArray:
+        """Whether the log offered each row: a drawn one says nothing of how often a candidate was offered."""
+        rows = int(self.offsets[-1])
+        return np.ones(rows, dtype=bool) if self.draws is None else self.draws.rules == LOGGED
 
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""
@@ -88,10 +98,10 @@ def read_groups(
         first = int(np.argmin(repeated))
         raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
-        LOG.info(f"read {file.path}: {file.line_count:,} lines, {file.byte_count:,} bytes")
+        LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
     groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    counts = {"candidates": len(groups.labels), "groups": len(samples.traces), "traces": len(samples.trace_ids)}
-    LOG.info(f"found {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+    counts = {"candidate": len(groups.labels), "group": len(samples.traces), "trace": len(samples.trace_ids)}
+    LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")
     return groups
 
 
@@ -141,9 +151,10 @@ def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalo
         graphs=_at(graph_codes, rows),
         distinct_graphs=distinct_graphs,
         features=features,
-        feature_names=() if features is None else tuple(f"x{n}" for n in range(1, features.shape[1] + 1)),
+        feature_names=() if features is None else unnamed(features.shape[1]),
         lines=samples.lines[rows],
         files=samples.files,
+        draws=None if samples.draws is None else samples.draws.at(rows),
     )
     return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
 
@@ -187,6 +198,7 @@ def select(groups: Groups, indices: IntArray) -> Groups:
         distinct_graphs=distinct_graphs,
         features=None if candidates.features is None else candidates.features[rows],
         lines=candidates.lines[rows],
+        draws=None if candidates.draws is None else candidates.draws.at(rows),
     )
     weights, times = (None if column is None else column[indices] for column in (groups.weights, groups.times))
     return Groups(selected, groups.labels[rows], offsets, weights, times)

@@ -9,9 +9,12 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.columns import GroupColumns, RowColumns, SourceFile
+from ltr.data.draws import Draws
+from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error
+from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.schema import NEEDED, Kind, Sample
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, read_lines, shown
 
@@ -34,6 +37,7 @@ class Samples:
     type_texts: tuple[str, ...]
     trees: IntArray
     tree_texts: tuple[bytes, ...]  # JSON as it stands in the file
+    draws: Draws | None  # (rows,); None where every row is of the log
     traces: IntArray  # (groups,) codes
     trace_ids: tuple[str, ...]
     nodes: IntArray  # (groups,) codes
@@ -79,9 +83,10 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
             else:
                 rows.add_all(sample, group, before + number)
     except FieldError as cause:
-        raise SampleError(shown(path), number, *cause.args) from cause
+        raise SampleError(shown(path), number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
-        raise SampleError(shown(path), number, *decode_error(line, failure, NEEDED).args) from failure
+        misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
+        raise SampleError(shown(path), number, *misfit.args) from failure
     files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
 
 
@@ -102,6 +107,7 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
         type_texts=tuple(rows.type_codes),
         trees=_integers(rows.trees),
         tree_texts=tuple(rows.tree_codes),
+        draws=Draws.of(rows.draw_rules, rows.draw_probabilities, len(rows.labels)) if rows.draw_rules else None,
         traces=_integers(groups.traces),
         trace_ids=tuple(groups.trace_codes),
         nodes=_integers(groups.nodes),

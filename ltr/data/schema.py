@@ -11,10 +11,12 @@ from ltr.data.jsonlines import excerpt
 from ltr.errors import FieldError
 
 Kind = Literal["tool", "graph"]
+DrawRule = Literal["random", "near"]
 Id = int | str
 Label = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Weight = Annotated[float, msgspec.Meta(gt=0)]
+Probability = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 NO_TREE = (b"", b"null")
 TEXT_NEEDED, ID_NEEDED = "a text is needed", "a text or an integer is needed"
@@ -29,6 +31,8 @@ NEEDED: Mapping[str, str] = {
     "candidate_type": TEXT_NEEDED,
     "label": "a number from 0 to 1e300 is needed",
     "features": "a list of numbers from -1e300 to 1e300 is needed",
+    "drawn": "random or near is needed; a candidate of the log has no such key",
+    "draw_probability": "a probability above 0, at most 1, is needed",
     "weight": "a finite number above 0 is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",
     "candidates": "a list of objects with a tool or a candidate_id is needed",
@@ -46,6 +50,8 @@ class Candidate(msgspec.Struct):
     tree: msgspec.Raw = msgspec.Raw()  # decoded once, however often it is repeated, by `graphs`
     label: Label | None = None
     features: list[Number] | None = None
+    drawn: DrawRule | None = None  # the rule by which it was added; None: the log offers it
+    draw_probability: Probability | None = None
 
 
 class Sample(Candidate, kw_only=True):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Groups, select
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, UsageError, count
 
 TRACE, TIME = "trace", "time"
 
@@ -19,10 +19,12 @@ def split_off(groups: Groups, share: float, name: str, *, seed: int, by: str, of
     that is split off ends before, or with, one that stays. It may have begun before: see `count_earlier`.
     """
     order, times = _in_order(groups, seed, by)
-    count = round(share * of)
-    if not 0 < count < len(order):
-        raise UsageError(f"{name} {share}: this share of {of} traces leaves one side empty; add traces or change it")
-    borders = _borders(times[order], [count if by == TRACE else len(order) - count])
+    size = round(share * of)
+    if not 0 < size < len(order):
+        lack = "measure on" if size == 0 else "learn from"
+        problem = f"{name} {share} of {count(of, 'trace')} is {count(size, 'trace')}: nothing is left to {lack}"
+        raise UsageError(f"{problem}; add traces (more values of trace_id) or change the share")
+    borders = _borders(times[order], [size if by == TRACE else len(order) - size])
     if not borders:
         raise UsageError(f"{name} {share}: all {len(order)} traces end at the same time; drop data.split: time")
     first, last = np.split(order, borders)
@@ -40,7 +42,7 @@ def fold_indices(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[
     """
     order, times = _in_order(groups, seed, by)
     blocks = folds if by == TRACE else folds + 1
-    traces = "1 trace is" if len(order) == 1 else f"{len(order)} traces are"
+    traces = f"{count(len(order), 'trace')} {'is' if len(order) == 1 else 'are'}"
     if len(order) < blocks:
         raise UsageError(f"folds is {folds}; {traces} too few for them")
     borders = _borders(times[order], [-(-block * len(order) // blocks) for block in range(1, blocks)])
@@ -63,14 +65,14 @@ def count_earlier(learned: Groups, measured: Groups) -> int:
     return int((measured.times <= learned.times.max()).sum())
 
 
-def earlier_warnings(name: str, count: int, of: int) -> Iterator[str]:
-    """A warning where `count` of the held-out queries are no later than the newest training query.
+def earlier_warnings(name: str, earlier: int, of: int) -> Iterator[str]:
+    """A warning where `earlier` of the held-out queries are no later than the newest training query.
 
     >>> list(earlier_warnings("test", 2, 10))
     ['test: 2 of 10 queries are no later than the newest training query: traces stay whole, and theirs began before']
     """
-    if count:
-        are = f"{count:,} of {of:,} queries {'is' if count == 1 else 'are'} no later than the newest training query"
+    if earlier:
+        are = f"{earlier:,} of {of:,} queries {'is' if earlier == 1 else 'are'} no later than the newest training query"
         yield f"{name}: {are}: traces stay whole, and theirs began before"
 
 

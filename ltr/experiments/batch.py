@@ -10,10 +10,10 @@ from typing import Any
 
 from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
+from ltr.data.config import source_names
 from ltr.data.groups import Candidates
-from ltr.data.sources import source_names
 from ltr.encoders.cached import cached_texts
-from ltr.errors import LtrError, LtrWarning, RunError, UsageError
+from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
 from ltr.experiments.progress import OnProgress, silent
@@ -239,9 +239,9 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             refuse_other_task(
                 planned_run.directory, before, task_of(planned_run.config, shared.data(), planned_run.directory)
             )
-        tested = "the same" if test is None else f"{len(test.offsets) - 1:,} test groups"
+        tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
         how = "goes on" if before else "is to be made"
-        told = f"{how}: learns from {len(train.offsets) - 1:,} groups, is measured on {tested}"
+        told = f"{how}: learns from {count(len(train.offsets) - 1, 'group')}, is measured on {tested}"
         yield planned_run, told + vectors_told(planned_run.config, train.candidates)
 
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 
 from ltr.config.run import load_config
+from ltr.data.config import DataConfig
 from ltr.data.exporters.exporting import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import key_order
-from ltr.data.sources import DataConfig
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files
+from ltr.files.replacing import new_files, refuse_existing
 from ltr.files.restoring import put_back
 from ltr.serving.router import load
 from ltr.storage.read_samples import read
@@ -26,9 +26,7 @@ from ltr.storage.run_directory import CONFIG, METRICS
 def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool = False) -> list[str]:
     """The files that now hold the source, a run directory or samples, in the named format."""
     write = EXPORTERS[format_name]
-    taken = [path for path in (str(out), f"{out}.qrels") if Path(path).exists()]
-    if taken and not overwrite:
-        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
+    refuse_existing(out, f"{out}.qrels", overwrite=overwrite)
     exported = exported_run(Path(source)) if put_back(source).is_dir() else exported_samples(source)
     with new_files(out) as new:
         written = write(exported, new / Path(out).name)

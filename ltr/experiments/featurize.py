@@ -1,6 +1,5 @@
 """Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files, refuse_unwritable
+from ltr.files.replacing import new_files, refuse_existing
 from ltr.files.restoring import put_back
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
@@ -63,10 +62,7 @@ def refuse_output(out: Path, *, overwrite: bool) -> None:
     if not out.name.endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
     state = [] if out.suffix == ".npz" else [sidecar(out), sidecar(out).with_suffix(".npz")]
-    taken = [each for each in (out, *state) if os.path.lexists(each)]
-    if taken and not overwrite:
-        raise UsageError(f"{taken[0]}: exists; add --overwrite, or name another file")
-    refuse_unwritable(out)
+    refuse_existing(out, *state, overwrite=overwrite)
 
 
 def fitted_features(path: AnyPath) -> FittedFeatures:

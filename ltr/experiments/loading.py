@@ -7,8 +7,8 @@ from typing import Any
 from ltr.arrays import vanishing
 from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import Groups
-from ltr.data.sources import DataConfig
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.features.crossfit import FittedFeatures

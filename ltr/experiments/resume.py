@@ -9,8 +9,8 @@ from typing import Any
 from ltr import __version__
 from ltr.config.run import RunConfig, relocated
 from ltr.configtext.rendering import plain_values
-from ltr.data.columns import SourceFile
-from ltr.data.sources import source_names
+from ltr.data.config import source_names
+from ltr.data.source_files import SourceFile
 from ltr.experiments.loading import Loaded
 from ltr.experiments.progress import OnProgress, Step
 from ltr.files.reading import STDIN, expand

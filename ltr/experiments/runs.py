@@ -18,10 +18,10 @@ from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
+from ltr.files.atomic_write import write_lines, write_text
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_directory
-from ltr.files.writing import write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples

@@ -7,6 +7,7 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
 from ltr.configtext.rendering import plain_values
 from ltr.data.groups import Candidates, Groups
+from ltr.data.ready_numbers import refuse_other_columns, unnamed
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, read_data, refuse_fitted
@@ -14,7 +15,6 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.features.crossfit import FittedFeatures, fit_features
 from ltr.features.presets import RECOMMENDED
 from ltr.serving.router import Router
-from ltr.storage.model_file import nameless, refuse_other_columns
 
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
 
@@ -31,7 +31,7 @@ class Prepared:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns of phi."""
-        return self.features.names if self.features else nameless(self.phi.shape[1])
+        return self.features.names if self.features else unnamed(self.phi.shape[1])
 
     def applied(self, candidates: Candidates) -> FloatArray:
         """The columns of candidates that were not trained on."""
@@ -39,7 +39,7 @@ class Prepared:
             return self.features(candidates)
         if candidates.features is None:
             raise DataError("the training samples bear ready numbers; the others need them too")
-        refuse_other_columns(self.names, candidates)
+        refuse_other_columns(self.names, candidates.feature_names)
         return candidates.features
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, offsets_of
-from ltr.data.columns import Codes
+from ltr.data.codes import Codes
 from ltr.data.groups import Candidates
 from ltr.features.graph_shape import means
 from ltr.features.nodes_and_edges import graph_tables

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray, Ragged, offsets_of
-from ltr.data.columns import Codes
+from ltr.data.codes import Codes
 from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context

@@ -1,6 +1,7 @@
 """Names of columns that belong together: those of the specification, and those that proved worth their place."""
 
 from ltr.data.schema import Kind
+from ltr.errors import count
 
 SPECIFICATION = {
     "tool": ("tool.rel", "tool.hist", "tool.coop", "tool.struct"),
@@ -29,4 +30,4 @@ def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tupl
     if traces >= FEW:
         return ALL[kind], ()
     share = f"{len(FOUR[kind])} of the {len(ALL[kind])} recommended features are used"
-    return FOUR[kind], (f"only {traces} training traces: {share}; all from {FEW} traces on",)
+    return FOUR[kind], (f"only {count(traces, 'training trace')}: {share}; all from {FEW} traces on",)

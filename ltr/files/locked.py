@@ -6,9 +6,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import RunError
+from ltr.files.atomic_write import make_directory
 from ltr.files.reading import AnyPath
 from ltr.files.restoring import locked_directory, put_back
-from ltr.files.writing import make_directory
 
 
 @contextmanager

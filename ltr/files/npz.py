@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.errors import FileError
+from ltr.files.atomic_write import atomic_file
 from ltr.files.reading import AnyPath, regular_file, shown
-from ltr.files.writing import atomic_file
 
 Array = npt.NDArray[Any]
 

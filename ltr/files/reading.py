@@ -66,12 +66,13 @@ def read_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterato
     A line ends at LF or CRLF only: U+2028 is text. A UTF-8 byte order mark is dropped. No line beyond
     LARGEST_LINE is held in memory. The digest is updated with the decompressed content as it is read.
     """
-    return enumerate(_lines(path, digest), start=1)
+    return enumerate(split_lines(utf8_blocks(path, digest=digest), path), start=1)
 
 
-def _lines(path: AnyPath, digest: ContentDigest | None) -> Iterator[bytes]:
+def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
+    """The lines of the blocks, without their ends; the path is for the error about a line that is too long."""
     number, unfinished, size = 1, [b""], 0
-    for block in _utf8_blocks(path, digest):
+    for block in blocks:
         lines = block.split(b"\n")
         unfinished.append(lines[0])
         size += len(lines[0])
@@ -93,7 +94,7 @@ def _lines(path: AnyPath, digest: ContentDigest | None) -> Iterator[bytes]:
 def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
     """Complete lines, about a megabyte at a time, each block with the number of its first: for readers of columns."""
     number, unfinished = 1, b""
-    for block in _utf8_blocks(path, digest):
+    for block in utf8_blocks(path, digest=digest):
         lines, end, rest = block.rpartition(b"\n")
         if end:
             yield number, unfinished + lines + end
@@ -106,7 +107,8 @@ def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> I
         yield number, unfinished + b"\n"
 
 
-def _utf8_blocks(path: AnyPath, digest: ContentDigest | None) -> Iterator[bytes]:
+def utf8_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[bytes]:
+    """The content about a megabyte at a time, without a byte order mark; other encodings are refused by name."""
     is_first = True
     for block in read_blocks(path):
         if digest is not None:

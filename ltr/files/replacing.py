@@ -1,4 +1,6 @@
-"""The one writer of what commands leave: a directory, or files that belong together, whole or not at all.
+"""Replacement of a directory, or of files that belong together, by new ones: all at once or not at all.
+
+`atomic_write` writes a single file.
 
 What is written lies beside its place, in .NAME.new-PID, until it is complete and synced. What it replaces lies in
 .NAME.old while the two change places, and `put_back` restores it should the process be killed at that moment.
@@ -14,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ltr.errors import DiskError, UsageError
+from ltr.files.atomic_write import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 from ltr.files.reading import AnyPath, reason
 from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, put_back
-from ltr.files.writing import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
 
@@ -58,19 +60,40 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
     if place is not path:
         raise UsageError(f"{path}: not the name of a directory; write {place}")
     refuse_unwritable(path)
-    names = [name for name in entries or () if not TEMPORARY.fullmatch(name)]
+    old = earlier_directory(path)  # removed with what is replaced; a directory of that name may be somebody's own
+    if os.path.islink(old) or (os.path.lexists(old) and not old.is_dir()):  # noqa: PTH114
+        raise UsageError(f"{old}: not a directory; the earlier {path.name} lies there for a moment: move it away")
+    if old.is_dir():
+        _own_names(old, sorted(entry.name for entry in old.iterdir()), kind)
+    return _own_names(path, entries or [], kind)
+
+
+def _own_names(directory: Path, entries: list[str], kind: DirectoryKind) -> list[str]:
+    """The entries that are not temporary; an error unless all of them belong to a directory of the kind."""
+    names = [name for name in entries if not TEMPORARY.fullmatch(name)]
     foreign = [name for name in names if name not in kind.files and name not in kind.folders]
     for folder in kind.folders.keys() & names:
-        inside = [entry.name for entry in (place / folder).iterdir()] if (place / folder).is_dir() else [""]
-        others = [f"{folder}/{name}".rstrip("/") for name in sorted(inside) if not _belongs(name, kind.folders[folder])]
-        foreign += others
-    if foreign or (names and not kind.is_one(place)):
-        raise UsageError(f"{path}: holds other things, such as {(foreign or names)[0]!r}; name another directory")
+        inside = [entry.name for entry in (directory / folder).iterdir()] if (directory / folder).is_dir() else [""]
+        pattern = kind.folders[folder]
+        others = [name for name in sorted(inside) if not (pattern.fullmatch(name) or TEMPORARY.fullmatch(name))]
+        foreign += [f"{folder}/{name}".rstrip("/") for name in others]
+    if foreign or (names and not kind.is_one(directory)):
+        raise UsageError(f"{directory}: holds other things, such as {(foreign or names)[0]!r}; name another directory")
     return names
 
 
-def _belongs(name: str, pattern: re.Pattern[str]) -> bool:
-    return bool(pattern.fullmatch(name) or TEMPORARY.fullmatch(name))
+def refuse_existing(main: AnyPath, *others: AnyPath, overwrite: bool) -> None:
+    """Raise before the work where a file is that may not be replaced, or where none can be written.
+
+    `others` are written beside `main`. Files that a killed process has put aside count: they are put back.
+    """
+    put_back(main)
+    taken = next((path for path in (main, *others) if os.path.lexists(path)), None)
+    if taken is not None and not overwrite:
+        raise UsageError(f"{taken}: exists; add --overwrite, or choose another name")
+    if os.path.islink(main):  # noqa: PTH114
+        raise UsageError(f"{main}: a link to {os.readlink(main)}; name the file itself")  # noqa: PTH115
+    refuse_unwritable(Path(main))
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -89,11 +112,10 @@ def new_directory(target: AnyPath) -> Iterator[Path]:
     If anything fails, also the block itself, what stood there stays and nothing else is left. The caller holds the
     lock of the target, and has refused what may not be replaced.
     """
-    place = put_back(target)
-    make_directory(place.parent)
-    with _new(place, place) as new:
+    shown, place = _places(target)
+    with _new(place, shown, home=shown) as new:
         yield new
-        with named_failures(place):
+        with named_failures(shown):
             if place.is_dir():
                 new.chmod(stat.S_IMODE(place.stat().st_mode))
             sync_directory(new)
@@ -125,15 +147,15 @@ def new_files(main: AnyPath) -> Iterator[Path]:
 
     All of them replace what had their names, or, if anything fails, none does. Directories in it are merged.
     """
-    place = put_back(main)
-    refuse_special(place)
-    with _new(place, place.parent) as new:
+    shown, place = _places(main)
+    refuse_special(shown)
+    with _new(place, shown, home=shown.parent) as new:
         yield new
         written = [path.relative_to(new) for path in sorted(new.rglob("*"))]
         files = [name for name in written if not (new / name).is_dir() and name != Path(place.name)]
         for name in files:
-            refuse_special(place.parent / name)
-        with named_failures(place):
+            refuse_special(shown.parent / name)
+        with named_failures(shown):
             if files:
                 _exchange_files(new, place, files, [name for name in written if (new / name).is_dir()])
             else:  # a single file has no moment without it
@@ -177,14 +199,25 @@ def _exchange_files(new: Path, place: Path, others: list[Path], folders: list[Pa
             os.close(descriptor)
 
 
-@contextmanager
-def _new(place: Path, home: Path) -> Iterator[Path]:
-    """The directory .NAME.new-PID, locked, and removed in the end with all that is in it.
+def _places(target: AnyPath) -> tuple[Path, Path]:
+    """The target, put back where it was missing, and where it really lies, in a directory that is there.
 
-    A disk error in it names the file as it was to be called, in `home`.
+    A path such as q/../q leads nowhere while q changes places with another.
+    """
+    shown = put_back(target)
+    make_directory(shown.parent)
+    with named_failures(shown):
+        return shown, Path(os.path.realpath(shown.parent), shown.name)
+
+
+@contextmanager
+def _new(place: Path, shown: Path, *, home: Path) -> Iterator[Path]:
+    """The directory .NAME.new-PID beside the place, locked, and removed in the end with all that is in it.
+
+    A disk error names the place as it is `shown`, and a file in the directory as it was to be called, in `home`.
     """
     new = place.with_name(f".{place.name}.new-{os.getpid()}")
-    with named_failures(place):
+    with named_failures(shown):
         _sweep(place, new)
         new.mkdir()
         descriptor = locked_directory(new)
@@ -204,10 +237,12 @@ def _new(place: Path, home: Path) -> Iterator[Path]:
 def _sweep(place: Path, new: Path) -> None:
     """Remove what killed processes left beside the place: unfinished directories, and earlier ones long replaced."""
     unfinished = re.compile(rf"\.{re.escape(place.name)}\.new-\d+")
-    found = [path for path in place.parent.iterdir() if unfinished.fullmatch(path.name)]
+    leftovers = [path for path in place.parent.iterdir() if unfinished.fullmatch(path.name)]
     if os.path.lexists(place):
-        found += [path for path in (earlier_directory(place), earlier_files(place)) if path.is_dir()]
-    for path in found:
+        leftovers += [earlier_directory(place), earlier_files(place)]
+    for path in leftovers:
+        if path.is_symlink() or not path.is_dir():
+            continue
         with suppress(OSError):  # another process writes there, or has just removed it
             descriptor = locked_directory(path)
             path.rename(new)  # under its own name a half of it could be put back, were the process killed here

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE = 1.0  # seconds for another process to finish its renames, which take less than one of them
+RENAMING = 1.0  # seconds for another process to finish its renames, which take less than one of them
 
 
 def put_back(path: str | os.PathLike[str]) -> Path:
@@ -19,9 +19,11 @@ def put_back(path: str | os.PathLike[str]) -> Path:
     place = Path(path)
     if place.name in ("", "..") or os.path.lexists(place):
         return place
-    for aside, restore in ((earlier_directory(place), _directory), (earlier_files(place), _files)):
-        if os.path.isdir(aside) and not aside.is_symlink():  # noqa: PTH112  # False for a name that no file can have
-            _restored(aside, place, restore)
+    with suppress(ValueError):  # of a NUL
+        real = Path(os.path.realpath(place.parent), place.name)  # q/../q leads nowhere without q
+        for aside, restore in ((earlier_directory(real), _directory), (earlier_files(real), _files)):
+            if os.path.isdir(aside) and not aside.is_symlink():  # noqa: PTH112  # False for a name that no file can have
+                _restored(aside, real, restore)
     return place
 
 
@@ -36,7 +38,7 @@ def earlier_files(place: Path) -> Path:
 
 
 def _restored(aside: Path, place: Path, restore: Callable[[Path, Path], None]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + RENAMING
     while not os.path.lexists(place) and time.monotonic() < deadline:
         with suppress(OSError):  # where nothing can be renamed, the reader says what it misses
             try:

@@ -17,7 +17,7 @@ from ltr.files.npz import Array, unpack_texts
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
-LARGEST = 1e38  # beyond it, squares and sums of a few numbers might not be finite
+LARGEST_LEARNED = 1e38  # beyond it, squares and sums of a few numbers might not be finite
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
@@ -156,8 +156,8 @@ class Floats(Integers):
     def check(self, value: Any, path: str, axes: Axes) -> None:
         """Raise unless dtype, shape and range fit."""
         is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        if is_array and not (np.abs(value) <= LARGEST).all():
-            raise DataError(f"{path}: finite numbers of at most {LARGEST:g} are needed")
+        if is_array and not (np.abs(value) <= LARGEST_LEARNED).all():
+            raise DataError(f"{path}: finite numbers of at most {LARGEST_LEARNED:g} are needed")
         super().check(np.abs(value) if is_array and self.signed else value, path, axes)
 
 

@@ -6,27 +6,18 @@ from pathlib import Path
 
 import msgspec
 
+from ltr.errors import count
+from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
-from ltr.files.writing import make_directory, write_bytes, write_text
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
+from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, WRITTEN, Bounds
+from ltr.reporting.layout import shortened, tsv_line
 from ltr.reporting.metric_tables import BASELINES, TITLES, title_of
-from ltr.reporting.numbers import (
-    COUNT,
-    INTERVAL,
-    SHARE,
-    WRITTEN,
-    Bounds,
-    between,
-    count,
-    short,
-    signed,
-    span,
-    without_zero,
-)
+from ltr.reporting.numbers import between, short, signed, span, without_zero
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
-from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, shortened, tsv_line, tsv_rows
+from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, tsv_rows
 from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row
 from ltr.results.metrics_record import OVER_BEST
 from ltr.storage.run_directory import REPORT

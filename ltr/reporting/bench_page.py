@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ltr.errors import count
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
-from ltr.reporting.numbers import (
+from ltr.reporting.kinds import (
     BALANCE,
     COUNT,
     DIFFERENCE,
@@ -18,10 +19,8 @@ from ltr.reporting.numbers import (
     WRITTEN,
     Bounds,
     Guess,
-    count,
-    share,
-    short,
 )
+from ltr.reporting.numbers import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
 from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest, RerankerResult

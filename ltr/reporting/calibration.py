@@ -4,8 +4,10 @@ import math
 from collections import Counter
 from typing import NamedTuple
 
+from ltr.errors import count
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
-from ltr.reporting.numbers import COUNT, ROUNDED, SHARE, count, share
+from ltr.reporting.kinds import COUNT, ROUNDED, SHARE
+from ltr.reporting.numbers import share
 from ltr.reporting.page import Figure, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.run_files import RunFiles

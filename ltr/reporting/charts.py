@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ltr.reporting.numbers import AMOUNT, AMOUNT_INTERVAL, Bounds, tick
+from ltr.reporting.kinds import AMOUNT, AMOUNT_INTERVAL, Bounds
+from ltr.reporting.numbers import tick
 from ltr.reporting.page import Figure, Mark
 from ltr.reporting.table import Column, Table
 
-LARGEST, SMALLEST = 1e12, 1e-12  # what lies beyond is not drawn; the table has it
+LARGEST_DRAWN, SMALLEST_DRAWN = 1e12, 1e-12  # what lies beyond is not drawn; the table has it
 TICKS = 5
 WIDTH = 420
 LETTER = 6.6  # width of a letter of the drawings' text, at most
@@ -91,7 +92,7 @@ def linear(values: Iterable[float | None], first: float, last: float, *, zero: b
     """
     numbers = [*drawable(values), *([0.0] if zero else [])] or [0.0, 1.0]
     low, high = min(numbers), max(numbers)
-    if high - low < max(SMALLEST, 1e-9 * abs(high)):
+    if high - low < max(SMALLEST_DRAWN, 1e-9 * abs(high)):
         low, high = low - max(abs(low), 1.0) / 2, high + max(abs(high), 1.0) / 2
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
@@ -108,7 +109,7 @@ def logarithmic(values: Iterable[float | None], first: float, last: float) -> Sc
     >>> logarithmic([0.2, 50.0], 0, 100).ticks
     [0.1, 1.0, 10.0, 100.0]
     """
-    numbers = [value for value in drawable(values) if value > SMALLEST] or [1.0]
+    numbers = [value for value in drawable(values) if value > SMALLEST_DRAWN] or [1.0]
     low, high = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
     high = max(high, low + 1)
     ticks = [10.0**power for power in range(low, high + 1, max(1, (high - low) // TICKS))]
@@ -121,7 +122,7 @@ def drawable(values: Iterable[float | None]) -> list[float]:
     >>> drawable([1.0, None, 1e300, float("nan")])
     [1.0]
     """
-    return [value for value in values if value is not None and abs(value) <= LARGEST]
+    return [value for value in values if value is not None and abs(value) <= LARGEST_DRAWN]
 
 
 def thinned(points: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:

@@ -5,25 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, UsageError, count
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
+from ltr.reporting.kinds import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
 from ltr.reporting.metric_tables import interval_of, title_of
-from ltr.reporting.numbers import (
-    COUNT,
-    DIFFERENCE,
-    EFFECT,
-    INTERVAL,
-    PROBABILITY,
-    SHARE,
-    WEIGHT,
-    WRITTEN,
-    Bounds,
-    count,
-    share,
-    short,
-    signed,
-    span,
-)
+from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from ltr.errors import count
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.reporting.calibration import calibration_error
 from ltr.reporting.metric_tables import interval_of
-from ltr.reporting.numbers import NONE, count, listed, percent, share, short, signed, span
+from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, span
 from ltr.storage.records import MetricsRecord
 from ltr.storage.run_files import RunFiles
 from ltr.storage.training_record import TrainingRecord

@@ -1,8 +1,6 @@
 """Texts of data, made safe to show: on a terminal, in HTML, in Markdown."""
 
-import html
 import re
-import unicodedata
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format (bidi, zero width), surrogates, separators
 MARKS = re.compile(r"[\\`*_{}\[\]|~]|^[-+#=]")  # html is escaped before
@@ -18,6 +16,8 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata  # few texts need it, and every command writes texts
+
     return "".join(
         character.encode("unicode_escape", "surrogatepass").decode("ascii")
         if unicodedata.category(character) in HIDDEN
@@ -36,6 +36,8 @@ def in_html(value: object) -> object:
     """
     if type(value) is not str or value.isprintable():
         return value
+    import unicodedata
+
     return "".join(
         f"U+{ord(character):04X}"
         if character not in "\n\t" and unicodedata.category(character) in HIDDEN
@@ -50,6 +52,8 @@ def in_markdown(text: str) -> str:
     >>> in_markdown("a*b <i>\n"), in_markdown("- 1@b"), in_markdown("1. a"), in_markdown("0.7")
     ('a\\*b &lt;i&gt;', '\\- 1&#64;b', '1\\. a', '0.7')
     """
+    import html  # only pages and Markdown need it
+
     escaped = MARKS.sub(r"\\\g<0>", html.escape(" ".join(str(in_html(text)).split()), quote=False))
     for mark, written in LINKS.items():
         escaped = escaped.replace(mark, written)

@@ -2,7 +2,9 @@
 
 import math
 
-from ltr.reporting.numbers import DIFFERENCE, NONE, SHARE, WRITTEN, count
+from ltr.errors import count
+from ltr.reporting.kinds import DIFFERENCE, SHARE, WRITTEN
+from ltr.reporting.numbers import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.examples import RESCUED, WRONG

@@ -1,7 +1,9 @@
 """How the weights came about: the loss by epoch, the training in words, and what the weights rest on."""
 
+from ltr.errors import count
 from ltr.reporting.charts import Words, curve, thinned
-from ltr.reporting.numbers import AMOUNT, COUNT, WRITTEN, count, percent, short
+from ltr.reporting.kinds import AMOUNT, COUNT, WRITTEN
+from ltr.reporting.numbers import percent, short
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import MOST_ROWS, errors_text

@@ -1,7 +1,7 @@
 """Metrics as tables: beside their baselines, and for each value of a field."""
 
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
-from ltr.reporting.numbers import COUNT, INTERVAL, SHARE, Bounds
+from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, Bounds
 from ltr.reporting.table import Column, Table
 from ltr.storage.records import BreakdownRecord, MetricsRecord
 

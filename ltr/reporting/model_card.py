@@ -1,7 +1,8 @@
 """The card of a model: what it is for, what it learned from, how good it is, what to check; in Markdown."""
 
+from ltr.errors import count
 from ltr.reporting.conclusions import conclusions
-from ltr.reporting.numbers import LOSS, WEIGHT, WRITTEN, count
+from ltr.reporting.kinds import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table

@@ -1,35 +1,10 @@
 """How numbers are written: on a terminal, which is narrow and plain, and on a page. Nothing else formats a number."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 NONE, NO_NUMBER = "–", "-"  # what stands for a missing number on a page, and on a terminal
 MOST_NAMES = 5
 LARGE = 1e6  # from here on digits behind the point say nothing
-
-
-class Bounds(NamedTuple):
-    """The two ends of an interval; None where a single unit has none."""
-
-    low: float | None
-    high: float | None
-
-
-class Guess(NamedTuple):
-    """A number that rests on too little."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a column holds: how its values are written on a terminal, and on a page."""
-
-    on_terminal: Callable[[Any], str]
-    on_page: Callable[[Any], str]
-    is_text: bool = False
-    is_interval: bool = False  # of Bounds: two cells in a file
 
 
 def share(value: float | None) -> str:
@@ -150,15 +125,6 @@ def objective(value: float | None) -> str:
     return f"{value:.5f}" if value == 0 or 1e-3 <= abs(value) < LARGE else f"{value:.6g}"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number of things.
-
-    >>> count(1, "query", "queries"), count(1135, "query", "queries")
-    ('1 query', '1,135 queries')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """The first names, and how many more there are.
 
@@ -167,32 +133,3 @@ def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
-
-
-TEXT = Kind(str, str, is_text=True)
-WRITTEN = Kind(str, str)  # what was written before: a number among numbers of other kinds, to the right
-COUNT = Kind("{:,}".format, "{:,}".format)
-SHARE = Kind("{:.3f}".format, share)
-DIFFERENCE = Kind("{:+.3f}".format, signed)
-EFFECT = Kind("{:+.2f}".format, signed)
-PROBABILITY = Kind("{:.4f}".format, short)  # of a test
-SCORE = Kind("{:.3f}".format, short)
-AMOUNT = Kind("{:.4g}".format, short)
-LOSS = Kind("{:.4f}".format, short)
-Z = Kind("{:.1f}".format, short)
-WEIGHT = Kind(weight, short)
-MILLISECONDS = Kind(milliseconds, short)
-ROUNDED = Kind("{:,.0f}".format, "{:,.0f}".format)
-BALANCE = Kind("{:,.4g}".format, short)
-PRICE = Kind("{:.6f}".format, short)
-INTERVAL = Kind(lambda ends: between(ends.low, ends.high), lambda ends: span(ends.low, ends.high), is_interval=True)
-WEIGHT_INTERVAL = Kind(
-    lambda ends: between(ends.low, ends.high, weight),
-    lambda ends: span(ends.low, ends.high, short),
-    is_interval=True,
-)
-AMOUNT_INTERVAL = Kind(
-    lambda ends: between(ends.low, ends.high, AMOUNT.on_terminal),
-    lambda ends: span(ends.low, ends.high, short),
-    is_interval=True,
-)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ltr.errors import UsageError
+from ltr.files.atomic_write import write_text
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
 from ltr.files.restoring import put_back
-from ltr.files.writing import write_text
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.bench_page import bench_view
 from ltr.reporting.comparison_page import comparison_view
@@ -34,7 +34,7 @@ def report_of(directories: Sequence[AnyPath], *, is_card: bool = False, seed: in
     `seed`: of the tests that compare several runs. `made`: when, and by what.
     """
     for directory in directories:
-        put_back(directory)
+        put_back(Path(put_back(directory), JSON))
     if not directories:
         raise UsageError("name a run, a batch or a bench to report on")
     with_own_page = [

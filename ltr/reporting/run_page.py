@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from ltr.errors import count
 from ltr.reporting.calibration import calibration_section
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
+from ltr.reporting.kinds import COUNT, Bounds
 from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import (
     BASELINES,
@@ -15,7 +17,7 @@ from ltr.reporting.metric_tables import (
     parts_table,
     title_of,
 )
-from ltr.reporting.numbers import COUNT, Bounds, count, share, short, signed, span
+from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.weights import weights_section

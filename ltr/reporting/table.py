@@ -1,14 +1,15 @@
 """One table of values, and its four forms: lines of a terminal, TSV, Markdown, and the cells of a page."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from ltr.reporting.escaping import in_markdown, visible
-from ltr.reporting.numbers import NO_NUMBER, NONE, TEXT, Bounds, Guess, Kind
+from ltr.reporting.escaping import in_markdown
+from ltr.reporting.kinds import TEXT, Bounds, Guess, Kind
+from ltr.reporting.layout import aligned, width_of
+from ltr.reporting.numbers import NO_NUMBER, NONE
 
-SHORTEST_CELL = 12
 Value = str | int | float | Bounds | Guess | None
 TableRow = tuple[Value, ...]
 
@@ -100,26 +101,6 @@ def terminal_lines(
     return lines
 
 
-def aligned(rows: Sequence[Sequence[str]], width: int, *, flexible: int = 0, indent: str = "") -> list[str]:
-    """Lines without a box: the first and the flexible column to the left, the others to the right.
-
-    When the lines are wider than `width`, the flexible column gives way.
-    """
-    escaped = [[visible(cell) for cell in row] for row in rows]
-    widths = [max(map(width_of, column)) for column in zip(*escaped, strict=True)]
-    over = len(indent) + sum(widths) + 2 * (len(widths) - 1) - width
-    widths[flexible] = max(widths[flexible] - max(over, 0), min(widths[flexible], SHORTEST_CELL))
-    lines = []
-    for row in escaped:
-        padded = []
-        for place, (cell, room) in enumerate(zip(row, widths, strict=True)):
-            shown = shortened(cell, room)
-            blanks = " " * (room - width_of(shown))
-            padded.append(shown + blanks if place in (0, flexible) else blanks + shown)
-        lines.append((indent + "  ".join(padded)).rstrip())
-    return lines
-
-
 def tsv_rows(table: Table) -> Iterable[list[Value]]:
     """The keys of the columns, then each row with its values as they are; an interval in two cells."""
     columns = [(place, column) for place, column in enumerate(table.columns) if Medium.TSV in column.media]
@@ -139,15 +120,6 @@ def tsv_rows(table: Table) -> Iterable[list[Value]]:
         yield line
 
 
-def tsv_line(row: Sequence[object]) -> str:
-    r"""The values between tabs, nothing for None; what would end a cell, or move a terminal, is written out.
-
-    >>> tsv_line(["a\tb", None, 0.5])
-    'a\\tb\t\t0.5'
-    """
-    return "\t".join("" if value is None else visible(str(value)) for value in row)
-
-
 def markdown_lines(table: Table) -> list[str]:
     r"""The table in Markdown; no text of it marks anything up.
 
@@ -157,33 +129,3 @@ def markdown_lines(table: Table) -> list[str]:
     """
     heads, *rows = [[in_markdown(cell) for cell in row] for row in written_cells(table, Medium.PAGE)]
     return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
-
-
-def width_of(text: str) -> int:
-    """Columns a terminal needs for the text: two for wide characters, none for combining ones."""
-    if text.isascii():
-        return len(text)
-    import unicodedata
-
-    wide = {"W": 2, "F": 2}
-    return sum(
-        0 if unicodedata.combining(character) else wide.get(unicodedata.east_asian_width(character), 1)
-        for character in text
-    )
-
-
-def shortened(text: str, columns: int) -> str:
-    """The text, cut to the columns with an ellipsis.
-
-    >>> shortened("weather in Paris", 9)
-    'weather …'
-    """
-    if width_of(text) <= columns:
-        return text
-    beginning, used = "", 0
-    for character in text:
-        used += width_of(character)
-        if used > columns - 1:
-            break
-        beginning += character
-    return f"{beginning}…"

@@ -23,7 +23,7 @@ from ltr.rerankers.registry import Reranker, Setting, reranker
 LONGEST_ANSWER = 16 << 20
 LONGEST_WAIT = 1e6  # seconds; no clock holds every number
 LONGEST_COMPLAINT = 200  # characters of its stderr in a message
-PATIENCE = 2.0  # seconds a program has to end by itself; less than a process of a bench has itself
+ENDING = 2.0  # seconds a program has to end by itself; less than a process of a bench has itself
 
 
 def not_allowed(argument: str, setting: Setting) -> str:
@@ -90,13 +90,13 @@ class Program:
             return
         self._questions.put(b"")
         with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
+            process.wait(ENDING)
         self._end(process)
 
     def _checked(self, line: bytes, documents: int) -> list[float]:
         if not line:
             with suppress(subprocess.TimeoutExpired):
-                raise self._failed(f"ended with exit code {self._process.wait(PATIENCE)} before it answered")
+                raise self._failed(f"ended with exit code {self._process.wait(ENDING)} before it answered")
             raise self._failed("closed its stdout before it answered")
         if not line.endswith(b"\n"):
             raise self._failed(f"an answer is longer than {LONGEST_ANSWER >> 20} MB, or its line does not end")
@@ -142,7 +142,7 @@ class Program:
             process.kill()
         process.wait()
         self._questions.put(b"")
-        deadline = time.monotonic() + PATIENCE  # one that left the session may hold a pipe open
+        deadline = time.monotonic() + ENDING  # one that left the session may hold a pipe open
         while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
             with suppress(queue.Empty):
                 self._answers.get(timeout=0.01)

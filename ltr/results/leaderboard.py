@@ -13,6 +13,7 @@ from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.restoring import put_back
 from ltr.results.pairing import WinnersTest, paired_test
 from ltr.storage.record_file import LARGEST_RECORD, Json, read_record
 from ltr.storage.records import IntervalRecord, MetricsRecord
@@ -145,7 +146,7 @@ def read_leaderboard(root: AnyPath) -> Leaderboard:
 
 def refuse_foreign_board(root: AnyPath) -> None:
     """Raise where a leaderboard would replace a file of somebody else's."""
-    path = Path(root, JSON)
+    path = put_back(Path(root, JSON))
     if path.exists():
         try:
             content = msgspec.json.decode(read_bytes(path, limit=LARGEST_RECORD))

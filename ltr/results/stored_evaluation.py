@@ -10,10 +10,10 @@ from ltr.data.jsonlines import records
 from ltr.errors import FileError
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_lines
-from ltr.storage.model_file import run_file
 from ltr.storage.record_file import read_record
 from ltr.storage.records import MetricsRecord, QueryRecord
 from ltr.storage.run_directory import METRICS, PER_QUERY
+from ltr.storage.run_record import run_file
 
 FIXED = {TOP1: "top1", TOP3: "top3", MRR: "reciprocal_rank"}  # metrics that every record has, and their fields
 NEEDED = {"": "a line of per_query.jsonl as ltr writes it is needed"}

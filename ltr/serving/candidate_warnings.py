@@ -8,6 +8,7 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.data.groups import Candidates
 from ltr.data.jsonlines import excerpt
+from ltr.errors import count
 from ltr.storage.feature_state import fit_digest
 from ltr.storage.model_file import StoredModel
 
@@ -37,7 +38,7 @@ def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:
         return codes, ""
     example = excerpt(candidates.name_texts[codes[0]])
     return codes, (
-        f"{len(codes):,} of {len(candidates.name_texts):,} tools have no text, such as {example}: "
+        f"{len(codes):,} of {count(len(candidates.name_texts), 'tool')} have no text, such as {example}: "
         "neither tool_description nor a catalogue (--tools) gives one"
     )
 

@@ -9,13 +9,14 @@ from ltr.arrays import FloatArray
 from ltr.data.catalogue_query import graph_candidates, tool_candidates
 from ltr.data.catalogues.graphs import GraphCatalogue, read_graphs
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.config import DataConfig
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
-from ltr.data.sources import DataConfig
+from ltr.data.ready_numbers import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
-from ltr.storage.model_file import StoredModel, load_model, refuse_other_columns, save_model
+from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.training.objective import softmax
 
@@ -83,7 +84,7 @@ class Router(StoredModel):
             if self.features is None:
                 raise DataError("the model was trained on ready numbers; it ranks featurised samples only")
             return self.features(candidates)
-        refuse_other_columns(self.names, candidates)
+        refuse_other_columns(self.names, candidates.feature_names)
         return candidates.features
 
     def scores(self, phi: FloatArray) -> FloatArray:

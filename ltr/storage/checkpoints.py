@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from ltr.errors import FileError, ResumeError
+from ltr.files.atomic_write import TEMPORARY, make_directory, remove, write_bytes
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.writing import TEMPORARY, make_directory, remove, write_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.training.config import Progress
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.columns import SourceFile
+from ltr.data.draws import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
 from ltr.data.schema import Kind
-from ltr.errors import DataError, FileError, LtrError, UsageError
+from ltr.data.source_files import SourceFile
+from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
+from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, read_lines, shown
-from ltr.files.writing import write_bytes, write_lines
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
@@ -26,6 +27,7 @@ FORMAT: Final = "ltr-features/2"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
 OPTIONAL = ("weights", "times")
+DRAWS = {"draw_rules": "rules", "draw_probabilities": "probabilities"}  # the columns of rows that were drawn
 NOTHING = np.empty(0, dtype=np.int64)
 NO_GRAPHS: dict[str, Any] = {"types": NOTHING, "type_texts": (), "graphs": NOTHING, "distinct_graphs": ()}
 UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
@@ -54,6 +56,8 @@ def save_columns(
     columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(record), dtype=np.uint8), "phi": phi}
     columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
     columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
+    if candidates.draws is not None:
+        columns |= {name: getattr(candidates.draws, field) for name, field in DRAWS.items()}
     tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
     tables |= {field: [getattr(text, field) for text in candidates.tool_texts] for field in ToolText._fields}
     for name, table in tables.items():
@@ -73,7 +77,7 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
         features = restored_features(record.kind, record.features, record.encoder, learned)
         groups = _groups(str(path), arrays, features)
         fit = fit_digest(features)
-        LOG.info(f"read {path}: {len(groups.labels):,} candidates, {len(groups.offsets) - 1:,} groups")
+        LOG.info(f"read {path}: {count(len(groups.labels), 'candidate')}, {count(len(groups.offsets) - 1, 'group')}")
         return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=record.is_applied)), features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
@@ -118,7 +122,16 @@ def _candidates(
         feature_names=features.names,
         lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+        draws=_draws(arrays, offsets) if DRAWS.keys() <= arrays.keys() else None,
     )
+
+
+def _draws(arrays: dict[str, Array], offsets: IntArray) -> Draws:
+    rules, probabilities = map(arrays.__getitem__, DRAWS)
+    known = _numbers("draw_probabilities", probabilities, offsets, least=0.0)
+    if (known <= 0).any() or (known > 1).any():
+        raise DataError("draw_probabilities: numbers above 0, at most 1, are needed")
+    return Draws(_codes(rules, int(offsets[-1]), (LOGGED, *DRAW_RULES)), known)
 
 
 def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:

@@ -10,16 +10,16 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
+from ltr.files.atomic_write import write_bytes
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.restoring import put_back
-from ltr.files.writing import write_bytes
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_file import refuse_earlier
+from ltr.storage.run_record import run_file
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
@@ -41,23 +41,6 @@ class StoredModel:
     trainer: TrainConfig  # the settings w was learned with
     training: TrainingRecord  # what is known about it
     knots: Knots = STRAIGHT
-
-
-def refuse_other_columns(names: tuple[str, ...], candidates: Candidates) -> None:
-    """Raise unless ready numbers are the columns the model knows; nameless ones need only be as many."""
-    columns = candidates.feature_names
-    is_nameless = columns == nameless(len(columns)) or names == nameless(len(names))
-    if columns != names and not (is_nameless and len(columns) == len(names)):
-        raise DataError(f"the samples bear the features {', '.join(columns)}; the model has {', '.join(names)}")
-
-
-def nameless(count: int) -> tuple[str, ...]:
-    """The names of ready numbers nobody named.
-
-    >>> nameless(2)
-    ('x1', 'x2')
-    """
-    return tuple(f"x{number}" for number in range(1, count + 1))
 
 
 class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -115,14 +98,14 @@ def load_model(path: AnyPath) -> StoredModel:
     if checksum != _digest(msgspec.json.encode(document)):
         raise FileError(str(file), "its checksum does not fit its content: it was changed or damaged")
     try:
-        return _model(msgspec.convert(document, ModelRecord), file.with_name(ARRAYS))
+        return _restored_model(msgspec.convert(document, ModelRecord), file.with_name(ARRAYS))
     except FileError:
         raise
     except (msgspec.ValidationError, OverflowError, LtrError) as error:
         raise FileError(str(file), f"not a usable model: {error}") from error
 
 
-def _model(record: ModelRecord, arrays_file: Path) -> StoredModel:
+def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
     """The model of the record, whose fields must fit together and to the arrays in the file."""
     names, best = tuple(feature.name for feature in record.features), record.training.best_feature
     if not len(names) == len(set(names)) == len(record.weights) > 0 or best.name not in names:
@@ -157,15 +140,6 @@ def model_digest(path: AnyPath) -> str:
     """The checksum of a model.json or of that of a run directory, which speaks for its arrays, too."""
     file = Path(path, MODEL) if put_back(path).is_dir() else Path(path)
     return _digest(read_bytes(file, limit=LARGEST_DOCUMENT))
-
-
-def run_file(directory: AnyPath, name: str) -> Path:
-    """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
-    file = Path(directory, name)
-    runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
-    if runs and not file.exists():
-        raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
-    return file
 
 
 def _digest(content: bytes) -> str:

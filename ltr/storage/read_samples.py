@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.columns import SourceFile
+from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
-from ltr.data.sources import DataConfig
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import STDIN, digest_file, expand

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from ltr import __version__
-from ltr.data.columns import SourceFile
+from ltr.data.source_files import SourceFile
 from ltr.errors import FileError, UsageError
+from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.naming import path_from
 from ltr.files.reading import STDIN, AnyPath, shown
 from ltr.files.replacing import DirectoryKind, refuse_foreign
-from ltr.files.writing import write_bytes, write_lines
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_file import read_record

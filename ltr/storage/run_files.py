@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from ltr.data.jsonlines import records
+from ltr.files.atomic_write import write_bytes, write_lines, write_text
 from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.files.restoring import put_back
-from ltr.files.writing import write_bytes, write_lines, write_text
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_file import Json, read_record
 from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord

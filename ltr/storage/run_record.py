@@ -58,3 +58,12 @@ def refuse_changed(file: Path) -> None:
     expected = None if record is None else record.artifacts.get(file.name)
     if expected is not None and expected != file_digest(file):
         raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
+
+
+def run_file(directory: AnyPath, name: str) -> Path:
+    """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
+    file = Path(directory, name)
+    runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
+    if runs and not file.exists():
+        raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
+    return file

@@ -17,7 +17,7 @@ from ltr.training.objective import Trainable, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
-NARROW = 64  # features without a knot up to which each is left out in turn; fewer with knots, for the same work
+MOST_LEFT_OUT = 64  # features without a knot up to which each is left out in turn; fewer with knots, for the same work
 NO_GAIN = 1e-12  # possible gain up to here is rounding
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
@@ -239,7 +239,7 @@ def _loss_without(groups: Trainable, l2: float, best: Fitted, knots: Knots) -> F
     """How far the optimum rises when a feature is left out with its knots, by an exact fit of the others."""
     columns, lowest = groups.phi.shape[1], float(best.history[-1])
     features = columns - len(knots)
-    if features * columns**2 > NARROW**3:
+    if features * columns**2 > MOST_LEFT_OUT**3:
         return None
     if features == 1:  # all probabilities of a group are equal: its loss is ln(candidates)
         return np.array([float(groups.weights @ np.log(np.diff(groups.offsets))) - lowest])

@@ -14,7 +14,7 @@ from ltr.training.objective import Derivatives, Trainable, derivatives
 OPEN = 1e-6  # a weight is open if this share of its column lies in directions that change no probability
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
 CLEARED = 1e-9  # elimination may leave this much of a number that it has set to 0
-NARROW = 256  # columns up to which the spectrum costs little compared with any training
+CHEAP_SPECTRUM = 256  # columns up to which the spectrum costs little compared with any training
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Geometry:
     @property
     def is_known(self) -> bool:
         """Whether the spectrum costs little, or has been computed already."""
-        return len(self.scale) <= NARROW or "spectrum" in vars(self)
+        return len(self.scale) <= CHEAP_SPECTRUM or "spectrum" in vars(self)
 
     @property
     def is_open(self) -> BoolArray:

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ltr.files.writing import make_directory, write_lines, write_text
+from ltr.files.atomic_write import make_directory, write_lines, write_text
 from studies.data_source import team_set, tool_set
 from subcommands import ROOT
 

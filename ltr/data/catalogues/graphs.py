@@ -8,11 +8,12 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.columns import Codes, place
+from ltr.data.codes import Codes
 from ltr.data.graphs import Graph, decode_graph
 from ltr.data.jsonlines import excerpt, records
 from ltr.data.samples import Samples
 from ltr.data.schema import NO_TREE, Id
+from ltr.data.source_files import place
 from ltr.errors import FieldError, FileError, LtrError, SampleError
 from ltr.files.reading import STDIN, AnyPath, read_lines, shown
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.catalogues.toollists import NEEDED, listed_tools
-from ltr.data.columns import Codes, recoded
+from ltr.data.codes import Codes, recoded
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
 from ltr.data.samples import Samples
 from ltr.errors import FieldError, FileError

@@ -9,8 +9,8 @@ import numpy as np
 
 from ltr.data.exporters.exporting import Exported, exporter
 from ltr.errors import UsageError
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath
-from ltr.files.writing import write_lines
 
 FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")  # wide ones too: spreadsheets take them for the narrow
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -10,8 +10,8 @@ from ltr.data.exporters.exporting import Exported, exporter
 from ltr.data.exporters.identifiers import number_text, topic_texts
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath
-from ltr.files.writing import write_lines
 
 BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -9,8 +9,8 @@ from ltr.data.exporters.exporting import Exported, exporter
 from ltr.data.exporters.identifiers import column_text, number_text, topic_texts
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath
-from ltr.files.writing import write_lines
 
 TAG = "ltr"
 SIGN = np.int64(0x7FFFFFFF)

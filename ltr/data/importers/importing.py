@@ -1,63 +1,136 @@
-"""Importers by name: each turns files of another format into lines of samples."""
+"""Importers by name: each turns files of another format into lines of samples, and counts what it keeps and skips."""
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ltr.errors import UsageError
+from ltr.data.importers.opening import Opening
+from ltr.data.importers.tally import Count, Tally
+from ltr.data.redaction import redact_sample
+from ltr.errors import UsageError, suggestion
+from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath, expand
-from ltr.files.replacing import new_files
-from ltr.files.writing import write_lines
-from ltr.plugins import bad_result, plugin_errors
+from ltr.files.replacing import new_files, refuse_existing
+from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Lines of samples, and notes on what was left out."""
+    """Lines of samples, notes on what is known before they are read, and the tally that reading them fills."""
 
     lines: Iterable[Mapping[str, Any]]
     notes: tuple[str, ...] = ()
+    tally: Tally = field(default_factory=Tally)
 
 
-Importer = Callable[[Sequence[str]], Imported]
+Convert = Callable[..., Imported]  # (files, **options): an importer's options are its keyword-only parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A registered importer, and how a file of its format is recognised."""
+
+    convert: Convert
+    title: str  # what such a file is, after "looks like": "an OpenAI chat log"
+    looks_like: Callable[[Opening], bool]
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return summary_of(self.convert)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of its options."""
+        parameters = inspect.signature(self.convert).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import wrote, and what it kept and skipped, by reason."""
+
+    samples: int  # candidates
+    groups: int
+    notes: tuple[str, ...]
+    kept: tuple[Count, ...]
+    skipped: tuple[Count, ...]
+    remarks: tuple[Count, ...]
+
 
 IMPORTERS: Registry[Importer] = Registry("importer", "ltr.data.importers.letor", "ltr.data.importers.trecsamples")
 
 
-def importer(name: str) -> Callable[[Importer], Importer]:
-    """A decorator that registers an importer under the name."""
-    return IMPORTERS.register(name)
+def importer(
+    name: str, *, title: str = "", looks_like: Callable[[Opening], bool] = lambda opening: False
+) -> Callable[[Convert], Convert]:
+    """A decorator that registers a function from files to Imported; its keyword-only parameters are its options."""
+
+    def register(convert: Convert) -> Convert:
+        IMPORTERS.add(name, Importer(convert, title or f"a {name} file", looks_like), made_of=convert)
+        return convert
+
+    return register
 
 
 def import_samples(
-    format_name: str, files: Sequence[AnyPath], out: AnyPath, *, overwrite: bool = False
-) -> tuple[int, tuple[str, ...]]:
-    """Write the samples of the files to `out` as JSONL: how many there are, and notes on what was left out."""
+    format_name: str,
+    files: Sequence[AnyPath],
+    out: AnyPath,
+    *,
+    options: Mapping[str, str] | None = None,
+    redact: bool = True,
+    overwrite: bool = False,
+) -> ImportSummary:
+    """Write the samples of the files to `out` as JSONL, without mail addresses, keys and tokens if `redact`."""
     import msgspec
 
-    convert, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
+    plugin, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
+    _refuse_unknown_options(format_name, plugin, options or {})
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
-    if Path(out).exists() and not overwrite:
-        raise UsageError(f"{out}: exists; add --overwrite, or name another file")
-    who, names, count = f"importer {format_name}", expand(files), 0
-    with plugin_errors(who, convert, source):
-        imported = convert(names)
+    refuse_existing(out, overwrite=overwrite)
+    who, names, samples, groups = f"importer {format_name}", expand(files), 0, _Keys()
+    with plugin_errors(who, plugin.convert, source):
+        imported = plugin.convert(names, **options or {})
         if not isinstance(imported, Imported):
-            raise bad_result(convert, f"{who}: gave {type(imported).__name__}; Imported(lines, notes) is needed")
-        notes = tuple(map(str, imported.notes))
+            problem = f"{who}: gave {type(imported).__name__}; Imported(lines, notes) is needed"
+            raise bad_result(plugin.convert, problem)
+        notes, tally = tuple(map(str, imported.notes)), imported.tally
 
     def lines() -> Iterator[bytes]:
-        nonlocal count
-        with plugin_errors(who, convert, source):  # an importer may read its files only here
+        nonlocal samples
+        with plugin_errors(who, plugin.convert, source):  # an importer may read its files only here
             for line in imported.lines:
                 if not isinstance(line, Mapping):
-                    raise bad_result(convert, f"{who}: gave a line of {type(line).__name__}; a mapping is needed")
-                count += 1
-                yield msgspec.json.encode(line)
+                    problem = f"{who}: gave a line of {type(line).__name__}; a mapping is needed"
+                    raise bad_result(plugin.convert, problem)
+                samples += len(line["candidates"]) if isinstance(line.get("candidates"), list) else 1
+                groups.see(line.get("trace_id"), line.get("node_id"))
+                yield msgspec.json.encode(redact_sample(line, tally) if redact else line)
 
     with new_files(out) as new:
         write_lines(new / Path(out).name, lines())
-    return count, notes
+    return ImportSummary(samples, groups.number, notes, tally.kept(), tally.skipped(), tally.remarks())
+
+
+class _Keys:
+    """Counts runs of lines with one key: importers write the lines of a group one after the other."""
+
+    def __init__(self) -> None:
+        self.number, self._last = 0, object()
+
+    def see(self, trace: object, node: object) -> None:
+        """Count a line of this group."""
+        if (trace, node) != self._last:
+            self.number, self._last = self.number + 1, (trace, node)
+
+
+def _refuse_unknown_options(name: str, plugin: Importer, options: Mapping[str, str]) -> None:
+    for option in options:
+        if option not in plugin.options:
+            known = f"known: {', '.join(plugin.options) or 'none'}"
+            raise UsageError(f"importer {name} has no option {option!r}{suggestion(option, plugin.options)}; {known}")

@@ -6,10 +6,10 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.columns import SourceFile
 from ltr.data.groups import Candidates, Groups
 from ltr.data.importers.fields import Words, as_tokens, same_tokens, stack_tokens, token_hashes
 from ltr.data.importers.trec import Entries, Topics, match_qrels, read_qrels, read_trec_run
+from ltr.data.source_files import SourceFile
 from ltr.files.reading import AnyPath
 
 

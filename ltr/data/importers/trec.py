@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.columns import SourceFile
 from ltr.data.importers.fields import (
     Layout,
     Words,
@@ -21,6 +20,7 @@ from ltr.data.importers.fields import (
     token_hashes,
 )
 from ltr.data.jsonlines import excerpt
+from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, shown
 

@@ -66,6 +66,20 @@ def recall_at(blocks: TieBlocks, k: int) -> FloatArray:
     return _hits(blocks, k) / np.maximum(blocks.relevant, 1)
 
 
+@measure("complete@k", "share of queries with all relevant candidates among the first k")
+def complete_at(blocks: TieBlocks, k: int) -> FloatArray:
+    """Chance that the last block with a relevant candidate has all its r within k: C(j, r) / C(m, r), j = k - a places.
+
+    >>> example("complete@2", [3, 2, 2], [1, 1, 0])  # the first is there; the second is in one order of two
+    0.5
+    """
+    ranked = blocks.ranked
+    last = np.flatnonzero((ranked.relevant > 0) & (ranked.before + ranked.relevant == blocks.relevant[ranked.query]))
+    m = ranked.span[last]
+    beyond = m - np.clip(k - ranked.above[last], 0, m)
+    return blocks.per_query(ranked.query[last], chance_of_none(m, ranked.relevant[last], beyond))
+
+
 @measure("fB@k", "(1 + B^2) * precision * recall / (B^2 * precision + recall), both of the first k")
 def f_beta_at(blocks: TieBlocks, k: int, beta: float) -> FloatArray:
     """(1 + B^2) h / (B^2 R + k), h relevant candidates among the first k: linear in h, so exact in its expectation.

@@ -3,11 +3,10 @@
 from importlib.resources import files
 from pathlib import Path
 
-from ltr.errors import UsageError
+from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files
-from ltr.files.writing import make_directory, write_bytes
+from ltr.files.replacing import new_files, refuse_existing
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
 
@@ -15,9 +14,7 @@ FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.js
 def write_starter(directory: AnyPath, *, overwrite: bool = False) -> list[Path]:
     """The files of the starter, written under the directory; none replaces another unless asked to."""
     targets = [Path(directory, name) for name in FILES]
-    there = [target for target in targets if target.exists()]
-    if there and not overwrite:
-        raise UsageError(f"{there[0]}: exists; add --overwrite, or name another directory")
+    refuse_existing(*targets, overwrite=overwrite)
     with locked(directory), new_files(targets[0]) as new:
         for name in FILES:
             make_directory((new / name).parent)

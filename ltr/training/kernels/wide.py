@@ -111,8 +111,8 @@ def _add_hessian(values, x, size, weight_over_z, mean, hessian):  # type: ignore
 
 
 @summing
-def _pulls(values, shares, column, first, size):  # type: ignore[no-untyped-def]
-    """sum_i e_i x_i, and sum_i t_i x_i."""
+def _weighted_sums(values, shares, column, first, size):  # type: ignore[no-untyped-def]
+    """The sums of a column weighted by the values, sum_i e_i x_i, and by the shares, sum_i t_i x_i."""
     pushed, pulled = 0.0, 0.0
     for row in range(size):
         pushed += values[row] * column[row]
@@ -137,7 +137,7 @@ def _derivatives(features: int) -> Pass:
             z, fit = _probable(values, shares, first, size)
             part += weight * np.log(z) - fit
             for f in range(features):
-                pushed, pulled = _pulls(values, shares, x[f], first, size)
+                pushed, pulled = _weighted_sums(values, shares, x[f], first, size)
                 mean[f] = np.sqrt(weight) * pushed / z
                 slope[f] += weight * pushed / z - pulled
             _add_hessian(values, x, size, weight / z, mean, outer)

@@ -1,83 +1,20 @@
-"""The columns of samples while files are read; a line that contradicts an earlier one is refused.
+"""The columns that grow while samples are read, an entry a line; a line that contradicts an earlier one is refused.
 
 Errors are FieldErrors: the loop that reads adds file and line.
 """
 
 import math
 from array import array
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from ltr.arrays import IntArray, distinct
+from ltr.data.codes import Codes, NameCodes
+from ltr.data.draws import DRAW_RULES, LOGGED
 from ltr.data.jsonlines import excerpt
 from ltr.data.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
+from ltr.data.source_files import SourceFile, place
 from ltr.errors import FieldError
 
 NO_FEATURES = -1
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file that was read, and how many lines the files before it have."""
-
-    path: str
-    before: int
-    line_count: int = 0
-    sha256: str = ""
-    byte_count: int = 0
-
-
-def place(files: Sequence[SourceFile], line: int) -> tuple[str, int]:
-    """The file, and the line number in it, of a line number that counts through all files.
-
-    >>> place([SourceFile("a.jsonl", 0), SourceFile("b.jsonl", 10)], 12)
-    ('b.jsonl', 2)
-    """
-    source = files[bisect_left(files, line, key=lambda source: source.before) - 1]
-    return source.path, line - source.before
-
-
-class Codes(dict[Any, int]):
-    """A code for each distinct key, in order of first appearance: the first is 0.
-
-    >>> codes = Codes()
-    >>> codes["b"], codes["a"], codes["b"]
-    (0, 1, 0)
-    """
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = code = len(self)
-        return code
-
-
-class NameCodes(Codes):
-    """Codes of candidate names; a blank name is refused."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__()
-        self.field = field
-
-    def __missing__(self, key: str) -> int:
-        if not key.strip():
-            raise FieldError(self.field, f"found {excerpt(key)}; a name is needed")
-        return super().__missing__(key)
-
-
-def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """The codes renumbered in order of first appearance, and the old code of each new one.
-
-    >>> recoded(np.array([7, 3, 7]))
-    (array([0, 1, 0]), array([7, 3]))
-    """
-    first, which = distinct(codes)
-    order = np.argsort(first)
-    renumbered = np.empty_like(order)
-    renumbered[order] = np.arange(len(order))
-    return renumbered[which], codes[first[order]]
 
 
 class GroupColumns:
@@ -137,12 +74,13 @@ class RowColumns:
         self.lines, self.groups, self.names = (array("q") for _ in range(3))
         self.descriptions, self.types, self.trees = (array("q") for _ in range(3))
         self.labels, self.features = array("d"), array("d")
+        self.draw_rules, self.draw_probabilities = array("q"), array("d")  # up to the last row that was drawn
 
     def add_all(self, sample: Sample, group: int, line: int) -> None:
         """The rows of a line that holds several candidates."""
         if not sample.candidates:
             raise FieldError("candidates", "found []; at least one candidate is needed")
-        for field in ("tool", "candidate_id", "label", "features"):
+        for field in ("tool", "candidate_id", "label", "features", "drawn", "draw_probability"):
             if getattr(sample, field) is not None:
                 raise FieldError(field, "stands beside candidates; its place is inside one of them")
         for index, candidate in enumerate(sample.candidates):
@@ -156,9 +94,9 @@ class RowColumns:
         """One more row."""
         tool, label, features = candidate.tool, candidate.label, candidate.features
         if tool is None or candidate.candidate_id is not None or self.kind != "tool":
-            self._require_kind(candidate)
+            self._settle_kind(candidate)
         if (NO_FEATURES if features is None else len(features)) != self.width:
-            self._require_width(features)
+            self._settle_width(features)
         if label is None:
             if self.labels_required:
                 raise FieldError("label", f"missing; {NEEDED['label']}")
@@ -172,11 +110,22 @@ class RowColumns:
             self.descriptions.append(self.description_codes[candidate.tool_description or ""])
         if features is not None:
             self.features.fromlist(features)
+        if candidate.drawn is not None or candidate.draw_probability is not None:
+            self._add_draw(candidate)
         self.labels.append(label)
         self.groups.append(group)
         self.lines.append(line)
 
-    def _require_kind(self, candidate: Candidate) -> None:
+    def _add_draw(self, candidate: Candidate) -> None:
+        """That the row to come was drawn; a random one without a probability has NaN, which the catalogue decides."""
+        if candidate.drawn is None:
+            raise FieldError("draw_probability", "stands without drawn; a candidate of the log was not drawn")
+        missing = len(self.labels) - len(self.draw_rules)
+        unknown = 1.0 if candidate.drawn == "near" else math.nan
+        self.draw_rules.extend([LOGGED] * missing + [DRAW_RULES.index(candidate.drawn) + 1])
+        self.draw_probabilities.extend([1.0] * missing + [candidate.draw_probability or unknown])
+
+    def _settle_kind(self, candidate: Candidate) -> None:
         if candidate.tool is None and candidate.candidate_id is None:
             raise FieldError("tool", "missing; tool, candidate_id or candidates is needed")
         if candidate.tool is not None and candidate.candidate_id is not None:
@@ -190,7 +139,7 @@ class RowColumns:
                 field, f"found a {kind}; the candidates before it are {self.kind}s, and one kind is needed"
             )
 
-    def _require_width(self, features: list[float] | None) -> None:
+    def _settle_width(self, features: list[float] | None) -> None:
         width = NO_FEATURES if features is None else len(features)
         if width == 0:
             raise FieldError("features", f"found []; {NEEDED['features']}")

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError
 from ltr.files.reading import BLOCK, AnyPath, reason, zstd_module
@@ -79,11 +79,12 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise for what a rename would wrongly replace: a directory, a pipe, a device such as /dev/null."""
+    """Raise for what a rename would wrongly replace: a directory, a link, a pipe, a device such as /dev/null."""
     with named_failures(path):
         mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFDIR: "a directory", stat.S_IFLNK: "a link"}
+        kind = kinds.get(stat.S_IFMT(mode), "not a regular file")
         raise DiskError(str(path), f"{kind}; it cannot be replaced")
 
 
@@ -173,20 +174,3 @@ def remove(path: AnyPath) -> None:
     """Remove the file, if it is there."""
     with named_failures(Path(path)):
         Path(path).unlink(missing_ok=True)
-
-
-def silence(stream: TextIO) -> None:
-    """Send what the stream still buffers, and what follows, to nowhere: its reader has gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
-def tsv_cell(value: object) -> str:
-    r"""A value as a cell of TSV, empty for None; characters that end a cell or move a terminal are escaped.
-
-    >>> tsv_cell("a\tb"), tsv_cell(None)
-    ('a\\tb', '')
-    """
-    text = "" if value is None else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -1,0 +1,128 @@
+"""The commands by name, and what Typer says of their arguments as one line."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ltr.errors import UsageError
+
+# The module and the function, or the group, of each command, and its line in the list of commands. Only the command
+# that is called is imported and built.
+COMMANDS = {
+    "init": ("init", "init", "Write ltr.yaml and a small data set to start from."),
+    "validate": ("validate", "validate", "Say what is wrong with SAMPLES, or with a RUN."),
+    "train": ("train", "train_command", "Learn weights from SAMPLES; keep the run in OUT."),
+    "evaluate": ("evaluate", "evaluate_command", "Measure how MODEL ranks the labelled SAMPLES."),
+    "rank": ("rank", "rank_command", "Rank tools or teams of agents for a QUERY or a file of queries."),
+    "run": ("run", "run_command", "Run CONFIGS and their sweeps; end in a leaderboard."),
+    "compare": ("compare", "compare_command", "Compare RUNS query by query: differences, tests, what changed."),
+    "bench": ("bench", "bench", "Measure the rerankers of CONFIG side by side."),
+    "report": ("report", "report", "Write one page about RUNS: one file, no script, no network."),
+    "featurize": ("featurize", "featurize", "Turn SAMPLES into phi, the matrix of features."),
+    "import": ("exchange", "import_files", "Turn FILES of another format into samples."),
+    "export": ("exchange", "export_files", "Write a run, or samples, as TREC, LETOR or CSV."),
+    "list": ("listing", "list_plugins", "List features, encoders, metrics, trainers and so on."),
+    "env": ("environment", "env", "Show versions and hardware, for a bug report."),
+    "config": ("config", "app", "Check a config, show it whole, or show its schema."),
+    "cache": ("cache", "app", "The vectors kept on this machine between runs."),
+}
+
+MISUSE: Any = typer.BadParameter.__base__  # every mistake in the arguments, to Typer; it gives it no public name
+NUMBERS = {
+    "greater_than_equal": "{} is too small; at least {ge} is needed",
+    "int_parsing": "{} is not a whole number",
+    "float_parsing": "{} is not a number",
+}
+
+
+class CommandGroup(TyperGroup):
+    """Commands without options of their own ahead of a command: to find one absent Typer loads pydantic (50 ms).
+
+    A mistake in the arguments is one line, as any other.
+    """
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """That of the command, once its name is known."""
+        with in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with in_one_line():
+            return super().invoke(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is left for the command."""
+        if args and not args[0].startswith("-"):
+            self.params, self.add_help_option = [], False
+        return super().parse_args(ctx, args)
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What Typer says of the arguments in three lines, raised as ours; help that nobody asked for stays help."""
+    try:
+        yield
+    except MISUSE as error:
+        if type(error).show is not MISUSE.show:
+            raise
+        place = error.ctx.command_path if error.ctx else "ltr"
+        told = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
+        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
+        raise UsageError(f"{told}{quotes}; see {place} -h") from error
+
+
+def plainly(error: Any) -> str:
+    """What Typer says, in our words where it only hands on those of pydantic about a number."""
+    told: str = error.format_message()
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
+    if not problems or problems[0]["type"] not in NUMBERS:
+        return told
+    ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
+    several = "; several go into --set, such as --set 'train.l2=[0.1, 0.01]'" if "," in problems[0]["input"] else ""
+    return told.replace(error.message, ours + several)
+
+
+class CommandTable(Mapping[str, Any]):
+    """The commands as Typer builds them, each when it is looked up."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            module, attribute, _ = COMMANDS[name]
+            command, group = getattr(import_module(f"ltr.cli.{module}"), attribute), typer.Typer(rich_markup_mode=None)
+            if isinstance(command, typer.Typer):
+                group.add_typer(command, name=name)
+            else:
+                group.command(name)(command)
+            self._built[name] = typer.main.get_group(group).commands[name]
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class AllCommands(CommandGroup):
+    """Every command of ltr."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = CommandTable()  # type: ignore[assignment]  # nobody adds to it
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # Typer's signature
+        """Their names, in the order of a first day."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])

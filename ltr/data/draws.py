@@ -1,0 +1,38 @@
+"""Rows that were drawn from a catalogue and added to the candidates of the log: by which rule, how probably."""
+
+from array import array
+from dataclasses import dataclass
+from typing import Self, get_args
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.schema import DrawRule
+
+LOGGED = 0  # the rule of a row that the log offers
+DRAW_RULES: tuple[DrawRule, ...] = get_args(DrawRule)  # their codes count from 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Which rows were drawn. A row of the log was there anyway: its probability is 1."""
+
+    rules: IntArray  # (rows,): LOGGED, or 1 + the place in DRAW_RULES
+    probabilities: FloatArray  # (rows,): of being drawn; NaN where neither the file nor a catalogue says it
+
+    @classmethod
+    def of(cls, rules: "array[int]", probabilities: "array[float]", rows: int) -> Self:
+        """The columns of so many rows; those behind the last that was drawn are of the log.
+
+        >>> Draws.of(array("q", [0, 2]), array("d", [1.0, 0.5]), 3).probabilities
+        array([1. , 0.5, 1. ])
+        """
+        more = rows - len(rules)
+        return cls(
+            np.concatenate([np.array(rules, dtype=np.int64), np.full(more, LOGGED)]),
+            np.concatenate([np.array(probabilities), np.ones(more)]),
+        )
+
+    def at(self, rows: IntArray | slice) -> Self:
+        """The draws of these rows."""
+        return type(self)(self.rules[rows], self.probabilities[rows])

@@ -1,0 +1,40 @@
+"""Mail addresses, keys and tokens are taken out of texts before they are written."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ltr.data.importers.tally import Tally
+
+TEXT_FIELDS = ("query", "context")
+SECRETS = re.compile(
+    r"(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
+    r"|(?P<key>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,10000}(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
+    r"|\b(?:sk|pk|rk)[-_][\w-]{16,200}|\bgh[opsur]_\w{20,255}|\bgithub_pat_\w{20,255}|\bglpat-[\w-]{16,100}"
+    r"|\bxox[a-z]-[\w-]{10,200}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,60}|\bhf_\w{20,100}|\bnpm_\w{30,60})"
+    r"|(?P<token>\beyJ[\w-]{8,4096}\.[\w-]{4,8192}(?:\.[\w-]{0,4096})?|(?i:\bbearer)\s{1,4}[\w.~+/=-]{12,4096}"
+    r"|(?i:\b(?:api[_-]?key|access[_-]?key|secret|token|passw(?:or)?d|pwd))\"?\s{0,4}[:=]\s{0,4}\"?[^\s\"',;]{6,4096})"
+)
+HINT = re.compile(r"[@:=_-]|eyJ|AKIA|ASIA|AIza|(?i:bearer)")
+NAMES = {"mail": "mail addresses", "key": "keys", "token": "tokens"}
+
+
+def redacted(text: str, tally: Tally) -> str:
+    """The text with [mail], [key] and [token] in the place of what looks like one; the tally counts them.
+
+    >>> redacted("mail ann@example.org, api_key=abc123def", Tally())
+    'mail [mail], [token]'
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        kind = match.lastgroup or ""
+        tally.remark(f"{NAMES[kind]} replaced by [{kind}]")
+        return f"[{kind}]"
+
+    return SECRETS.sub(replacement, text) if HINT.search(text) else text
+
+
+def redact_sample(line: Mapping[str, Any], tally: Tally) -> Mapping[str, Any]:
+    """The line of samples with its texts redacted."""
+    texts = {name: redacted(line[name], tally) for name in TEXT_FIELDS if isinstance(line.get(name), str)}
+    return line if all(line[name] is text for name, text in texts.items()) else {**line, **texts}
