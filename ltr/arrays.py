@@ -4,6 +4,7 @@ A group is a slice of rows: group g owns rows offsets[g]:offsets[g + 1], at leas
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,50 @@ def ragged(lengths: IntArray) -> tuple[IntArray, IntArray]:
     owner = np.repeat(np.arange(len(lengths)), lengths)
     starts = np.cumsum(lengths) - lengths
     return owner, np.arange(len(owner)) - np.repeat(starts, lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Lists of codes, one for each owner: owner i has codes[starts[i]:starts[i + 1]]."""
+
+    starts: IntArray
+    codes: npt.NDArray[Any]
+
+    @classmethod
+    def stacked(cls, parts: "Sequence[Ragged]") -> "Ragged":
+        """The lists of all owners of all parts.
+
+        >>> Ragged.stacked([Ragged(np.array([0, 1]), np.array([7])), Ragged(np.array([0, 2]), np.array([8, 9]))]).starts
+        array([0, 1, 3])
+        """
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(offsets_of(lengths), np.concatenate([part.codes for part in parts]))
+
+    @property
+    def lengths(self) -> IntArray:
+        """The number of codes of each owner."""
+        return np.diff(self.starts)
+
+    @property
+    def owners(self) -> IntArray:
+        """The owner of each code."""
+        return np.repeat(np.arange(len(self.starts) - 1), self.lengths)
+
+    def take(self, owners: IntArray) -> "Ragged":
+        """The lists of these owners, in this order; an owner may be taken often.
+
+        >>> Ragged(np.array([0, 2, 3]), np.array([7, 8, 9])).take(np.array([1, 0])).codes
+        array([9, 7, 8])
+        """
+        lengths = self.lengths[owners]
+        taken, step = ragged(lengths)
+        return Ragged(offsets_of(lengths), self.codes[self.starts[owners][taken] + step])
+
+    def counted(self, vocabulary: int) -> tuple[IntArray, IntArray, IntArray]:
+        """The distinct codes of each owner and how often each occurs: owners, codes, times.
+
+        >>> Ragged(np.array([0, 3, 4]), np.array([5, 2, 5, 2])).counted(9)
+        (array([0, 0, 1]), array([2, 5, 2]), array([1, 2, 1]))
+        """
+        keys, times = np.unique(self.owners * max(vocabulary, 1) + self.codes, return_counts=True)
+        return keys // max(vocabulary, 1), keys % max(vocabulary, 1), times

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr.errors import DataError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.probabilities import candidate_probabilities, chains, rounding
 from ltr.evaluation.ranking import rank
@@ -210,6 +211,32 @@ def test_logloss_is_the_mean_cross_entropy_of_candidates(seed):
         losses = np.where(y > 0, -np.log(p), -np.log1p(-p))
     found = evaluate(rank(scores, offsets), labels, ["logloss"]).means["logloss"]
     assert found == pytest.approx(losses.mean(), abs=1e-12)
+
+
+def test_click_probabilities_of_the_document_are_measured_as_they_are():
+    # model A says .51 of a click and .49 of none, model B .99 and .01: one query each, so that a softmax would differ
+    for of_click, of_none in ((0.51, 0.49), (0.99, 0.01)):
+        ranking = rank([of_click, of_none], [0, 1, 2])
+        found = evaluate(ranking, [1, 0], ["auc", "logloss"], no_relevant="zero", probability="given").means
+        assert found["logloss"] == pytest.approx(-(math.log(of_click) + math.log(1 - of_none)) / 2)
+        assert (found["auc"], found["logloss_floor"]) == (1, 0)
+
+
+def test_a_sigmoid_makes_a_probability_of_each_score_by_itself():
+    ranking = rank([0.0, math.log(3), -800.0], [0, 3])  # p = 1/2, 3/4, exp(-800)
+    found = evaluate(ranking, [1, 0, 1], ["logloss"], probability="sigmoid").means["logloss"]
+    assert found == pytest.approx((math.log(2) + math.log(4) + 745) / 3)
+
+
+@pytest.mark.parametrize("first, area", [(0.3, (1 / 2 + 1 + 1) / 3), (math.nextafter(0.3, 1), 1)])
+def test_given_probabilities_tie_in_auc_only_where_they_are_equal(first, area):
+    found = evaluate(rank([first, 0.3, 0.2, 0.1], [0, 4]), [1, 0, 0, 0], ["auc"], probability="given")
+    assert found.means["auc"] == pytest.approx(area)
+
+
+def test_a_score_that_is_no_probability_is_refused_by_name():
+    with pytest.raises(DataError, match="score 1.5 is no probability from 0 to 1, and probability is given"):
+        evaluate(rank([0.5, 1.5], [0, 2]), [1, 0], ["auc"], probability="given")
 
 
 def test_logloss_stays_exact_where_a_probability_is_next_to_one():

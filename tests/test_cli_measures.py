@@ -32,10 +32,21 @@ def test_a_preset_measures_what_belongs_together_and_is_named(run):
     assert flat(run)["preset"] == "ltr"
 
 
-def test_metrics_and_a_preset_exclude_each_other(run):
-    code, told = run.refused("evaluate", "run", "test.jsonl", "--preset", "ranking", "--metrics", "map")
+def test_metrics_and_a_preset_add_up(run):
+    found = flat(run, "--preset", "ranking", "--metrics", "map,ndcg@5")
+    assert {"map", "ndcg@5", "ndcg@10", "hit@5", "precision@5"} <= set(found)
+
+
+def test_a_models_scores_are_no_probabilities_of_others(run):
+    code, told = run.refused("evaluate", "run", "test.jsonl", "--probability", "given")
     assert code == 2
-    assert "preset: ranking and metrics exclude each other" in told
+    assert "name softmax or sigmoid" in told
+
+
+def test_the_meaning_of_scores_as_probabilities_stands_in_the_result(run):
+    softmax, sigmoid = flat(run, "--metrics", "logloss"), flat(run, "--metrics", "logloss", "--probability", "sigmoid")
+    assert (softmax["probability"], sigmoid["probability"]) == ("softmax", "sigmoid")
+    assert softmax["logloss"] != sigmoid["logloss"]
 
 
 def test_an_unknown_preset_lists_the_known_ones(run):

@@ -134,10 +134,7 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(tmp_path):
         ("evaluate: {rel_threshold: 0}", "evaluate.rel_threshold: 0.0 is not above 0"),
         ("evaluate: {threshold: 2}", "evaluate.threshold: 2.0 is not a probability above 0"),
         ("evaluate: {max_grade: 0}", "evaluate.max_grade: 0.0 is not above 0"),
-        (
-            "evaluate: {preset: ctr, metrics: [map]}",
-            "evaluate.preset: ctr and metrics exclude each other; leave one out",
-        ),
+        ("evaluate: {probability: odds}", "evaluate.probability: 'odds' is not softmax, given or sigmoid"),
         ("seed: 1.5", "seed: 1.5 is not an integer"),
         ("train: 3", "train: 3 is not a mapping"),
         ("train: null", "train: null is not a mapping; leave the key out to have its default"),

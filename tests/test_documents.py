@@ -117,7 +117,7 @@ def test_every_public_name_is_shown_in_use():
 
 def test_the_table_of_features_has_each_with_whether_it_learns():
     rows = re.findall(r"^\| `((?:tool|graph)\.\w+)` \|[^|]+\| (yes|no) \|", TEXTS["docs/features.md"], re.MULTILINE)
-    assert dict(rows) == {name: "yes" if FEATURES[name].fit else "no" for name in FEATURES.names()}
+    assert dict(rows) == {name: "yes" if FEATURES[name].learner else "no" for name in FEATURES.names()}
 
 
 def test_the_readme_fits_three_screens():

@@ -10,7 +10,8 @@ from tests.made import tool_rows, written
 from tests.stored import stored_metrics
 
 RUN = "".join(f"{topic} Q0 d{place} {place} {9 - place} t\n" for topic in (1, 2, 3) for place in range(5))
-QRELS = "1 0 d0 1\n2 0 d1 1\n3 0 d4 2\n4 0 d1 1\n5 0 d1 0\n"
+QRELS = "1 0 d0 1\n2 0 d1 1\n3 0 d4 2\n4 0 d1 1\n5 0 d1 0\n"  # the run lacks 4 and 5
+MEASURE = ("evaluate", "--run", "x.run", "--qrels", "x.qrels")
 
 
 @pytest.fixture
@@ -24,8 +25,24 @@ def files(cli):
 def test_a_run_is_measured_with_the_same_keys_as_a_model(files):
     flat = json.loads(files.good("evaluate", "--run", "x.run", "--qrels", "x.qrels", "--format", "json"))
     assert list(flat)[:4] == ["top1_accuracy", "top3_accuracy", "mrr", "num_queries"]
-    assert flat["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 5 + 0) / 4)
-    assert (flat["ties"], flat["num_queries"], flat["num_missing"], flat["num_no_relevant"]) == ("trec", 4, 2, 1)
+    assert flat["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 5) / 3)
+    assert (flat["ties"], flat["no_relevant"], flat["complete"]) == ("trec", "zero", False)
+    assert (flat["num_queries"], flat["num_missing"], flat["num_no_relevant"]) == (3, 2, 0)
+
+
+def test_a_complete_evaluation_counts_topics_that_the_run_lacks_zero(files):
+    flat = json.loads(files.good(*MEASURE, "--complete", "--format", "json"))
+    assert flat["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 5 + 0 + 0) / 5)
+    assert (flat["complete"], flat["num_queries"], flat["num_missing"], flat["num_no_relevant"]) == (True, 5, 2, 1)
+    assert "2 topics of the qrels not in the run: counted 0" in files.good(*MEASURE, "--complete", "--format", "human")
+
+
+def test_evaluations_with_and_without_the_topics_that_a_run_lacks_are_not_compared(files):
+    files.good(*MEASURE, "-o", "x")
+    files.good(*MEASURE, "--complete", "-o", "y")
+    code, message = files.refused("compare", "x", "y")
+    assert code == 3
+    assert message.endswith("queries that x lacks, such as trace_id '4', node_id ''; evaluate both with --complete")
 
 
 def test_every_mean_has_its_interval_and_what_was_resampled(files):
@@ -34,7 +51,7 @@ def test_every_mean_has_its_interval_and_what_was_resampled(files):
     )
     for name in ("top1_accuracy", "top3_accuracy", "mrr", "ndcg@3"):
         assert flat[f"{name}.low"] <= flat[name] <= flat[f"{name}.high"]
-    assert (flat["interval_unit"], flat["interval_num_units"], flat["interval_level"]) == ("query", 4, 0.95)
+    assert (flat["interval_unit"], flat["interval_num_units"], flat["interval_level"]) == ("query", 3, 0.95)
 
 
 def test_traces_of_several_queries_are_resampled_whole(cli):
@@ -48,7 +65,7 @@ def test_traces_of_several_queries_are_resampled_whole(cli):
 def test_the_human_table_shows_intervals_and_what_was_missing(files):
     shown = files.good("evaluate", "--run", "x.run", "--qrels", "x.qrels", "--format", "human")
     assert "95 % interval  [" in shown
-    assert "2 topics of the qrels not in the run: counted 0" in shown
+    assert "2 topics of the qrels not in the run: left out (--complete counts them 0)" in shown
 
 
 def test_the_metrics_asked_for_follow_the_fixed_keys_of_each_query_in_their_order(files):
@@ -62,7 +79,7 @@ def test_two_runs_over_the_same_qrels_can_be_compared(files):
     for name in ("x", "y"):
         files.good("evaluate", "--run", f"{name}.run", "--qrels", "x.qrels", "-o", name)
     rows = json.loads(files.good("compare", "x", "y", "--format", "json"))["runs"][0]["differences"]
-    assert rows[2]["difference"] == pytest.approx((1 / 5 - 1) / 4)
+    assert rows[2]["difference"] == pytest.approx((1 / 5 - 1) / 3)
 
 
 def test_another_tie_rule_can_be_asked_for(files):
@@ -84,6 +101,7 @@ def test_another_tie_rule_can_be_asked_for(files):
         (["--run", "x.run", "--qrels", "x.qrels", "--explain"], "--explain belongs to a model"),
         (["--run", "x.run", "--qrels", "x.qrels", "--tools", "t.json"], "--tools belongs to a model"),
         (["run"], "name a model and samples, or --run and --qrels"),
+        (["run", "s.jsonl", "--complete"], "--complete belongs to --run and --qrels"),
     ],
 )
 def test_a_model_or_a_run_is_measured_and_never_half_of_either(files, arguments, problem):
@@ -101,28 +119,28 @@ def flat(cli, *flags):
 
 
 def test_a_run_takes_a_preset_and_a_limit_with_it(files):
-    found = flat(files, "--preset", "ctr", "--fail-under", "P@3=0")
+    found = flat(files, "--complete", "--preset", "ctr", "--fail-under", "P@3=0")
     assert found["preset"] == "ctr"
     assert {"auc", "logloss", "gauc", "ece", "precision@3"} <= set(found)
-    assert found["gauc"] == pytest.approx((1 + 3 / 4 + 0 + 0) / 4)  # the topic that the run misses counts 0
+    assert found["gauc"] == pytest.approx((1 + 3 / 4 + 0 + 0 + 0) / 5)  # the topics that the run lacks count 0
 
 
 def test_recall_of_a_run_is_measured_far_down_for_what_it_misses_is_below_no_cutoff(files):
-    found = flat(files, "--preset", "recall")
-    assert (found["recall@1000"], found["num_missing"]) == (3 / 4, 2)
+    found = flat(files, "--complete", "--preset", "recall")
+    assert (found["recall@1000"], found["num_missing"]) == (3 / 5, 2)
 
 
 def test_a_run_takes_a_threshold_and_the_greatest_grade(files):
     found = flat(files, "--metrics", "err@5,recall", "--max-grade", "4", "--threshold", "0.25")
     assert (found["threshold"], found["max_grade"]) == (0.25, 4)
-    assert found["err@5"] == pytest.approx((1 / 16 + 1 / 16 / 2 + 3 / 16 / 5 + 0) / 4)
+    assert found["err@5"] == pytest.approx((1 / 16 + 1 / 16 / 2 + 3 / 16 / 5) / 3)
     assert found["recall"] == 1 / 3  # of what the run has; p = .64 .23 .09 .03 .01
 
 
 def test_the_worst_and_the_best_of_ties_stand_beside_a_run(files):
     Path("x.run").write_text("1 Q0 d0 1 5 t\n1 Q0 d9 2 5 t\n")
     found = flat(files, "--ties", "expected")
-    assert (found["worst.mrr"], found["mrr"], found["best.mrr"]) == (1 / 2 / 4, 3 / 4 / 4, 1 / 4)
+    assert (found["worst.mrr"], found["mrr"], found["best.mrr"]) == (1 / 2, 3 / 4, 1)
 
 
 def test_curves_of_a_run_are_kept(files):

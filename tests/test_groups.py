@@ -116,9 +116,16 @@ def test_a_candidate_that_comes_twice_in_a_group_is_refused_with_both_lines(tmp_
 
 def test_a_tool_has_the_text_of_the_catalogue_else_its_own(tmp_path):
     lines = [line(name="a", tool_description="own"), line(name="b", tool_description="own"), line(name="c")]
-    groups = read(tmp_path, *lines, tools={"a": ToolText("listed", "city"), "z": ToolText()})
+    groups = read(tmp_path, *lines, tools={"a": ToolText("listed", "city"), "c": ToolText(), "z": ToolText()})
     texts = [groups.candidates.tool_texts[code] for code in groups.candidates.texts]
     assert texts == [ToolText("listed", "city"), ToolText("own"), ToolText()]
+
+
+def test_a_catalogue_that_names_fewer_than_half_of_the_tools_is_refused(tmp_path):
+    lines = [line(name=name) for name in ("a", "b", "c")]
+    problem = "s.jsonl: the catalogue names 1 of 3 tools; name one that has at least half of them, or none"
+    assert refusal(tmp_path, *lines, tools={"a": ToolText("does a"), "x": ToolText("does x")}) == problem
+    assert len(read(tmp_path, *lines, tools={"a": ToolText("does a"), "b": ToolText("does b")}).labels) == 3
 
 
 def test_a_graph_has_the_tree_and_type_of_the_catalogue_else_its_own(tmp_path):

@@ -64,7 +64,7 @@ def test_fewer_than_a_hundred_queries_are_said_to_be_few():
 
 
 def test_no_query_is_not_read():
-    assert notes(evaluate(rank([1.0], [0, 1]), [0]), "ctr") == []
+    assert notes(evaluate(rank([1.0], [0, 1]), [0])) == []
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,18 @@ def test_no_query_is_not_read():
     ],
 )
 def test_recall_and_mrr_are_read_together(places, found):
-    told = notes(at_ranks(*places, length=150, metrics=preset_metrics("recall", 150)), "recall")
+    told = notes(at_ranks(*places, length=150, metrics=preset_metrics("recall", 150)))
     assert any(text.startswith("recall@100") and found in text for text in told)
+
+
+def test_recall_of_few_places_or_without_an_mrr_is_not_read_as_a_search():
+    assert len(notes(at_ranks(1, length=150, metrics=["recall@5", "mrr@10"], copies=100))) == 1
+    assert len(notes(at_ranks(1, length=150, metrics=["recall@100"], copies=100))) == 1
 
 
 def test_a_hit_that_cannot_miss_is_told():
     result = at_ranks(1, length=12, metrics=preset_metrics("recall", 12), copies=100)
-    assert "no list is longer than 12: hit@20, hit@50 cannot miss" in notes(result, "recall")
+    assert "no list is longer than 12: hit@20, hit@50 cannot miss" in notes(result)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +100,14 @@ def test_a_hit_that_cannot_miss_is_told():
 )
 def test_auc_and_logloss_are_read_together(scores, found):
     result = evaluate(rank(scores * 100, np.arange(101) * 2), [1, 0] * 100, ["auc", "logloss"])
-    assert any(found in text for text in notes(result, "ctr"))
+    assert any(found in text for text in notes(result))
 
 
 def test_a_good_order_with_wild_probabilities_is_to_be_calibrated():
     # one query in ten is wrong, and as sure of it as of all others
     scores = ([40.0, 0.0] * 9 + [0.0, 40.0]) * 10
     result = evaluate(rank(scores, np.arange(101) * 2), [1, 0] * 100, ["auc", "logloss"])
-    assert any("orders well, but its probabilities are off: calibrate them" in text for text in notes(result, "ctr"))
+    assert any("orders well, but its probabilities are off: calibrate them" in text for text in notes(result))
 
 
 def test_a_bad_order_whose_probabilities_still_say_something_is_rare():
@@ -110,7 +115,7 @@ def test_a_bad_order_whose_probabilities_still_say_something_is_rare():
     scores = [3.0, 0.0] * 20 + [0.0, 0.0] * 80
     result = evaluate(rank(scores, np.arange(101) * 2), [1, 0] * 100, ["auc", "logloss"])
     assert result.means["auc"] == pytest.approx(1 / 5 + 4 / 5 * (1 / 5 + 4 / 5 / 2))
-    assert any("orders badly, though" in text for text in notes(result, "ctr"))
+    assert any("orders badly, though" in text for text in notes(result))
 
 
 def test_even_probabilities_lose_what_a_constant_scorer_loses():
@@ -119,9 +124,25 @@ def test_even_probabilities_lose_what_a_constant_scorer_loses():
     assert even_log_loss(result) == pytest.approx(result.means["logloss"], abs=1e-15)
 
 
+def test_hit_at_1_alone_is_called_strict():
+    strict = "hit@1 alone is strict: read it with hit@5 or hit@10, or with ndcg@5"
+    assert strict in notes(at_ranks(1, metrics=["hit@1"]))
+    assert strict not in notes(at_ranks(1, metrics=["hit@1", "hit@3"]))
+    assert strict not in notes(at_ranks(1))
+
+
+def test_probabilities_of_others_are_read_beside_the_share_that_is_right():
+    # three of four candidates are right: entropy of 3/4
+    result = evaluate(rank([0.9, 0.9, 0.9, 0.1], [0, 2, 4]), [1, 1, 1, 0], ["auc", "logloss"], probability="given")
+    entropy = -(3 * math.log(3 / 4) + math.log(1 / 4)) / 4
+    assert even_log_loss(result) == pytest.approx(entropy)
+    assert result.means["logloss"] == pytest.approx(-math.log(0.9))
+    assert f"(the share right for each candidate: {entropy:.3f})" in notes(result)[-1]
+
+
 def test_the_floor_of_logloss_is_told_where_queries_have_several_right_candidates():
     result = evaluate(rank([2.0, 1.0, 0.0], [0, 3]), [1, 1, 0], ["auc", "logloss"])
-    assert f"no scores bring logloss below {2 * math.log(2) / 3:.3f}" in notes(result, "ctr")[-1]
+    assert f"no scores bring logloss below {2 * math.log(2) / 3:.3f}" in notes(result)[-1]
 
 
 def test_top_3_high_is_told_though_mrr_is_low_as_well():

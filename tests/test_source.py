@@ -23,6 +23,7 @@ ORDERS = {
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group and name, where no score is known
+    "files/parts.py",  # keys
     "data/codes.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner
     "encoders/sparse.py",  # the same, and pairs of texts by the first

@@ -47,7 +47,7 @@ def trained(request, tmp_path_factory):
         patch.setitem(ENCODERS._sources, "letters", "tests")
         directory = tmp_path_factory.mktemp("states")
         train = written(directory / "s.jsonl", ROWS[kind](range(25)))
-        features = tuple(name for name in FEATURES.names() if FEATURES[name].kind == kind and FEATURES[name].fit)
+        features = tuple(name for name in FEATURES.names() if FEATURES[name].kind == kind and FEATURES[name].learner)
         config = RunConfig(data=DataConfig(train=str(train)), features=features, encoder=encoder)
         run_and_save(config, directory / "run")
         yield directory, read_groups(str(train)).candidates
@@ -70,9 +70,10 @@ def test_a_model_that_is_written_again_unchanged_is_the_same_model(trained, tmp_
 
 
 def test_every_feature_and_every_encoder_of_ours_declares_the_type_of_its_state():
-    fits = [FEATURES[name].fit for name in FEATURES.names() if FEATURES[name].fit and FEATURES.source(name) == OURS]
+    ours = [FEATURES[name] for name in FEATURES.names() if FEATURES.source(name) == OURS]
+    makers = [feature.learner.state for feature in ours if feature.learner]
     encoders = [ENCODERS[name] for name in ENCODERS.names() if ENCODERS.source(name) == OURS]
-    assert [learner for learner in (*fits, *encoders) if declared_type(learner) is None] == []
+    assert [learner for learner in (*makers, *encoders) if declared_type(learner) is None] == []
 
 
 TABLE = text_table(["a", "b"], wins=np.array([1, 0]))

@@ -29,9 +29,9 @@ def written(directory, run=RUN, qrels=QRELS):
     return paths
 
 
-def measured(directory, run=RUN, qrels=QRELS, ties="trec"):
-    config = RunConfig(evaluate=EvaluateConfig(metrics=METRICS, ties=ties))
-    return evaluate_run(*written(directory, run, qrels), config)
+def measured(directory, run=RUN, qrels=QRELS, ties="trec", *, complete=False):
+    config = RunConfig(evaluate=EvaluateConfig(metrics=METRICS, ties=ties, no_relevant="zero"))
+    return evaluate_run(*written(directory, run, qrels), config, complete=complete)
 
 
 def means(directory, run=RUN, qrels=QRELS, ties="trec"):
@@ -93,9 +93,10 @@ def test_a_negative_grade_is_no_judgement(tmp_path):
     assert means(tmp_path, run, "1 0 a -1\n1 0 b 1\n") == means(tmp_path, run, "1 0 b 1\n")
 
 
-def test_a_topic_with_negative_grades_alone_is_left_out(tmp_path):
-    found = measured(tmp_path, RUN, QRELS + "303 0 d9 -2\n").evaluation
-    assert (found.means["mrr"], found.num_queries, found.num_no_relevant) == (3 / 4, 2, 1)
+@pytest.mark.parametrize("grade", [0, -2])
+def test_a_topic_judged_without_a_right_document_counts_zero(tmp_path, grade):
+    found = measured(tmp_path, RUN + "303 Q0 d9 1 1 t\n", QRELS + f"303 0 d9 {grade}\n").evaluation
+    assert (found.means["mrr"], found.num_queries, found.num_no_relevant) == ((1 / 2 + 1 + 0) / 3, 3, 1)
 
 
 @pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("#1 Q0 d1 1 1 t\n\n301 Q0 d1 9 0.1 tag\n", 6)])
@@ -118,14 +119,22 @@ def test_topics_without_qrels_are_ignored_and_counted(tmp_path):
     assert (found.evaluation.means["mrr"], found.counts["num_ignored"]) == (3 / 4, 2)
 
 
-def test_topics_that_the_run_misses_count_zero_and_are_counted(tmp_path):
-    found = measured(tmp_path, RUN, QRELS + "303 0 d1 1\n304 0 d1 2\n")
-    assert found.evaluation.means["mrr"] == (1 / 2 + 1 + 0 + 0) / 4
-    assert (found.counts["num_missing"], found.evaluation.num_queries) == (2, 4)
+def test_topics_that_the_run_misses_are_left_out_and_counted(tmp_path):
+    found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n")
+    assert found.evaluation.means["mrr"] == (1 / 2 + 1) / 2
+    assert (found.counts["num_missing"], found.evaluation.num_queries) == (3, 2)
 
 
-def test_a_run_that_answers_no_topic_of_the_qrels_scores_zero(tmp_path):
-    assert set(means(tmp_path, "9 Q0 d 1 1 t\n").values()) == {0.0}
+def test_topics_that_the_run_misses_count_zero_in_a_complete_evaluation(tmp_path):
+    found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n", complete=True)
+    assert found.evaluation.means["mrr"] == (0 + 1 / 2 + 1 + 0 + 0) / 5
+    assert (found.counts["num_missing"], found.evaluation.num_queries) == (3, 5)
+
+
+def test_a_run_that_answers_no_topic_of_the_qrels_is_refused_and_scores_zero_in_a_complete_evaluation(tmp_path):
+    with pytest.raises(DataError, match=r"x\.run: no topic of .*x\.qrels stands in it"):
+        measured(tmp_path, "9 Q0 d 1 1 t\n")
+    assert set(measured(tmp_path, "9 Q0 d 1 1 t\n", complete=True).evaluation.means.values()) == {0.0}
 
 
 def test_right_documents_that_were_not_retrieved_count_among_all(tmp_path):
@@ -151,7 +160,7 @@ def test_shuffling_the_lines_of_a_run_changes_nothing(tmp_path):
 
 
 def test_the_record_of_a_missed_topic_has_nothing_ranked(tmp_path):
-    records = stored_queries(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n"))
+    records = stored_queries(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n", complete=True))
     assert [record["rank"] for record in records] == [2, 1, None]
     missed = records[2]
     assert (missed["true_candidate"], missed["predicted_candidate"], missed["top3_candidates"]) == ("d8", None, [])
@@ -172,8 +181,8 @@ def random_files(draw, topics=40):
     return run, qrels
 
 
-def trec_eval(run, qrels):
-    """The means by trec_eval's rules, over dictionaries: mrr, map, recall@5, precision@5, ndcg."""
+def trec_eval(run, qrels, *, complete):
+    """The means of mrr, map, recall@5, precision@5, ndcg by trec_eval's rules (complete: -c), over dictionaries."""
     scores, grades = {}, {}
     for line in run:
         topic, _, doc, _, score, _ = line.split()
@@ -183,14 +192,16 @@ def trec_eval(run, qrels):
         grades.setdefault(topic, {})[doc] = int(grade)
     found = []
     for topic, judgements in grades.items():
-        right = {doc: grade for doc, grade in judgements.items() if grade > 0}
-        if right:
+        if topic in scores or complete:
+            right = {doc: grade for doc, grade in judgements.items() if grade > 0}
             ranked = sorted(scores.get(topic, {}).items(), key=lambda item: (item[1], item[0]), reverse=True)
             found.append(one_topic([right.get(doc, 0) for doc, _ in ranked], sorted(right.values(), reverse=True)))
     return [sum(column) / len(column) for column in zip(*found, strict=True)]
 
 
 def one_topic(gains, ideal):
+    if not ideal:
+        return 0.0, 0.0, 0.0, 0.0, 0.0
     places = [place for place, gain in enumerate(gains, start=1) if gain > 0]
     precisions = [hits / place for hits, place in enumerate(places, start=1)]
     dcg, best = (sum(gain / log2(place + 1) for place, gain in enumerate(each, start=1)) for each in (gains, ideal))
@@ -198,12 +209,13 @@ def one_topic(gains, ideal):
     return 1 / places[0] if places else 0.0, sum(precisions) / len(ideal), within / len(ideal), within / 5, dcg / best
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_the_numbers_are_trec_evals(tmp_path, seed):
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_numbers_are_trec_evals(tmp_path, seed, complete):
     run, qrels = random_files(random.Random(seed))
-    found = means(tmp_path, "".join(run), "".join(qrels))
+    found = measured(tmp_path, "".join(run), "".join(qrels), complete=complete).evaluation.means
     names = ("mrr", "map", "recall@5", "precision@5", "ndcg")
-    assert [found[name] for name in names] == pytest.approx(trec_eval(run, qrels), abs=1e-12)
+    assert [found[name] for name in names] == pytest.approx(trec_eval(run, qrels, complete=complete), abs=1e-12)
 
 
 def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
@@ -218,10 +230,10 @@ def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
     records = {
         record["trace_id"]: record for record in stored_queries(measured(tmp_path, "".join(run), "".join(qrels)))
     }
+    assert records.keys() == theirs.keys()
     for topic, values in theirs.items():
-        if records[topic]["num_positives"]:
-            assert records[topic]["reciprocal_rank"] == pytest.approx(values["recip_rank"], abs=1e-12)
-            assert records[topic]["metrics"]["map"] == pytest.approx(values["map"], abs=1e-12)
+        assert records[topic]["reciprocal_rank"] == pytest.approx(values["recip_rank"], abs=1e-12)
+        assert records[topic]["metrics"]["map"] == pytest.approx(values["map"], abs=1e-12)
 
 
 @pytest.mark.parametrize(

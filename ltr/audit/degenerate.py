@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
 from ltr.audit.findings import Finding, Severity, first_lines, row_lines
-from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
 from ltr.data.groups import Candidates, Groups
 from ltr.serving.candidate_warnings import tools_without_text
 
@@ -86,6 +86,11 @@ def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:
     """Tools that are missing in the catalogue, where there is one."""
     if tools and groups.candidates.kind == "tool":
         is_missing = np.array([name not in tools for name in groups.candidates.name_texts])
+        if problem := foreign_catalogue(groups.candidates.name_texts, tools):
+            where = row_lines(groups.candidates, np.flatnonzero(is_missing[groups.candidates.names]))
+            count = int(is_missing.sum())
+            yield Finding(severity="error", code="not-in-catalogue", message=problem, where=where, count=count)
+            return
         message = f"tools that the catalogue does not have ({is_missing.sum():,} names): they keep their own text"
         yield from _of_rows(groups, is_missing[groups.candidates.names], "info", "not-in-catalogue", message)
 

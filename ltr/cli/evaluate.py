@@ -17,6 +17,7 @@ from ltr.cli.options import (
     NoRelevant,
     Overwrite,
     Preset,
+    Probability,
     Quiet,
     RelThreshold,
     Seed,
@@ -48,6 +49,7 @@ class Asked(NamedTuple):
     samples: list[str]
     run: str | None
     qrels: str | None
+    complete: bool
 
 
 def evaluate_command(
@@ -57,6 +59,9 @@ def evaluate_command(
     ] = None,
     run: Annotated[str | None, typer.Option("--run", help="Instead: a TREC run, in any order of lines.")] = None,
     qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Topics of the qrels that --run lacks count 0; else they are left out.")
+    ] = False,
     config: ConfigFile = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
@@ -66,6 +71,7 @@ def evaluate_command(
     rel_threshold: RelThreshold = None,
     threshold: Threshold = None,
     max_grade: MaxGrade = None,
+    probability: Probability = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
@@ -91,13 +97,15 @@ def evaluate_command(
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
     refuse_mixture(model, samples or [], run, qrels)
+    if complete and run is None:
+        raise UsageError("--complete belongs to --run and --qrels")
     if run is not None:
         refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
     limits = thresholds(fail_under or [])
     wanted = configured(
         config,
         sets,
-        {"evaluate.baselines": False} | ({"evaluate.ties": "trec"} if run else {}),
+        {"evaluate.baselines": False} | ({"evaluate.ties": "trec", "evaluate.no_relevant": "zero"} if run else {}),
         seed=seed,
         data__tools=tools,
         data__graphs=graphs,
@@ -109,6 +117,7 @@ def evaluate_command(
         evaluate__rel_threshold=rel_threshold,
         evaluate__threshold=threshold,
         evaluate__max_grade=max_grade,
+        evaluate__probability=probability,
         evaluate__baselines=baselines or None,
     )
     if out is not None:
@@ -116,7 +125,7 @@ def evaluate_command(
     router = None if model is None else load(model, tools=wanted.data.tools)
     if router is not None:
         fetch_own_encoder(router, allowed=allow_download)
-    measured = evaluated(wanted, router, Asked(samples or [], run, qrels), limits)
+    measured = evaluated(wanted, router, Asked(samples or [], run, qrels, complete), limits)
     warn(*measured.warnings)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
@@ -197,7 +206,7 @@ def evaluated(config: "RunConfig", router: "Router | None", asked: Asked, also: 
     from ltr.results.evaluated_ranking import evaluate_run
 
     if router is None:
-        return evaluate_run(asked.run or "", asked.qrels or "", config, also=also)
+        return evaluate_run(asked.run or "", asked.qrels or "", config, complete=asked.complete, also=also)
     return evaluate_router(router, router.read(tuple(asked.samples), config.data), config, also=also)
 
 

@@ -83,6 +83,9 @@ Threshold = Annotated[
 MaxGrade = Annotated[
     float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
 ]
+Probability = Annotated[
+    str | None, typer.Option("--probability", help="What makes scores probabilities: softmax, given or sigmoid.")
+]
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
 
 

@@ -52,7 +52,8 @@ def evaluation_rules(record: "MetricsRecord") -> list[str]:
     if counts.num_one_candidate:
         lines.append(f"{count(counts.num_one_candidate, 'query', 'queries')} with a single candidate: counted")
     if counts.num_missing:
-        lines.append(f"{count(counts.num_missing, 'topic', 'topics')} of the qrels not in the run: counted 0")
+        what = "counted 0" if rules.complete else "left out (--complete counts them 0)"
+        lines.append(f"{count(counts.num_missing, 'topic', 'topics')} of the qrels not in the run: {what}")
     if counts.num_ignored:
         lines.append(f"{count(counts.num_ignored, 'topic', 'topics')} of the run without qrels: ignored")
     if rules.interval_unit == "trace":
@@ -66,4 +67,4 @@ def reading_lines(measured: "EvaluatedRanking", record: "MetricsRecord") -> list
 
     spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
-    return [line for text in (*texts, *notes(measured.evaluation, measured.preset)) for line in wrapped(text)]
+    return [line for text in (*texts, *notes(measured.evaluation)) for line in wrapped(text)]

@@ -34,7 +34,7 @@ class EvaluateConfig:
     metrics: tuple[str, ...] = ()
     """More metrics, after top1_accuracy, top3_accuracy and mrr."""
     preset: PresetName = "ltr"
-    """Metrics that belong together, instead of metrics; ltr adds none."""
+    """Metrics that belong together, beside those of metrics; ltr adds none."""
     ties: Literal["expected", "file", "worst", "best", "trec"] = "expected"
     """How equal scores are placed."""
     no_relevant: Literal["skip", "zero", "error"] = "skip"
@@ -45,6 +45,8 @@ class EvaluateConfig:
     """The probability from which accuracy, precision, recall, f1 and confusion choose a candidate."""
     max_grade: float | None = None
     """The greatest label there can be, for err; without it the greatest there is, at least 1."""
+    probability: Literal["softmax", "given", "sigmoid"] = "softmax"
+    """What makes a score a probability, for auc, logloss, ece, f1: over the query, as it is, or by itself."""
     baselines: bool = True
     """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
     group_by: str | None = None
@@ -57,8 +59,6 @@ class EvaluateConfig:
             raise ValueError(f"threshold {self.threshold} is not a probability above 0")
         if self.max_grade is not None and not self.max_grade > 0:
             raise ValueError(f"max_grade {self.max_grade} is not above 0")
-        if self.metrics and self.preset != "ltr":
-            raise ValueError(f"preset {self.preset} and metrics exclude each other; leave one out")
 
 
 @dataclass(frozen=True, kw_only=True)

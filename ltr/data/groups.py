@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, replace_texts, tool_columns
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, replace_texts, tool_columns
 from ltr.data.codes import recoded
 from ltr.data.draws import LOGGED, Draws
 from ltr.data.graphs import Graph
@@ -17,7 +17,7 @@ from ltr.data.ready_numbers import unnamed
 from ltr.data.samples import Samples, read_samples
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile, place
-from ltr.errors import SampleError, count
+from ltr.errors import DataError, SampleError, count
 from ltr.files.reading import AnyPath, expand
 from ltr.logs import LOG, stage
 
@@ -99,6 +99,9 @@ def read_groups(
         raise repetition_error(samples, int(repeated[first]), int(before[first]))
     for file in samples.files:
         LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
+    problem = foreign_catalogue(samples.name_texts, tools or {}) if samples.kind == "tool" else ""
+    if problem:
+        raise DataError(f"{', '.join(file.path for file in samples.files)}: {problem}")
     groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
     counts = {"candidate": len(groups.labels), "group": len(samples.traces), "trace": len(samples.trace_ids)}
     LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.classified import FLOOR
-from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities
+from ltr.evaluation.metrics.probabilities import CandidateProbabilities, Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, named
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
@@ -43,6 +43,7 @@ class Rules:
     no_relevant: NoRelevant = NoRelevant.SKIP
     threshold: float = 0.5  # of the probability, for measures that choose candidates
     max_grade: float | None = None  # the greatest label there can be; None: the greatest there is, at least 1
+    probability: Probability = Probability.SOFTMAX  # of a candidate, for measures over candidates
     gain: str = field(default=GAIN, init=False)
 
 
@@ -86,12 +87,14 @@ def evaluate(
     no_relevant: str = NoRelevant.SKIP,
     threshold: float = 0.5,
     max_grade: float | None = None,
+    probability: str = Probability.SOFTMAX,
 ) -> Evaluation:
     """The named metrics of a ranking, after top1_accuracy, top3_accuracy and mrr.
 
     A candidate is relevant when its label reaches rel_threshold. Under `expected` the rank is the place the best
     relevant candidate takes when the others of its tie come first, so that rank 1 claims nothing by luck.
-    Measures over candidates take the softmax of a query's scores as probabilities, and choose those >= threshold.
+    Measures over candidates take the softmax of a query's scores as probabilities, or the scores themselves (given),
+    or the sigmoid of each; those >= threshold are chosen.
     max_grade is the greatest label there can be, for err; without it the greatest there is, at least 1.
 
     >>> from ltr.evaluation.ranking import rank
@@ -106,6 +109,7 @@ def evaluate(
         no_relevant=as_choice(NoRelevant, "no_relevant", no_relevant),
         threshold=_above_zero("threshold", threshold),
         max_grade=None if max_grade is None else _above_zero("max_grade", max_grade),
+        probability=as_choice(Probability, "probability", probability),
     )
     return evaluate_by(ranking, labels, rules)
 
@@ -127,7 +131,8 @@ def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evalua
     counted = has_relevant if rules.no_relevant is NoRelevant.SKIP else np.ones_like(has_relevant)
     candidates = None
     if any(type(measure) is not Measure for measure in measures.values()):
-        candidates = candidate_probabilities(ranking, checked >= rules.rel_threshold, counted, rules.threshold)
+        right = checked >= rules.rel_threshold
+        candidates = candidate_probabilities(ranking, right, counted, rules.threshold, rules.probability)
     numbers = _numbers(measures, blocks, candidates, counted)
     return _evaluation(numbers, blocks, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
 

@@ -36,6 +36,7 @@ def read_data(config: RunConfig) -> Loaded:
     data = config.data
     if config.sweep:
         raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
+    refuse_given_probabilities(config)
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
     train, state = read(data.train, data)
@@ -75,6 +76,15 @@ def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tu
     if train.candidates.features is not None and not train.candidates.fit:
         warnings.append(STATELESS)
     return (*warnings, APPLIED) if train.candidates.are_applied else tuple(warnings)
+
+
+def refuse_given_probabilities(config: RunConfig) -> None:
+    """Raise where the scores of a model would be taken for probabilities."""
+    if config.evaluate.probability == "given":
+        raise UsageError(
+            "probability given takes scores as they are, and a model's are no probabilities: "
+            "name softmax or sigmoid, or measure a ranking of others with evaluate --run"
+        )
 
 
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:

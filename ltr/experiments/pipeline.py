@@ -12,6 +12,7 @@ from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
+from ltr.experiments.loading import refuse_given_probabilities
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
@@ -107,6 +108,7 @@ def evaluate_router(
     Its warnings say what the groups make doubtful. `split`: train or test where they are those of the router's run,
     which has compared them when it read them.
     """
+    refuse_given_probabilities(config)
     phi = router.phi(groups.candidates) if phi is None else phi
     measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=also), split=split)
     if config.evaluate.baselines:

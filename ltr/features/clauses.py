@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of
+from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
 from ltr.data.codes import Codes
 from ltr.data.groups import Candidates
 from ltr.features.registry import Context
-from ltr.features.words import Ragged
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,27 @@
 """Cross-fitting: states that travel with the model, and training columns from states that saw no label of the row."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
 from ltr.features.graph_specification import graph_texts
+from ltr.features.learning import Counted, Optimised, option_names
 from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
-from ltr.features.states import refuse_other_state
+from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.tool_specification import tool_texts
 from ltr.features.words import Lexicon
+from ltr.files.parts import merged, merges_without_each
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
@@ -43,34 +46,63 @@ class FittedFeatures:
         """The names of the columns, in order."""
         return tuple(config.name for config in self.configs)
 
-    def __call__(self, candidates: Candidates, lexicon: Lexicon | None = None) -> FloatArray:
+    def __call__(self, candidates: Candidates, context: Context | None = None) -> FloatArray:
         """Phi of candidates that were not trained on, (rows, features).
 
-        A lexicon that has split their words before saves the time to do it again.
+        A context in which these features have read the candidates before saves the time to read them again.
         """
         refuse_other_kind(self.kind, candidates)
-        features = [FEATURES[config.name] for config in self.configs]
-        context, rows = Context(self.encoder, Lexicon() if lexicon is None else lexicon), int(candidates.offsets[-1])
-        for source, role, name in text_sources(self.configs):
-            with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
-                texts = source(candidates, context)
-            context.memo[source] = (candidates, texts)
-            context.vectors[source] = self.encoder.encode(texts.texts, role)
-        for shared in dict.fromkeys(function for feature in features for function in feature.shares):
-            context.memo[shared] = (candidates, shared(candidates, context))
-        phi = np.empty((rows, len(features)))
-        for place, (feature, config, state) in enumerate(zip(features, self.configs, self.states, strict=True)):
-            function, source_of_feature = feature.column, FEATURES.source(feature.name)
-            options = {name: value for name, value in config.options.items() if name in feature.column_options}
-            protection = nullcontext() if source_of_feature == OURS else write_protected(candidates, state)
-            with plugin_errors(f"the feature {feature.name}", function, source_of_feature), protection:
-                values = function(candidates, state, context, **options)
-            is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
-            if not (is_plain and np.isfinite(values).all()):
-                problem = f"the feature {feature.name} did not give one finite number for each of {rows} candidates"
-                raise DataError(f"{origin_prefix(function)}{problem}")
-            phi[:, place] = values
+        context = context or reading(self.configs, candidates, self.encoder, Lexicon())
+        phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
+        for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
+            phi[:, place] = _column(config, candidates, state, context)
         return phi
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Groups of whole traces, and the context in which features read them."""
+
+    groups: Groups
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Groups dealt into folds of whole traces, a shard each, at least two; the last may hold nothing."""
+
+    groups: Groups
+    of_group: IntArray
+    shards: tuple[Shard, ...]
+    parts: dict[object, list[Any]] = field(default_factory=dict)  # what was counted in each shard
+
+    @classmethod
+    def dealt(cls, configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon) -> "Folds":
+        """The folds in which training columns are cross-fitted."""
+        of_group = fold_of_groups(groups.candidates)
+        numbers = range(max(int(of_group.max(initial=0)) + 1, 2))
+        members = [select(groups, np.flatnonzero(of_group == number)) for number in numbers]
+        shards = [Shard(fold, reading(configs, fold.candidates, encoder, lexicon)) for fold in members]
+        return cls(groups, of_group, tuple(shards))
+
+    def without_each(self, config: FeatureConfig) -> Iterator[State]:
+        """What the feature learns from the other folds, for each fold, then what it learns from all."""
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted):
+            key = learner.count, *_options(config, learner.count).items()
+            if key not in self.parts:
+                self.parts[key] = [counted(config, learner, shard) for shard in self.shards]
+            for part in merges_without_each(self.parts[key], partial(_called, config, learner.merge)):
+                yield state_of(config, part)
+            return
+        context = self.shards[0].context
+        for left_out in range(len(self.shards) + 1):
+            if isinstance(learner, Optimised):
+                others = [shard for place, shard in enumerate(self.shards) if place != left_out]
+                yield state_of(config, others, Context(context.encoder, context.lexicon))
+            else:
+                groups = select(self.groups, np.flatnonzero(self.of_group != left_out))
+                yield state_of(config, groups, reading([config], groups.candidates, context.encoder, context.lexicon))
 
 
 @stage("featurising")
@@ -80,69 +112,111 @@ def fit_features(
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
     A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from a state
-    fitted on the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the
-    groups of a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many
-    there are.
+    of the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the groups of
+    a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many there are.
     """
     candidates, lexicon = groups.candidates, Lexicon()
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
     texts_of = graph_texts if candidates.kind == "graph" else tool_texts
-    training_texts = [*candidates.query_texts, *texts_of(candidates, None).texts]
-    cached = CachedEncoder.fitted(encoder, training_texts)
+    cached = CachedEncoder.fitted(encoder, [*candidates.query_texts, *texts_of(candidates, None).texts])
     LOG.info(f"encoder {cached.name}, revision {cached.revision}")
-    for source, role, name in text_sources(configs):
-        with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
-            texts = source(candidates, Context(cached, lexicon)).texts
-        cached.encode(texts, role)  # every text once: what follows looks its vector up
-    states = fit_states(configs, groups, cached, lexicon)
-    phi = np.empty((len(groups.labels), len(configs)))
-    learning = [place for place, config in enumerate(configs) if FEATURES[config.name].fit]
-    plain = [place for place in range(len(configs)) if place not in learning]
-    plain_configs = tuple(configs[place] for place in plain)
-    phi[:, plain] = FittedFeatures(candidates.kind, plain_configs, (None,) * len(plain), cached)(candidates, lexicon)
-    trace_ids = candidates.trace_ids
-    is_few = len(trace_ids) < FEWEST_TRACES
-    trace_folds = np.array([place if is_few else trace_fold(trace) for place, trace in enumerate(trace_ids)], dtype=int)
-    group_folds = trace_folds[candidates.traces]
-    row_folds = np.repeat(group_folds, np.diff(groups.offsets))
-    learning_configs = tuple(configs[place] for place in learning)
-    folds = np.unique(group_folds) if learning else np.empty(0, dtype=int)
-    for number, fold in enumerate(folds, start=1):
-        others = select(groups, np.flatnonzero(group_folds != fold))
-        fold_states = fit_states(learning_configs, others, cached, lexicon)
-        fold_features = FittedFeatures(candidates.kind, learning_configs, fold_states, cached)
-        fold_groups = select(groups, np.flatnonzero(group_folds == fold))
-        phi[np.ix_(row_folds == fold, learning)] = fold_features(fold_groups.candidates, lexicon)
-        on_fold(number, len(folds))
-    return FittedFeatures(candidates.kind, tuple(configs), states, cached), phi
+    context = reading(configs, candidates, cached, lexicon)  # every text once: what follows looks its vector up
+    phi, states = np.empty((len(groups.labels), len(configs))), list[State | None]([None] * len(configs))
+    learning = [place for place, config in enumerate(configs) if FEATURES[config.name].learner]
+    for place in set(range(len(configs))) - set(learning):
+        phi[:, place] = _column(configs[place], candidates, None, context)
+    if learning:
+        learning_configs = [configs[place] for place in learning]
+        folds = Folds.dealt(learning_configs, groups, cached, lexicon)
+        count = int(folds.of_group.max(initial=0)) + 1
+        row_folds = np.repeat(folds.of_group, np.diff(groups.offsets))
+        without_each = [folds.without_each(config) for config in learning_configs]
+        for fold, *fold_states in zip(range(count), *without_each, strict=False):
+            shard = folds.shards[fold]
+            for place, state in zip(learning, fold_states, strict=True):
+                phi[row_folds == fold, place] = _column(configs[place], shard.groups.candidates, state, shard.context)
+            on_fold(fold + 1, count)
+        for place, of_all in zip(learning, without_each, strict=True):
+            *_, states[place] = of_all
+    return FittedFeatures(candidates.kind, tuple(configs), tuple(states), cached), phi
 
 
 def fit_states(
     configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon | None = None
 ) -> tuple[State | None, ...]:
-    """What each feature learns from the groups; None for one that learns nothing."""
-    context, candidates = Context(encoder, Lexicon() if lexicon is None else lexicon), groups.candidates
-    for source, role, name in text_sources(config for config in configs if FEATURES[config.name].fit):
+    """What each feature learns from the groups, in one shard; None for one that learns nothing."""
+    shard = Shard(groups, reading(configs, groups.candidates, encoder, Lexicon() if lexicon is None else lexicon))
+    states: list[State | None] = []
+    for config in configs:
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted):
+            states.append(state_of(config, counted(config, learner, shard)))
+        elif isinstance(learner, Optimised):
+            states.append(state_of(config, [shard], shard.context))
+        else:
+            states.append(state_of(config, groups, shard.context) if learner else None)
+    return tuple(states)
+
+
+def reading(configs: Sequence[FeatureConfig], candidates: Candidates, encoder: Encoder, lexicon: Lexicon) -> Context:
+    """The context in which features read candidates: the vectors of the texts they name, and what they share."""
+    context = Context(encoder, lexicon)
+    for source, role, name in text_sources(configs):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
             texts = source(candidates, context)
         context.memo[source] = (candidates, texts)
         context.vectors[source] = encoder.encode(texts.texts, role)
-    states: list[State | None] = []
-    for config in configs:
-        feature, source_of_feature = FEATURES[config.name], FEATURES.source(config.name)
-        if feature.fit is None:
-            states.append(None)
-            continue
-        options = {name: value for name, value in config.options.items() if name in feature.fit_options}
-        protection = nullcontext() if source_of_feature == OURS else write_protected(groups)
-        with plugin_errors(f"the feature {config.name}", feature.fit, source_of_feature), protection:
-            states.append(feature.fit(groups, context, **options))
-        if source_of_feature != OURS:
-            refuse_other_state(config.name, states[-1])
-            if declared := declared_type(feature.fit):
-                refuse_other_type(states[-1], declared, f"the feature {config.name}: the state that its fit returned")
-    return tuple(states)
+    for shared in dict.fromkeys(function for config in configs for function in FEATURES[config.name].shares):
+        context.memo[shared] = (candidates, shared(candidates, context))
+    return context
+
+
+def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
+    """The part of a shard."""
+    part = _called(config, learner.count, shard.groups, shard.context)
+    if learner.merge is merged:
+        refuse_other_part(config.name, part)
+    return part
+
+
+def state_of(config: FeatureConfig, *source: Any) -> State:
+    """The state that the feature makes of what it learned from: a part, shards or groups; of the type it declares."""
+    learner = FEATURES[config.name].learner
+    if learner is None:
+        raise UsageError(f"the feature {config.name} learns nothing")
+    state: State = _called(config, learner.state, *source)
+    if FEATURES.source(config.name) != OURS:
+        refuse_other_state(config.name, state)
+        if declared := declared_type(learner.state):
+            refuse_other_type(state, declared, f"the feature {config.name}: the state that its fit returned")
+    return state
+
+
+def _column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+    """One finite number for each candidate."""
+    column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
+    values: FloatArray = _called(config, column, candidates, state, context)
+    is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
+    if not (is_plain and np.isfinite(values).all()):
+        problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
+        raise DataError(f"{origin_prefix(column)}{problem}")
+    return values
+
+
+def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the feature returns; one from outside may fail, and writes to none of its arguments."""
+    source, options = FEATURES.source(config.name), _options(config, function)
+    if source == OURS:
+        return function(*arguments, **options)
+    inputs = [argument for argument in arguments if not isinstance(argument, Context)]
+    with plugin_errors(f"the feature {config.name}", function, source), write_protected(*inputs):
+        return function(*arguments, **options)
+
+
+def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
+    """Those options of the config that the function takes."""
+    return {name: config.options[name] for name in option_names(function) if name in config.options}
 
 
 def refuse_other_kind(kind: str, candidates: Candidates) -> None:
@@ -151,6 +225,14 @@ def refuse_other_kind(kind: str, candidates: Candidates) -> None:
         raise DataError(f"the features are of {kind}s; the candidates are {candidates.kind}s")
     if candidates.features is not None:
         raise UsageError("the samples bear ready features; they cannot be featurised again")
+
+
+def fold_of_groups(candidates: Candidates) -> IntArray:
+    """The fold of each group, from 0: that of its trace; with fewer than FEWEST_TRACES traces each is a fold."""
+    trace_ids = candidates.trace_ids
+    is_few = len(trace_ids) < FEWEST_TRACES
+    folds = np.array([place if is_few else trace_fold(trace) for place, trace in enumerate(trace_ids)], dtype=int)
+    return np.unique(folds[candidates.traces], return_inverse=True)[1]
 
 
 def trace_fold(trace_id: str) -> int:

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, State, chunks, ragged
+from ltr.arrays import BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
@@ -16,7 +16,6 @@ from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import query_texts, right_rows, row_queries
 from ltr.features.tables import positions
 from ltr.features.tool_prototypes import refuse_other_revision
-from ltr.features.words import Ragged
 from ltr.files.state_types import Integers, Json, Offsets, Record, learns
 
 NEIGHBOURS, SHARPNESS = 20, 10.0

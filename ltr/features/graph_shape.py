@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State, code_sums
+from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, feature
 from ltr.features.rows import right_rows, row_queries
 from ltr.features.tables import looked_up, table_texts, text_table
-from ltr.features.words import Ragged
 from ltr.files.state_types import Integers, Json, Record, TextTable, learns
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups

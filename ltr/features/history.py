@@ -4,13 +4,14 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, distinct
 from ltr.data.groups import Candidates, Groups
+from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, Rate, feature
+from ltr.files.parts import Part, digests, spelled, table, texts_of
 from ltr.files.state_types import Count, Json, Record, learns
 
 
-@learns(Record(success=Json(dict[str, tuple[Count, Count]])))
-def fit_success(groups: Groups, context: Context) -> State:
-    """For each tool, or type of graphs, [wins, seen]: groups where it was right, and groups that offered it."""
+def count_success(groups: Groups, context: Context) -> Part:
+    """For each tool, or type of graphs, in how many groups it was right, and how many offered it."""
     codes, names = _named(groups.candidates)
     width = max(len(names), 1)
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
@@ -18,11 +19,22 @@ def fit_success(groups: Groups, context: Context) -> State:
     seen = np.bincount(keys[distinct(keys)[0]] % width, minlength=len(names))
     right = keys[groups.labels > 0]
     wins = np.bincount(right[distinct(right)[0]] % width, minlength=len(names))
-    return {"success": {name: [int(w), int(s)] for name, w, s in zip(names, wins, seen, strict=True)}}
+    return {"names": table(digests(names), {"wins": wins, "seen": seen}, lists={"name": spelled(names)})}
 
 
-@feature("tool.hist", "hist", fit=fit_success, title="success rate when offered")
-@feature("graph.hist", "hist", fit=fit_success, title="success rate of its type")
+@learns(Record(success=Json(dict[str, tuple[Count, Count]])))
+def success_state(part: Part) -> State:
+    """For each tool, or type of graphs, [wins, seen]."""
+    names = texts_of(part["names"].lists["name"])
+    wins, seen = (part["names"].sums[column].tolist() for column in ("wins", "seen"))
+    return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True))}}
+
+
+SUCCESS = Counted(count_success, success_state)
+
+
+@feature("tool.hist", "hist", fit=SUCCESS, title="success rate when offered")
+@feature("graph.hist", "hist", fit=SUCCESS, title="success rate of its type")
 def success_rate(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:

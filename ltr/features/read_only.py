@@ -10,7 +10,7 @@ import numpy as np
 
 @contextmanager
 def write_protected(*values: Any) -> Iterator[None]:
-    """Nobody can write to an array of the values, or of the dataclasses and mappings among them, inside the block.
+    """Inside the block nobody can write to the arrays of the values, nor of dataclasses, mappings and lists in them.
 
     >>> column = np.zeros(2)
     >>> with write_protected({"column": column}):
@@ -40,5 +40,7 @@ def _arrays(*values: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield value
         elif isinstance(value, dict):
             yield from _arrays(*value.values())
+        elif isinstance(value, list):
+            yield from _arrays(*value)
         elif is_dataclass(value):
             yield from _arrays(*(getattr(value, field.name) for field in fields(value)))

@@ -13,6 +13,7 @@ from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
 from ltr.errors import RangeError, UsageError, suggestion
+from ltr.features.learning import Counted, InMemory, Learner, Optimised, option_names
 from ltr.features.rows import row_queries
 from ltr.features.words import Lexicon
 from ltr.plugins import summary_of
@@ -83,20 +84,18 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """One column of phi. `fit` learns a state from groups; `column` never sees a label."""
+    """One column of phi. The learner makes a state of groups; `column` never sees a label."""
 
     name: str
     kind: Kind  # of its candidates: what stands before the dot of the name
     column: Column
-    fit: Fit | None
+    learner: Learner | None
     encodes: tuple[tuple[TextSource, Role], ...]  # texts whose vectors both functions find in the context
     shares: tuple[Shared, ...]  # what else of the candidates the column finds there
     title: str  # what the column holds, in the words of a newcomer
     summary: str  # what it holds exactly, in one line
     family: Family
     options: dict[str, Option]
-    column_options: frozenset[str]  # those that the column takes
-    fit_options: frozenset[str]
 
 
 FEATURES: Registry[Feature] = Registry(
@@ -119,16 +118,17 @@ def feature(
     name: str,
     family: Family,
     *,
-    fit: Fit | None = None,
+    fit: Fit | Counted | Optimised | None = None,
     queries: TextSource | None = None,
     documents: TextSource | None = None,
     shares: tuple[Shared, ...] = (),
     title: str = "",
 ) -> Callable[[Column], Column]:
-    """Register a column function under a name, with the function that fits its state, if it has one.
+    """Register a column function under a name, with what learns its state, if it has one.
 
-    The keyword-only parameters of the two functions are its options. `queries` and `documents` are functions of
-    (candidates, context) that return texts: they are encoded before the two functions are called, for all features at
+    `fit` is `Counted`, `Optimised`, or a function of (groups, context) that returns the state. The keyword-only
+    parameters of all these functions are the options of the feature. `queries` and `documents` are functions of
+    (candidates, context) that return texts: they are encoded before these functions are called, for all features at
     once, and `context.vectors` has their rows. `shares` are functions like them; `context.shared` returns their values.
     Without a title the name stands in tables.
     """
@@ -144,28 +144,24 @@ def feature(
     def register(column: Column) -> Column:
         if not callable(column):
             raise UsageError(f"feature {name}: {column!r} is not a function")
+        learner = fit if fit is None or isinstance(fit, Counted | Optimised) else InMemory(fit)
         options: dict[str, Option] = {}
-        option_names: list[frozenset[str]] = []  # of the column, and of the fit
-        for function in (column, fit):
-            parameters = inspect.signature(function).parameters.values() if function else ()
-            own = {parameter.name: parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-            option_names.append(frozenset(own))
-            for option, parameter in own.items():
-                ranges = [word for word in get_args(parameter.annotation) if word in RANGES]
-                options[option] = Option(parameter.default, ranges[0] if ranges else None)
+        for function in (column, *(learner.functions if learner else ())):
+            parameters = inspect.signature(function).parameters
+            for option in option_names(function):
+                ranges = [word for word in get_args(parameters[option].annotation) if word in RANGES]
+                options[option] = Option(parameters[option].default, ranges[0] if ranges else None)
         plugin = Feature(
             name=name,
             kind="graph" if prefix == "graph" else "tool",
             column=column,
-            fit=fit,
+            learner=learner,
             encodes=tuple(encodes),
             shares=shares,
             title=title or name,
             summary=summary_of(column),
             family=family,
             options=options,
-            column_options=option_names[0],
-            fit_options=option_names[1],
         )
         FEATURES.add(name, plugin, made_of=column)
         return column

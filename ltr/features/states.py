@@ -1,13 +1,21 @@
-"""What the state of a feature may hold: JSON, and plain arrays."""
+"""What the part and the state of a feature may hold."""
 
 from typing import Any
 
 import numpy as np
 
 from ltr.errors import DataError
+from ltr.files.parts import Table
 
 ARRAY_KINDS = "biuf"
 LARGEST = 1 << 63
+
+
+def refuse_other_part(name: str, part: Any) -> None:
+    """Raise where a part is none that tables add up to."""
+    if not (isinstance(part, dict) and all(isinstance(table, Table) for table in part.values())):
+        needed = "a dict of tables (ltr.files.parts.table) is needed, or a merge of its own"
+        raise DataError(f"the feature {name}: its count gave {type(part).__name__}; {needed}")
 
 
 def refuse_other_state(name: str, state: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State
+from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.files.npz import Array, pack_texts, unpack_texts
 
 
@@ -13,6 +13,16 @@ def text_table(texts: Sequence[str], **columns: Array) -> State:
     """Texts and the columns beside them, as a state holds them."""
     content, ends = pack_texts(texts)
     return {"texts": content, "ends": ends, **columns}
+
+
+def spelled_table(texts: Ragged, **columns: Array) -> State:
+    """The same of texts in a column of a part.
+
+    >>> from ltr.files.parts import spelled
+    >>> table_texts(spelled_table(spelled(["a", "b"])))
+    ('a', 'b')
+    """
+    return {"texts": texts.codes, "ends": texts.starts[1:], **columns}
 
 
 def table_texts(table: State) -> tuple[str, ...]:

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State, code_sums, distinct
-from ltr.data.groups import Candidates, Groups
+from ltr.arrays import FloatArray, State, distinct
+from ltr.data.groups import Candidates
+from ltr.features.learning import Counted
 from ltr.features.registry import Context, feature
 from ltr.features.rows import RowTexts, query_texts, row_queries
+from ltr.features.tool_popularity import count_wins
+from ltr.files.parts import Part, texts_of
 from ltr.files.state_types import Count, Json, Record, learns
 
 
@@ -64,14 +67,13 @@ def usefulness(candidates: Candidates, state: None, context: Context) -> FloatAr
 
 
 @learns(Record(wins=Json(dict[str, Count])))
-def fit_shares(groups: Groups, context: Context) -> State:
+def shares_state(part: Part) -> State:
     """How often each tool was right."""
-    names = groups.candidates.name_texts
-    wins = code_sums(groups.candidates.names, (groups.labels > 0).astype(float), len(names))
-    return {"wins": {name: int(count) for name, count in zip(names, wins.tolist(), strict=True) if count}}
+    names, wins = texts_of(part["tools"].lists["name"]), part["tools"].sums["wins"].tolist()
+    return {"wins": {name: count for name, count in sorted(zip(names, wins, strict=True)) if count}}
 
 
-@feature("tool.hist_share", "hist", fit=fit_shares, title="share of all right answers")
+@feature("tool.hist_share", "hist", fit=Counted(count_wins, shares_state), title="share of all right answers")
 def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Share of the tool among the right answers it was fitted on, times 0.5, plus 0.5; never seen: 0.5."""
     wins = state["wins"]

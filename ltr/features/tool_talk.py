@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State
+from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
@@ -10,7 +10,7 @@ from ltr.features.registry import Context, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
-from ltr.features.words import Lexicon, Ragged, sparse_rows
+from ltr.features.words import Lexicon, sparse_rows
 from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State, code_sums
+from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.clauses import query_clauses
@@ -12,7 +12,7 @@ from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import positions, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
-from ltr.features.words import Lexicon, Ragged, sparse_rows
+from ltr.features.words import Lexicon, sparse_rows
 from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted

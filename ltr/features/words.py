@@ -3,11 +3,10 @@
 import re
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
+from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
 from ltr.encoders.sparse import Sparse
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
@@ -88,43 +87,6 @@ def clauses(query: str) -> list[str]:
             joined.append([piece])
             last_words = piece_words
     return [" ".join(pieces) for pieces in joined] if len(joined) > 1 else [query]
-
-
-@dataclass(frozen=True, slots=True)
-class Ragged:
-    """Lists of codes, one for each owner: owner i has codes[starts[i]:starts[i + 1]]."""
-
-    starts: IntArray
-    codes: IntArray
-
-    @property
-    def lengths(self) -> IntArray:
-        """The number of codes of each owner."""
-        return np.diff(self.starts)
-
-    @property
-    def owners(self) -> IntArray:
-        """The owner of each code."""
-        return np.repeat(np.arange(len(self.starts) - 1), self.lengths)
-
-    def take(self, owners: IntArray) -> "Ragged":
-        """The lists of these owners, in this order; an owner may be taken often.
-
-        >>> Ragged(np.array([0, 2, 3]), np.array([7, 8, 9])).take(np.array([1, 0])).codes
-        array([9, 7, 8])
-        """
-        lengths = self.lengths[owners]
-        taken, step = ragged(lengths)
-        return Ragged(offsets_of(lengths), self.codes[self.starts[owners][taken] + step])
-
-    def counted(self, vocabulary: int) -> tuple[IntArray, IntArray, IntArray]:
-        """The distinct codes of each owner and how often each occurs: owners, codes, times.
-
-        >>> Ragged(np.array([0, 3, 4]), np.array([5, 2, 5, 2])).counted(9)
-        (array([0, 0, 1]), array([2, 5, 2]), array([1, 2, 1]))
-        """
-        keys, times = np.unique(self.owners * max(vocabulary, 1) + self.codes, return_counts=True)
-        return keys // max(vocabulary, 1), keys % max(vocabulary, 1), times
 
 
 class Lexicon:

@@ -14,6 +14,7 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
+from ltr.evaluation.metrics.probabilities import Probability
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
@@ -52,6 +53,7 @@ class EvaluatedRanking:
     over_best_feature: Interval | None = None  # how much greater Top-1 is than by that column
     breakdown: Breakdown | None = None
     folds: CrossValidation | None = None
+    is_complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 
@@ -127,7 +129,8 @@ def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None,
     longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
     names = (*evaluate.metrics, *preset_metrics(evaluate.preset, longest), *also)
     ties, no_relevant = Ties(evaluate.ties), NoRelevant(evaluate.no_relevant)
-    return Rules(names, ties, evaluate.rel_threshold, no_relevant, evaluate.threshold, evaluate.max_grade)
+    options = (evaluate.rel_threshold, no_relevant, evaluate.threshold, evaluate.max_grade)
+    return Rules(names, ties, *options, Probability(evaluate.probability))
 
 
 def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:
@@ -139,12 +142,15 @@ def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Ev
     return {ties.value: evaluate_by(ranking, groups.labels, replace(by_query, ties=ties)) for ties in bounds}
 
 
-def evaluate_run(run: AnyPath, qrels: AnyPath, config: RunConfig, *, also: Collection[str] = ()) -> EvaluatedRanking:
-    """A TREC run evaluated against its qrels: every topic of the qrels counts, those that the run misses 0."""
+def evaluate_run(
+    run: AnyPath, qrels: AnyPath, config: RunConfig, *, complete: bool = False, also: Collection[str] = ()
+) -> EvaluatedRanking:
+    """A TREC run evaluated against its qrels; topics that the run lacks are left out, or `complete` counts them 0."""
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
-    ranked = read_ranked(run, qrels)
+    ranked = read_ranked(run, qrels, complete=complete)
     evaluated = evaluate_groups(
         ranked.groups, ranked.scores[:, None], ranked.scores, config, listed=ranked.listed, also=also
     )
-    return replace(evaluated, counts={"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored})
+    counts = {"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored}
+    return replace(evaluated, counts=counts, is_complete=complete)

@@ -61,7 +61,9 @@ def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
         rel_threshold=evaluation.rules.rel_threshold,
         threshold=evaluation.rules.threshold,
         max_grade=evaluation.rules.max_grade,
+        probability=evaluation.rules.probability.value,
         no_relevant=evaluation.rules.no_relevant.value,
+        complete=evaluated.is_complete,
         interval_unit=evaluated.unit,
         interval_level=LEVEL,
         interval_resamples=RESAMPLES,
@@ -108,7 +110,10 @@ def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
         return evaluation.curves
     is_counted = ~np.isnan(evaluation.values[TOP1])
     is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
-    curve = drawn.of(candidate_probabilities(evaluated.ranking, is_right, is_counted, evaluation.rules.threshold))
+    rules = evaluation.rules
+    curve = drawn.of(
+        candidate_probabilities(evaluated.ranking, is_right, is_counted, rules.threshold, rules.probability)
+    )
     return {**evaluation.curves, drawn.name: curve}
 
 
@@ -118,9 +123,20 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     A metric whose name is that of a field is `metric:NAME`, so that neither overwrites the other.
     """
     rules, counts = record.rules, record.counts
-    own_rules = ("split", "ties", "gain", "preset", "rel_threshold", "threshold", "max_grade", "no_relevant")
+    own_rules = (
+        "split",
+        "ties",
+        "gain",
+        "preset",
+        "rel_threshold",
+        "threshold",
+        "max_grade",
+        "probability",
+        "no_relevant",
+    )
     own_counts = ("num_groups", "num_candidates", "num_tied", "num_no_relevant", "num_one_candidate")
     fields: dict[str, Json] = {name: getattr(rules, name) for name in own_rules}
+    fields |= {} if rules.complete is None else {"complete": rules.complete}
     fields |= {name: getattr(counts, name) for name in own_counts}
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
     fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}

@@ -18,6 +18,8 @@ RULES = {
     "rel_threshold": "threshold of what is right",
     "threshold": "threshold of the probability",
     "max_grade": "greatest grade",
+    "probability": "meaning of scores as probabilities",
+    "complete": "rule for topics that a run lacks (--complete)",
     "no_relevant": "rule for queries without a right candidate",
 }
 
@@ -75,7 +77,8 @@ def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> 
         if missing:
             example = f"trace_id {missing[0][0]!r}, node_id {missing[0][1]!r}"
             problem = f"{first.name} has {len(missing):,} queries that {second.name} lacks, such as {example}"
-            raise DataError(f"different test data: {problem}")
+            hint = "" if first.metrics.rules.complete is None else "; evaluate both with --complete"
+            raise DataError(f"different test data: {problem}{hint}")
     if other.metrics.rules.fingerprint != baseline.metrics.rules.fingerprint:
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
     for key, rule in RULES.items():  # after the data, which the greatest grade follows

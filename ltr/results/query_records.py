@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
+from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -22,7 +23,7 @@ def query_records(
     """One record a query, in the order of the groups."""
     listed = order(evaluated.ranking, evaluated.evaluation.rules.ties)
     true_rows = best_relevant(evaluated, listed)
-    probabilities = softmax(np.maximum(evaluated.ranking.scores, -LARGEST), evaluated.groups.offsets)
+    probabilities = _probabilities(evaluated)
     starts = evaluated.groups.offsets.tolist()
     for group in range(len(starts) - 1):
         rows, true_row = listed[starts[group] : starts[group + 1]], int(true_rows[group])
@@ -34,6 +35,18 @@ def query_records(
             }
             record = ExplainedRecord(**msgspec.structs.asdict(record), contributions=added)
         yield record
+
+
+def _probabilities(evaluated: EvaluatedRanking) -> FloatArray:
+    """The probability of each row, by the rule of the evaluation."""
+    ranking, meaning = evaluated.ranking, evaluated.evaluation.rules.probability
+    if meaning is Probability.SOFTMAX:
+        return softmax(np.maximum(ranking.scores, -LARGEST), ranking.offsets)
+    probabilities = np.zeros(len(ranking.scores))
+    is_counted, none_right = np.ones(len(ranking.offsets) - 1, dtype=np.bool_), np.zeros(len(ranking.scores), np.bool_)
+    listed = candidate_probabilities(ranking, none_right, is_counted, 1.0, meaning)
+    probabilities[ranking.is_listed] = listed.probability
+    return probabilities
 
 
 def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:

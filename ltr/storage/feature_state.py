@@ -121,10 +121,10 @@ def restored_features(
 
 def _state(record: FeatureRecord, arrays: Mapping[str, Array]) -> State | None:
     """What the feature has learned, with its arrays, of the type that it declares."""
-    fit = FEATURES[record.name].fit
-    if (record.state is None) != (fit is None):
+    learner = FEATURES[record.name].learner
+    if (record.state is None) != (learner is None):
         raise DataError(f"the feature {record.name} has {'no' if record.state is None else 'a'} state")
     state: State | None = with_arrays(record.state, arrays)
-    if declared := declared_type(fit):
+    if learner and (declared := declared_type(learner.state)):
         refuse_other_type(state, declared, f"the state of {record.name}")
     return state

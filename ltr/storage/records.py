@@ -39,12 +39,14 @@ class RulesRecord(msgspec.Struct):
     rel_threshold: float
     threshold: float
     max_grade: float | None
+    probability: str
     no_relevant: str
     interval_unit: str
     interval_level: float
     interval_resamples: int
     metrics_version: int
     fingerprint: str  # the same for the same queries, candidates and labels
+    complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
 
 
 class CountsRecord(msgspec.Struct, omit_defaults=True):

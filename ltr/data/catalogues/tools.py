@@ -1,7 +1,7 @@
 """The catalogue of tools: description and inputs of each, from any file that lists tools."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -91,6 +91,18 @@ def tool_columns(samples: Samples, catalogue: ToolCatalogue) -> tuple[IntArray, 
     if samples.kind != "tool" or not catalogue:
         return samples.descriptions, own
     return replace_texts((samples.names, samples.name_texts), (samples.descriptions, own), catalogue.get)
+
+
+def foreign_catalogue(names: Collection[str], catalogue: ToolCatalogue) -> str:
+    """What is wrong with a catalogue that names fewer than half of the tools: it is one of other tools; else "".
+
+    >>> foreign_catalogue(["a", "b", "c"], {"a": ToolText("")})
+    'the catalogue names 1 of 3 tools; name one that has at least half of them, or none'
+    """
+    known = sum(name in catalogue for name in names)
+    if not catalogue or 2 * known >= len(names):
+        return ""
+    return f"the catalogue names {known:,} of {len(names):,} tools; name one that has at least half of them, or none"
 
 
 def replace_texts(

@@ -10,33 +10,40 @@ from ltr.data.groups import Candidates, Groups
 from ltr.data.importers.fields import Words, as_tokens, same_tokens, stack_tokens, token_hashes
 from ltr.data.importers.trec import Entries, Topics, match_qrels, read_qrels, read_trec_run
 from ltr.data.source_files import SourceFile
-from ltr.files.reading import AnyPath
+from ltr.errors import DataError
+from ltr.files.reading import AnyPath, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedGroups:
-    """Each topic of the qrels a group: the documents retrieved for it, and those judged and not retrieved."""
+    """Each topic that counts a group: the documents retrieved for it, and those judged and not retrieved."""
 
     groups: Groups
     scores: FloatArray  # (rows,) 0 where not retrieved
     listed: BoolArray  # (rows,): retrieved
-    num_missing: int  # topics of the qrels that the run does not have: they count 0
+    num_missing: int  # topics of the qrels that the run does not have
     num_ignored: int  # topics of the run without qrels
 
 
-def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
+def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> RankedGroups:
     """The groups in the order of the qrels; rows in that of the run, then what was not retrieved.
 
+    Topics of the qrels that the run lacks are groups only if the evaluation is to be `complete`, with an empty list.
     A negative grade is no judgement: no gain, and not relevant.
     """
     topics: Topics = {}
     judgements = read_qrels(qrels, topics)
-    names = list(topics)
+    num_judged = len(topics)
     entries = read_trec_run(run, topics)
-    retrieved = _select_lines(entries, np.flatnonzero(entries.topics < len(names)))
+    retrieved = _select_lines(entries, np.flatnonzero(entries.topics < num_judged))
     matched = match_qrels(retrieved, judgements)
-    missed = _select_lines(judgements, np.flatnonzero(~matched.is_retrieved))
-    owner = np.concatenate([retrieved.topics, missed.topics])
+    is_answered = np.bincount(retrieved.topics, minlength=num_judged) > 0
+    if not is_answered.any() and not complete:
+        raise DataError(f"{shown(run)}: no topic of {shown(qrels)} stands in it; name the qrels that belong to the run")
+    is_counted = is_answered | complete
+    missed = _select_lines(judgements, np.flatnonzero(~matched.is_retrieved & is_counted[judgements.topics]))
+    names = [topic for topic, counts in zip(topics, is_counted.tolist(), strict=False) if counts]
+    owner = (np.cumsum(is_counted) - 1)[np.concatenate([retrieved.topics, missed.topics])]
     rows = np.argsort(owner, kind="stable")
     offsets = offsets_of(np.bincount(owner, minlength=len(names)))
     lines = np.concatenate([retrieved.lines + judgements.source.line_count, missed.lines])[rows]
@@ -49,8 +56,8 @@ def read_ranked(run: AnyPath, qrels: AnyPath) -> RankedGroups:
         Groups(candidates, labels, offsets),
         np.concatenate([retrieved.values, np.zeros(len(missed.lines))])[rows],
         rows < len(retrieved.lines),
-        num_missing=len(names) - len(np.unique(retrieved.topics)),
-        num_ignored=len(topics) - len(names),
+        num_missing=int(np.count_nonzero(~is_answered)),
+        num_ignored=len(topics) - num_judged,
     )
 
 

@@ -1,4 +1,4 @@
-"""The measures over candidates: each is right or wrong, and its probability is the softmax of its group.
+"""The measures over candidates: each is right or wrong, and has a probability (`metrics/probabilities.py`).
 
 They follow no tie rule: candidates of equal probability are treated alike. In auc and roc so are candidates whose
 probabilities may differ by rounding alone (`tied_levels`): scores 0.1, 0.2 and 0.3, 0.4 make the same two.
@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums, groups_of
-from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities, levels, tied_levels
+from ltr.evaluation.metrics.probabilities import (
+    CandidateProbabilities,
+    Probability,
+    candidate_probabilities,
+    levels,
+    tied_levels,
+)
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
 from ltr.evaluation.ranking import Ties, rank
 from ltr.evaluation.ties import tied_ranks
@@ -137,9 +143,13 @@ def log_loss(candidates: CandidateProbabilities) -> float | None:
 def log_loss_floor(candidates: CandidateProbabilities) -> float | None:
     """1/N sum over queries of R log R, or of -n log(1 - 1/n) where R = 0: a group's p sums to 1, its labels to R.
 
+    Probabilities that do not sum to 1 in a query, given ones and those of a sigmoid, can reach 0.
+
     >>> round(_example("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
     0.346574
     """
+    if candidates.meaning is not Probability.SOFTMAX:
+        return 0.0 if len(candidates.right) else None
     offsets = candidates.ranking.offsets
     sizes = np.diff(offsets).astype(float)
     right = code_sums(groups_of(np.flatnonzero(candidates.right), offsets), np.ones(candidates.right.sum()), len(sizes))

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ltr.arrays import FloatArray
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.presets import PresetName
+from ltr.evaluation.metrics.probabilities import Probability
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 
 BANDS = ((0.9, "excellent"), (0.7, "good"), (0.5, "usable"))  # of Top-1, each above its bound
@@ -14,8 +15,8 @@ FEWEST = 100
 COMPLETE = 0.9  # share of the right candidates that a search should find
 
 
-def notes(result: Evaluation, preset: PresetName = "ltr") -> list[str]:
-    """What the numbers say, for a first reader; nothing without a query."""
+def notes(result: Evaluation) -> list[str]:
+    """What the numbers say, for a first reader, of whatever metrics there are; nothing without a query."""
     if not result.num_queries:
         return []
     top1, top3, mrr = (result.means[name] or 0.0 for name in (TOP1, TOP3, MRR))
@@ -29,11 +30,7 @@ def notes(result: Evaluation, preset: PresetName = "ltr") -> list[str]:
             texts.append("top-1 is low and top-3 high: the right one is near the top; look at the weights")
     if result.num_queries < FEWEST:
         texts.append(f"fewer than {FEWEST} queries: differences of a few hundredths are chance")
-    if preset == "recall":
-        texts += _recall_notes(result)
-    if preset == "ctr":
-        texts += _probability_notes(result)
-    return texts
+    return [*texts, *_hit_notes(result), *_recall_notes(result), *_probability_notes(result)]
 
 
 def band(top1: float) -> str:
@@ -46,29 +43,62 @@ def band(top1: float) -> str:
 
 
 def even_log_loss(result: Evaluation) -> float:
-    """The logloss of p = 1/n for each of n candidates, which is that of a model without any knowledge."""
+    """The logloss of a model without any knowledge: p = 1/n for each of n candidates.
+
+    Where the probabilities of a query need not sum to 1, it is that of p = the share right of all candidates.
+    """
     counted = ~np.isnan(result.values[TOP1])
-    sizes, right = result.num_candidates[counted].astype(float), result.num_found[counted]
+    sizes, right = result.num_candidates[counted].astype(float), result.num_found[counted].astype(float)
+    if result.rules.probability is not Probability.SOFTMAX:
+        sizes, right = sizes.sum(keepdims=True), right.sum(keepdims=True)
+        return float(_entropy(right / sizes)[0])
     wrong = np.where(sizes > right, (sizes - right) * -np.log1p(-1 / np.maximum(sizes, 2)), 0.0)
     return float((right * np.log(np.maximum(sizes, 1)) + wrong).sum() / sizes.sum())
 
 
+def _entropy(share: FloatArray) -> FloatArray:
+    """-p log p - (1 - p) log(1 - p), 0 at both ends.
+
+    >>> _entropy(np.array([0.0, 0.5]))
+    array([0.        , 0.69314718])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.array([-share * np.log(share), -(1 - share) * np.log1p(-share)])
+    summed: FloatArray = np.nan_to_num(terms).sum(axis=0)
+    return summed
+
+
+def _hit_notes(result: Evaluation) -> Iterator[str]:
+    """That hit@1 is strict, where nothing deeper was asked for beside it."""
+    deeper = [name for name in result.means if name.startswith(("hit@", "ndcg")) and name != "hit@1"]
+    if "hit@1" in result.means and not deeper:
+        yield "hit@1 alone is strict: read it with hit@5 or hit@10, or with ndcg@5"
+
+
 def _recall_notes(result: Evaluation) -> Iterator[str]:
-    """Cutoffs that cannot miss, and what recall at the deepest cutoff and MRR@10 say together."""
-    longest = int(result.num_candidates.max())
-    full = [name for name in result.means if name.startswith("hit@") and int(name[4:]) >= longest]
-    if full and (result.num_found == result.num_positives).all():
-        yield f"no list is longer than {longest}: {', '.join(full)} cannot miss"
-    deepest = [name for name in result.means if name.startswith("recall@")][-1:]
-    for name in deepest:
-        recall, first = result.means[name] or 0.0, result.means.get("mrr@10") or 0.0
-        words = {
-            (True, True): "what is right is found, and stands first",
-            (True, False): "what is right is found, but not put first: look at the ranking",
-            (False, True): "what is found stands first, but much of what is right is missing: look at the search",
-            (False, False): "much of what is right is missing, and what is found does not stand first",
-        }[recall >= COMPLETE, first > LOW]
-        yield f"{name} {recall:.3f} with mrr@10 {first:.3f}: {words}"
+    """Cutoffs that cannot miss; and what the deepest recall and an MRR of fewer places say together."""
+    longest, is_all_listed = int(result.num_candidates.max()), bool((result.num_found == result.num_positives).all())
+    cutoffs = {
+        name: int(name.partition("@")[2]) for name in result.means if name.startswith(("hit@", "recall@", "mrr@"))
+    }
+    cannot_miss = [
+        name for name, k in cutoffs.items() if k >= longest and is_all_listed and not name.startswith("mrr@")
+    ]
+    if cannot_miss:
+        yield f"no list is longer than {longest}: {', '.join(cannot_miss)} cannot miss"
+    recalls = [name for name in cutoffs if name.startswith("recall@") and name not in cannot_miss]
+    deepest = max(recalls, key=cutoffs.__getitem__, default="")
+    cut = next((name for name in cutoffs if name.startswith("mrr@") and cutoffs[name] < cutoffs.get(deepest, 0)), "")
+    if not cut:
+        return
+    recall, first = result.means[deepest] or 0.0, result.means[cut] or 0.0
+    words = {
+        (True, True): "what is right is found, and stands first",
+        (True, False): "what is right is found, but not put first: look at the ranking",
+        (False, True): "what is found stands first, but much of what is right is missing: look at the search",
+        (False, False): "much of what is right is missing, and what is found does not stand first",
+    }[recall >= COMPLETE, first > LOW]
+    yield f"{deepest} {recall:.3f} with {cut} {first:.3f}: {words}"
 
 
 def _probability_notes(result: Evaluation) -> Iterator[str]:
@@ -76,14 +106,16 @@ def _probability_notes(result: Evaluation) -> Iterator[str]:
     auc, loss = result.means.get("auc"), result.means.get("logloss")
     if auc is None or loss is None:
         return
-    even = even_log_loss(result)
+    even, knows_nothing, knows_less = even_log_loss(result), "even probabilities", "even ones"
+    if result.rules.probability is not Probability.SOFTMAX:
+        knows_nothing, knows_less = "the share right for each candidate", "the share right"
     words = {
-        (True, True): "orders well, and its probabilities say more than even ones",
+        (True, True): f"orders well, and its probabilities say more than {knows_less}",
         (True, False): "orders well, but its probabilities are off: calibrate them",
-        (False, True): "orders badly, though its probabilities say more than even ones; look at parts of the data",
+        (False, True): f"orders badly, though its probabilities say more than {knows_less}; look at parts of the data",
         (False, False): "neither orders well nor knows how sure it is: look at features and data",
     }[auc > HIGH, loss < even]
-    yield f"auc {auc:.3f} with logloss {loss:.3f} (even probabilities: {even:.3f}): {words}"
+    yield f"auc {auc:.3f} with logloss {loss:.3f} ({knows_nothing}: {even:.3f}): {words}"
     floor = result.means.get("logloss_floor") or 0.0
     if floor > 0:
         yield f"queries with several right candidates: no scores bring logloss below {floor:.3f}"

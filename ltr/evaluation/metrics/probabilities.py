@@ -1,11 +1,21 @@
-"""The candidates as a classifier sees them: each with the softmax of its group as its probability."""
+"""The candidates as a classifier sees them: each with a probability that is made of its score, or is its score."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, group_sums
+from ltr.errors import DataError
 from ltr.evaluation.ranking import Ranking, Ties, order
+
+
+class Probability(StrEnum):
+    """What makes a score the probability that its candidate is right."""
+
+    SOFTMAX = "softmax"  # over the candidates of a query: the probabilities of a query sum to 1
+    GIVEN = "given"  # the score itself, such as the click probability of another model
+    SIGMOID = "sigmoid"  # 1 / (1 + exp(-score)), of each candidate by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +24,16 @@ class CandidateProbabilities:
 
     ranking: Ranking  # of these candidates; without any of a query whose list is empty
     right: BoolArray  # (rows,)
-    probability: FloatArray  # (rows,): p = exp(s) / sum exp(s) of the group
+    probability: FloatArray  # (rows,): p
     log_right: FloatArray  # (rows,): log p
     log_wrong: FloatArray  # (rows,): log(1 - p)
     threshold: float
+    meaning: Probability
+
+    @property
+    def ordering(self) -> FloatArray:
+        """What orders candidates by probability and differs longest: log p of a softmax, else the score."""
+        return self.log_right if self.meaning is Probability.SOFTMAX else self.ranking.scores
 
     @property
     def queries(self) -> int:
@@ -35,18 +51,23 @@ class Levels:
 
 
 def candidate_probabilities(
-    ranking: Ranking, right: BoolArray, counted: BoolArray, threshold: float
+    ranking: Ranking,
+    right: BoolArray,
+    counted: BoolArray,
+    threshold: float,
+    meaning: Probability = Probability.SOFTMAX,
 ) -> CandidateProbabilities:
     """The listed candidates of the counted queries with their probabilities, exact also where p is near 0 or 1."""
     rows = np.repeat(counted, np.diff(ranking.offsets)) & ~np.isneginf(ranking.scores)
     listed = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
-    probability, log_right, log_wrong = _softmax(listed)
-    return CandidateProbabilities(listed, right[rows], probability, log_right, log_wrong, threshold)
+    of_scores = {Probability.SOFTMAX: _softmax, Probability.GIVEN: _given, Probability.SIGMOID: _sigmoid}[meaning]
+    probability, log_right, log_wrong = of_scores(listed)
+    return CandidateProbabilities(listed, right[rows], probability, log_right, log_wrong, threshold, meaning)
 
 
 def levels(candidates: CandidateProbabilities) -> Levels:
-    """The candidates by probability; compared as logarithms, which differ longer."""
-    _, where, level = np.unique(candidates.log_right, return_index=True, return_inverse=True)
+    """The candidates by probability."""
+    _, where, level = np.unique(candidates.ordering, return_index=True, return_inverse=True)
     count = np.bincount(level, minlength=len(where))
     right = np.bincount(level[candidates.right], minlength=len(where))
     return Levels(candidates.probability[where], count, right)
@@ -55,10 +76,12 @@ def levels(candidates: CandidateProbabilities) -> Levels:
 def tied_levels(candidates: CandidateProbabilities) -> Levels:
     """The candidates by probability, in one block those whose probabilities may differ by rounding alone: the ties.
 
-    Each log p is an interval, log p +- `rounding`; a block is a chain of intervals that overlap. The probability of a
-    block is its least, so that p >= it chooses the whole block.
+    Each log p of a softmax is an interval, log p +- `rounding`; a block is a chain of intervals that overlap. The
+    probability of a block is its least, so that p >= it chooses the whole block. Other scores tie when they are equal.
     """
-    block = chains(candidates.log_right, rounding(candidates))
+    is_softmax = candidates.meaning is Probability.SOFTMAX
+    within = rounding(candidates) if is_softmax else np.zeros(len(candidates.right))
+    block = chains(candidates.ordering, within)
     count = np.bincount(block)
     least = np.ones(len(count))
     np.minimum.at(least, block, candidates.probability)
@@ -107,6 +130,29 @@ def rounding(candidates: CandidateProbabilities) -> FloatArray:
     others = sizes * largest
     moved = rest * (np.abs(scores) + np.repeat(best, sizes)) + np.repeat(others, sizes)
     return np.finfo(float).eps * (3 * moved + np.repeat(sizes + 32, sizes) * np.abs(candidates.log_right))
+
+
+def _given(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """p = s, log p and log(1 - p) of each row."""
+    p = ranking.scores
+    if p.size and not 0 <= p.min() <= p.max() <= 1:
+        wrong = p[np.argmax((p < 0) | (p > 1))]
+        raise DataError(
+            f"score {wrong:g} is no probability from 0 to 1, and probability is given; name softmax or sigmoid instead"
+        )
+    with np.errstate(divide="ignore"):  # who is certain and wrong loses all
+        return p, np.log(p), np.log1p(-p)
+
+
+def _sigmoid(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """p = 1 / (1 + exp(-s)), log p and log(1 - p) of each row.
+
+    >>> from ltr.evaluation.ranking import rank
+    >>> _sigmoid(rank([0.0, 1000.0], [0, 2]))[2].round(4)  # log(1/2), -1000
+    array([-6.931e-01, -1.000e+03])
+    """
+    log_p = -np.logaddexp(0, -ranking.scores)
+    return np.exp(log_p), log_p, -np.logaddexp(0, ranking.scores)
 
 
 def _softmax(ranking: Ranking) -> tuple[FloatArray, FloatArray, FloatArray]:
