@@ -42,6 +42,11 @@ class Ranking:
     keys: IntArray | None = None  # (rows,): order of the ids, for rules that go by id
 
     @property
+    def is_listed(self) -> BoolArray:
+        """Whether each row is in the list of its group."""
+        return ~np.isneginf(self.scores)
+
+    @property
     def last_id_first(self) -> IntArray:
         """What orders the rows by id from the last: the least first."""
         if self.keys is None:
@@ -51,7 +56,7 @@ class Ranking:
     @property
     def num_listed(self) -> IntArray:
         """How many rows of each group are in its list."""
-        listed, sizes = ~np.isneginf(self.scores), np.diff(self.offsets)
+        listed, sizes = self.is_listed, np.diff(self.offsets)
         if listed.all():
             return sizes
         return np.bincount(owners(np.flatnonzero(listed), self.offsets), minlength=len(sizes))

@@ -58,7 +58,7 @@ def candidate_probabilities(
     meaning: Probability = Probability.SOFTMAX,
 ) -> CandidateProbabilities:
     """The listed candidates of the counted queries with their probabilities, exact also where p is near 0 or 1."""
-    rows = np.repeat(counted, np.diff(ranking.offsets)) & ~np.isneginf(ranking.scores)
+    rows = np.repeat(counted, np.diff(ranking.offsets)) & ranking.is_listed
     listed = Ranking(ranking.scores[rows], np.concatenate(([0], np.cumsum(ranking.num_listed[counted]))))
     of_scores = {Probability.SOFTMAX: _softmax, Probability.GIVEN: _given, Probability.SIGMOID: _sigmoid}[meaning]
     probability, log_right, log_wrong = of_scores(listed)
