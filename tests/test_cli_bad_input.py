@@ -217,7 +217,10 @@ def test_columns_are_read_alone(cli):
         ("{}", "no training samples: name files, or set data.train in the config"),
         (
             "data: {train: s.jsonl, test: 0.001}",
-            "test 0.001 of 4 traces is 0 traces: nothing is left to measure on; add traces",
+            (
+                "test 0.001 of 4 traces is 0 traces: nothing is left to measure on; "
+                "add traces (more values of trace_id) or change the share"
+            ),
         ),
         ("data: {train: s.jsonl}\nfeatures: [graph.rel]", "the features are of graphs; the candidates are tools"),
     ],

@@ -113,8 +113,8 @@ def test_what_an_import_leaves_out_is_told(run):
     with Path("x.qrels").open("a") as qrels:
         qrels.write("t30/n0 0 unseen 1\nt99/n0 0 get_map 1\n")
     run.good("import", "trec", "x", "x.qrels", "-o", "s.jsonl")
-    assert "left out: 2 documents judged and not retrieved" in run.err
-    assert "left out: 1 topics of the qrels that the run does not have" in run.err
+    assert "left out: 1 document judged and not retrieved" in run.err
+    assert "left out: 1 topic of the qrels that the run does not have" in run.err
 
 
 @pytest.mark.parametrize("names", [["q"], ["q", "r", "r"], ["r", "q", "q"]])

@@ -13,7 +13,7 @@ from ltr.experiments.featurize import refuse_output
 from ltr.experiments.runs import catalogue, run_and_save
 from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
-from tests.made import process, tool_rows, written
+from tests.made import WORDS, process, tool_rows, written
 
 
 def test_the_record_comes_last_and_its_checksums_fit(trained):
@@ -36,7 +36,7 @@ def test_the_record_says_what_was_read(trained):
 
 def test_the_record_names_catalogues_too(tmp_path):
     samples = written(tmp_path / "train.jsonl", tool_rows(range(25)))
-    tools = written(tmp_path / "tools.jsonl", [{"name": "get_weather", "description": "rain or sun"}])
+    tools = written(tmp_path / "tools.jsonl", [{"name": f"get_{word}", "description": "rain or sun"} for word in WORDS])
     run_and_save(RunConfig(data=DataConfig(train=str(samples), tools=str(tools))), tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert [each["path"] for each in record["inputs"]] == ["../train.jsonl", "../tools.jsonl"]

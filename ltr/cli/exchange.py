@@ -22,7 +22,10 @@ def import_files(
     code: Code = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Turn FILES of another format into samples, and say what was kept and skipped, and why."""
+    """Turn FILES of another format into samples.
+
+    It says what was kept and what was skipped, by reason.
+    """
     from ltr.data.importers.importing import import_samples
 
     options = dict(_option(text) for text in option or ())

@@ -8,7 +8,7 @@ from ltr.data.importers.fields import as_tokens
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.ranked import RankedGroups, read_ranked
 from ltr.data.importers.trec import QRELS, Topics, read_trec_run
-from ltr.errors import UsageError
+from ltr.errors import UsageError, count
 from ltr.files.reading import read_lines
 
 
@@ -23,13 +23,12 @@ def import_trec(files: Sequence[str]) -> Imported:
         return Imported(_samples_of_run(runs[0]))
     ranked = read_ranked(runs[0], qrels[0])
     notes = {
-        "documents judged and not retrieved": int((~ranked.listed).sum()),
-        "topics of the qrels that the run does not have": ranked.num_missing,
-        "topics of the run without qrels": ranked.num_ignored,
+        ("document", "judged and not retrieved"): int((~ranked.listed).sum()),
+        ("topic", "of the qrels that the run does not have"): ranked.num_missing,
+        ("topic", "of the run without qrels"): ranked.num_ignored,
     }
-    return Imported(
-        _samples_with_labels(ranked), tuple(f"left out: {number:,} {what}" for what, number in notes.items() if number)
-    )
+    left_out = [f"left out: {count(number, noun)} {which}" for (noun, which), number in notes.items() if number]
+    return Imported(_samples_with_labels(ranked), tuple(left_out))
 
 
 def is_qrels(path: str) -> bool:
