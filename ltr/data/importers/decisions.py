@@ -1,0 +1,258 @@
+"""What a decision is, for every importer of logs: from conversations to groups of samples, counted by reason.
+
+One group is one decision of a model with tools on the table. Label 1 has each tool that it called; one that called
+nothing is a decision for none of the tools if it was the first answer to a message of a user.
+
+- `query` is the last message of a user, `context` what else was said before the answer, without instructions,
+  `previous` the tools already called in the conversation. Nothing of the answer itself enters, and no arguments.
+- A silent answer after a call or a result means that the work is done, not that no tool fits: it is skipped.
+- Refusals, errors, cut-off and forced answers, and a call repeated after it failed, are no decisions: skipped.
+- A decision that the log repeats, as logs of growing conversations do, counts once.
+
+Memory: one conversation, and about 100 bytes a decision to know it again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from ltr.data.importers.conversations import Call, Conversation, Message, Tool
+from ltr.data.importers.tally import Tally
+from ltr.data.jsonlines import FAILURES
+
+Group = dict[str, Any]
+
+LONGEST_QUERY = 10_000  # characters, as below
+LONGEST_MESSAGE = 2_000  # of a context
+LONGEST_CONTEXT = 10_000
+LONGEST_WORD = 256
+LONGEST_PAST = 1_000  # messages of a context, names in `previous`, calls of an answer that wait for their results
+SPEAKERS = {"user": "user", "answer": "assistant", "result": "tool"}
+ID_BYTES = 8
+
+ONE_TOOL, SEVERAL_TOOLS, NO_TOOL = "decisions for one tool", "decisions for several tools", "decisions for no tool"
+DONE = "answers without a call after an earlier answer or result: the work is done"
+GOES_ON = "answers without a call that go on in the next message"
+NO_QUERY = "answers without a text of a user before them"
+NO_TABLE = "answers without tools on the table"
+NOT_ON_TABLE = "answers that called only tools that are not on the table"
+RETRIED = "answers that call again what failed"
+SEEN_BEFORE = "decisions that the log repeats"
+LONE = "decisions with one tool on the table: they cannot train as they are"
+CALL_DROPPED = "calls of a tool that is not on the table, left out beside others"
+NOT_JSON = "calls with arguments that are not JSON"
+QUERY_CUT = f"queries cut to their first {LONGEST_QUERY:,} characters"
+CONTEXT_CUT = (
+    f"contexts cut to their last {LONGEST_CONTEXT:,} characters, or a message of theirs to {LONGEST_MESSAGE:,}"
+)
+PREVIOUS_CUT = f"previous calls cut to the last {LONGEST_PAST:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """An answer of a conversation, and what its past says of it."""
+
+    message: Message
+    before: Sequence[Message]  # the last of them, as far back as a context may reach
+    query: Message | None  # the last message of a user before it
+    node_id: str
+    previous: Sequence[str]  # one more than a group may hold, where there are more
+    is_first: bool  # since that message
+    is_retry: bool
+    goes_on: bool
+
+
+def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[Group]:
+    """The groups of all conversations, in the order of their decisions; the tally counts every answer.
+
+    >>> messages = Message(role="user", text="rain?"), Message(role="answer", calls=(Call("weather"),))
+    >>> talk = Conversation(messages=messages, place="log:1", tools=(Tool("weather"), Tool("mail")))
+    >>> next(decisions([talk], Tally()))["candidates"]
+    [{'tool': 'weather', 'label': 1}, {'tool': 'mail', 'label': 0}]
+    """
+    seen: set[bytes] = set()
+    for conversation in conversations:
+        trace_id, place = conversation.trace_id or _trace_of(conversation.messages), conversation.place
+        for answer in _answers(conversation):
+            table = conversation.tools if answer.message.tools is None else answer.message.tools
+            reason = _why_skipped(answer, table)
+            key = _digest(trace_id, answer.node_id)
+            if reason or key in seen:
+                tally.skip(reason or SEEN_BEFORE, place)
+                continue
+            seen.add(key)
+            yield {"trace_id": trace_id, "node_id": answer.node_id, **_group(answer, table, tally, place)}
+
+
+def _answers(conversation: Conversation) -> Iterator[_Answer]:
+    """The answers that are not history, each with its past."""
+    messages = conversation.messages
+    told = blake2b(digest_size=ID_BYTES)  # everything up to the message at hand
+    query, is_first, turn = None, False, _Turn()
+    previous: list[str] = []
+    for at, message in enumerate(messages):
+        _tell(told, message)
+        if message.role == "user":
+            query, is_first, turn = message, True, _Turn()
+        if message.role == "result":
+            is_first = False
+            turn.see_result(message)
+        if message.role != "answer":
+            continue
+        if at >= conversation.decided:
+            yield _Answer(
+                message=message,
+                before=messages[max(0, at - LONGEST_PAST) : at],
+                query=query,
+                node_id=message.node_id or told.hexdigest(),
+                previous=previous[-LONGEST_PAST - 1 :],
+                is_first=is_first,
+                is_retry=turn.has_failed(message.calls),
+                goes_on=at + 1 < len(messages) and messages[at + 1].role == "answer",
+            )
+        is_first = False
+        turn.see_calls(message.calls)
+        previous += [call.name for call in message.calls]
+
+
+class _Turn:
+    """Which calls have failed since the last message of a user."""
+
+    def __init__(self) -> None:
+        self._open: list[Call] = []
+        self._failed: set[tuple[str, str]] = set()
+
+    def see_calls(self, calls: Sequence[Call]) -> None:
+        """Calls whose results come next."""
+        self._open = list(calls[:LONGEST_PAST])
+
+    def see_result(self, result: Message) -> None:
+        """The result of an open call: the one with its id, else with its name, else the first."""
+        answered = next((call for call in self._open if call.id and call.id == result.call_id), None)
+        answered = answered or next((call for call in self._open if call.name == result.name), None)
+        answered = answered or next(iter(self._open), None)
+        if answered is None:
+            return
+        self._open.remove(answered)
+        if result.is_error:
+            self._failed.add((answered.name, answered.arguments))
+
+    def has_failed(self, calls: Sequence[Call]) -> bool:
+        """Whether there are calls, and each was made before, with the same arguments, and failed."""
+        return bool(calls) and all((call.name, call.arguments) in self._failed for call in calls)
+
+
+def _why_skipped(answer: _Answer, table: Sequence[Tool]) -> str:
+    """The reason for which the answer is no decision; "" if it is one."""
+    message = answer.message
+    if message.no_decision:
+        return message.no_decision
+    if not message.calls and answer.goes_on:
+        return GOES_ON
+    if not message.calls and not answer.is_first and answer.query is not None:
+        return DONE
+    if not table:
+        return NO_TABLE
+    if answer.query is None or not answer.query.text.strip():
+        return NO_QUERY
+    if answer.is_retry:
+        return RETRIED
+    names = {tool.name for tool in table}
+    if message.calls and not any(call.name in names for call in message.calls):
+        return NOT_ON_TABLE
+    return ""
+
+
+def _group(answer: _Answer, table: Sequence[Tool], tally: Tally, place: str) -> Group:
+    """The decision as a group without its key; the tally counts what it is and what was cut."""
+    query = answer.query.text if answer.query else ""
+    group: Group = {"query": _cut(query, LONGEST_QUERY)}
+    context, is_cut = _context(message for message in reversed(answer.before) if message is not answer.query)
+    if context:
+        group["context"] = context
+    if answer.previous:
+        group["previous"] = list(answer.previous[-LONGEST_PAST:])
+    if answer.message.time is not None:
+        group["time"] = answer.message.time
+    called = {call.name for call in answer.message.calls}
+    names = dict.fromkeys(tool.name for tool in table)
+    described = {tool.name: tool.description for tool in reversed(table)}  # the first of two with one name
+    candidates: list[Group] = [
+        {"tool": name, "tool_description": described[name], "label": int(name in called)}
+        if described[name]
+        else {"tool": name, "label": int(name in called)}
+        for name in names
+    ]
+    group["candidates"] = candidates if called else [*candidates, {"none": True, "label": 1}]
+    right = len(called & names.keys())
+    tally.keep(NO_TOOL if not called else ONE_TOOL if right == 1 else SEVERAL_TOOLS, place)
+    tally.remark(LONE, place, int(len(group["candidates"]) == 1))
+    tally.remark(CALL_DROPPED, place, len(called - names.keys()))
+    tally.remark(NOT_JSON, place, sum(not _is_json_or_blank(call.arguments) for call in answer.message.calls))
+    tally.remark(QUERY_CUT, place, int(len(query) > LONGEST_QUERY))
+    tally.remark(CONTEXT_CUT, place, int(is_cut))
+    tally.remark(PREVIOUS_CUT, place, int(len(answer.previous) > LONGEST_PAST))
+    return group
+
+
+def _context(backwards: Iterable[Message]) -> tuple[str, bool]:
+    """What was said, from its last message back as far as there is room, and whether something was cut.
+
+    A message keeps its beginning, so that no cut hides how a key or an address begins from whoever redacts it.
+    """
+    lines: list[str] = []
+    room, is_cut = LONGEST_CONTEXT, False
+    for message in backwards:
+        if message.role == "instruction" or not (text := message.text.strip()):
+            continue
+        speaker = f"{SPEAKERS[message.role]} {message.name}".rstrip()
+        line = f"{speaker}: {_cut(text, LONGEST_MESSAGE)}"
+        is_cut = is_cut or len(text) > LONGEST_MESSAGE or len(line) > room
+        if len(line) > room:
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    return "\n".join(reversed(lines)), is_cut
+
+
+def _cut(text: str, length: int) -> str:
+    """The beginning of the text, up to a space rather than inside a word.
+
+    >>> _cut("rain in Paris", 10), _cut("rain", 10)
+    ('rain in', 'rain')
+    """
+    if len(text) <= length:
+        return text
+    beginning = text[:length]
+    whole = beginning if text[length].isspace() else beginning.rpartition(" ")[0]
+    return whole.rstrip() if len(beginning) - len(whole) <= LONGEST_WORD else beginning
+
+
+def _trace_of(messages: Iterable[Message]) -> str:
+    """An id made of the first message of a user: however far a conversation has grown, it keeps it."""
+    return _digest(next((message.text for message in messages if message.role == "user"), "")).hex()
+
+
+def _tell(told: "blake2b", message: Message) -> None:
+    """Add a message to a digest; instructions are left out, because they may hold the date."""
+    if message.role != "instruction":
+        calls = [text for call in message.calls for text in (call.name, call.arguments)]
+        told.update(_digest(message.role, message.text, *calls))
+
+
+def _digest(*texts: str) -> bytes:
+    """A short digest of texts, in which the place of each text counts."""
+    content = msgspec.json.encode(texts)
+    return blake2b(content, digest_size=ID_BYTES).digest()
+
+
+def _is_json_or_blank(arguments: str) -> bool:
+    """Whether arguments are JSON; a call without any may have a blank text."""
+    try:
+        msgspec.json.decode(arguments)
+    except FAILURES:
+        return not arguments.strip()
+    return True
