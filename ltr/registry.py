@@ -1,6 +1,6 @@
-"""Plug-ins by name: one Registry per kind, filled where the plug-ins are defined."""
+"""Plug-ins by name: one Registry per kind, which imports the module that defines a name when the name is used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
@@ -8,13 +8,16 @@ from ltr.errors import UnknownNameError
 from ltr.plugins import OURS, Source, load_installed, refuse_plugin, source_of
 
 Plugin = TypeVar("Plugin")
+NO_HOMES: Mapping[str, tuple[str, ...]] = {}
 
 
 class Registry(Generic[Plugin]):
     """The plug-ins of one kind. A second plug-in under one name is refused, an unknown name lists the known ones.
 
-    `modules` register the plug-ins of our own. They are imported at the first look, and so are those of installed
-    packages (the entry points of the group `ltr.KINDs`).
+    `homes` says which module of our own defines which names: it is imported when one of them is first looked up.
+    `modules` are imported at the first look: for a few modules that most runs need, whose names nobody repeats here.
+    Installed packages (the entry points of the group `ltr.KINDs`) are imported when a name is not one of ours, or
+    when all names are asked for.
 
     >>> greetings: Registry[str] = Registry("greeting")
     >>> greetings.add("english", "hello")
@@ -23,19 +26,21 @@ class Registry(Generic[Plugin]):
     'hello'
     """
 
-    def __init__(self, kind: str, *modules: str) -> None:
-        self.kind = kind
-        self._modules = modules
+    def __init__(
+        self, kind: str, homes: Mapping[str, tuple[str, ...]] = NO_HOMES, *, modules: tuple[str, ...] = ()
+    ) -> None:
+        self.kind, self._modules = kind, modules
+        self._homes = {name: module for module, names in homes.items() for name in names}
         self._own: dict[str, Plugin] = {}
-        self._sources: dict[str, Source] = {}
-        self._is_complete = False
+        self._sources: dict[str, Source] = dict.fromkeys(self._homes, OURS)
+        self._has_installed = False
 
     def add(self, name: str, plugin: Plugin, *, made_of: object = None) -> Plugin:
         """Register the plug-in under the name, and return it; `made_of` is the function it wraps, if it wraps one."""
         source = source_of(plugin if made_of is None else made_of)
         if source != OURS:
-            self._load_own()  # so that the plug-in from outside is refused, not ours
-        if name in self._own:
+            self._load_modules()  # so that the plug-in from outside is refused, not ours
+        if name in self._own or (name in self._homes and source != OURS):
             refuse_plugin(f"{self.kind} {name!r} is registered twice, by {self._sources[name]} and by {source}")
             return plugin
         self._own[name], self._sources[name] = plugin, source
@@ -46,32 +51,37 @@ class Registry(Generic[Plugin]):
         return lambda plugin: self.add(name, plugin)
 
     def __getitem__(self, name: str) -> Plugin:
-        plugins = self._loaded()
-        if not isinstance(name, str) or name not in plugins:
-            raise UnknownNameError(self.kind, name, tuple(sorted(plugins)))
-        return plugins[name]
+        if not isinstance(name, str) or name not in self:
+            raise UnknownNameError(self.kind, name, self.names())
+        return self._own[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._loaded()
+        self._load_modules()
+        if name in self._own:
+            return True
+        if name in self._homes:
+            import_module(self._homes[str(name)])
+        else:
+            self._load_installed()
+        return name in self._own
 
     def names(self) -> tuple[str, ...]:
         """The known names, sorted: nothing depends on the order of registration."""
-        return tuple(sorted(self._loaded()))
+        self._load_modules()
+        self._load_installed()
+        return tuple(sorted(self._homes.keys() | self._own.keys()))
 
     def source(self, name: str) -> Source:
         """Where the plug-in comes from."""
         _ = self[name]
         return self._sources[name]
 
-    def _load_own(self) -> None:
+    def _load_modules(self) -> None:
         modules, self._modules = self._modules, ()  # first: the modules may look names up while they load
         for module in modules:
             import_module(module)
 
-    def _loaded(self) -> dict[str, Plugin]:
-        """All plug-ins by name, after the import of our own and of installed ones."""
-        self._load_own()
-        if not self._is_complete:
-            self._is_complete = True  # first: the modules may look names up while they load
+    def _load_installed(self) -> None:
+        if not self._has_installed:
+            self._has_installed = True  # first: the packages may look names up while they load
             load_installed(f"ltr.{self.kind}s")
-        return self._own

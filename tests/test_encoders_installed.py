@@ -13,9 +13,9 @@ import ltr
 from ltr.config.run import load_config
 from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import folder_digest, prompts, refuse_code
-from ltr.encoders.naming import ENCODERS, best_installed, encoder_kind, fetch
+from ltr.encoders.naming import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
 from ltr.encoders.packages import folder_of, install_line
-from ltr.encoders.sentences import BATCH, MINILM, PREFIX, SentenceEncoder, batches
+from ltr.encoders.sentences import BATCH, MINILM, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
 

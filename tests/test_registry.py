@@ -1,7 +1,22 @@
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+
 import pytest
 
+import ltr.data
+import ltr.encoders
+import ltr.features
+import ltr.rerankers
+from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.importers.importing import IMPORTERS
+from ltr.encoders.naming import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
+from ltr.features.registry import FEATURES
+from ltr.plugins import OURS
 from ltr.registry import Registry
+from ltr.rerankers.registry import RERANKERS
 
 
 @pytest.fixture
@@ -39,3 +54,28 @@ def test_a_decorator_registers_and_returns_the_function(colours):
         return "g"
 
     assert colours["green"] is green
+
+
+def test_the_table_of_each_registry_names_the_plug_ins_of_its_modules_and_no_others():
+    for package in (ltr.data, ltr.encoders, ltr.features, ltr.rerankers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    for registry in (FEATURES, ENCODERS, RERANKERS, IMPORTERS, EXPORTERS):
+        registered = {name for name in registry._own if registry._sources[name] == OURS}
+        assert registered == set(registry._homes), registry.kind
+
+
+def test_a_plug_in_of_ours_is_imported_when_it_is_looked_up_and_its_neighbours_are_not():
+    code = (
+        "import sys; from ltr.features.registry import FEATURES; FEATURES['tool.talk'];"
+        "print(*sorted(name for name in sys.modules if name.startswith('ltr.features.tool_')))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "ltr.features.tool_talk" in shown
+    assert "ltr.features.tool_wording" not in shown
+
+
+def test_a_plug_in_from_outside_does_not_replace_one_of_ours_that_nobody_has_looked_up():
+    registry = Registry("colour", {"ltr.registry": ("red",)})
+    with pytest.raises(UsageError, match="colour 'red' is registered twice, by ltr 0.1.0 and by python"):
+        registry.add("red", 1)

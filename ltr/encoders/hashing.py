@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
+from ltr.encoders.naming import encoder
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
@@ -32,6 +33,7 @@ class Counts:
     times: IntArray
 
 
+@encoder("hash")
 @dataclass(frozen=True, slots=True)
 class HashEncoder:
     """Rows of (1 + ln tf)(1 + ln((1 + N) / (1 + df))) over hashed character n-grams, of length 1.

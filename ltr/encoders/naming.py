@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Mapping
 
-from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.protocol import EncoderKind
-from ltr.encoders.sentences import PREFIX, Minilm, Named
-from ltr.encoders.static import StaticEncoder
 from ltr.errors import UsageError
 from ltr.registry import Registry
 
 AUTO = "auto"
+PREFIX = "sentence-transformers:"  # of the name of any such model
 BEST_FIRST = ("minilm", "static", "hash")
 
-ENCODERS: Registry[EncoderKind] = Registry("encoder")
-ENCODERS.add("hash", HashEncoder)
-ENCODERS.add("static", StaticEncoder)
-ENCODERS.add("minilm", Minilm)
-ENCODERS.add(Named().name, Named())
+ENCODERS: Registry[EncoderKind] = Registry(
+    "encoder",
+    {
+        "ltr.encoders.hashing": ("hash",),
+        "ltr.encoders.static": ("static",),
+        "ltr.encoders.sentences": ("minilm", f"{PREFIX}NAME_OR_PATH"),
+    },
+)
 
 
 def encoder(name: str) -> Callable[[EncoderKind], EncoderKind]:
@@ -31,6 +32,8 @@ def encoder_kind(name: str) -> EncoderKind:
     ('hash', 'sentence-transformers:models/own')
     """
     if name.startswith(PREFIX) and name != PREFIX:
+        from ltr.encoders.sentences import Named
+
         return Named(name)
     return ENCODERS[name]
 
@@ -65,6 +68,8 @@ def best_installed() -> str:
 
 def fetch(name: str) -> None:
     """Make sure that the encoder's model is on this machine, by downloading it if need be. Nothing else reaches out."""
+    from ltr.encoders.sentences import Named
+
     kind = encoder_kind(name)
     if isinstance(kind, Named):
         kind.fetch()

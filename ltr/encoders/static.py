@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
+from ltr.encoders.naming import encoder
 from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError
@@ -24,6 +25,7 @@ TEXTS_AT_ONCE = 1 << 12
 POOLING = "mean of token vectors, unit length"
 
 
+@encoder("static")
 class StaticEncoder:
     """Mean of the 256 numbers WordLlama's table gives each token, scaled to length 1; no model is run."""
 

@@ -14,12 +14,10 @@ from ltr.data.schema import Kind
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
-from ltr.features.graph_specification import graph_texts
 from ltr.features.learning import Counted, Optimised, option_names
 from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
-from ltr.features.tool_specification import tool_texts
 from ltr.features.words import Lexicon
 from ltr.files.parts import merged, merges_without_each
 from ltr.files.state_types import declared_type, refuse_other_type
@@ -118,8 +116,9 @@ def fit_features(
     candidates, lexicon = groups.candidates, Lexicon()
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
-    texts_of = graph_texts if candidates.kind == "graph" else tool_texts
-    cached = CachedEncoder.fitted(encoder, [*candidates.query_texts, *texts_of(candidates, None).texts])
+    documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
+    texts = [text for source in documents for text in source(candidates, None).texts]
+    cached = CachedEncoder.fitted(encoder, [*candidates.query_texts, *texts])
     LOG.info(f"encoder {cached.name}, revision {cached.revision}")
     context = reading(configs, candidates, cached, lexicon)  # every text once: what follows looks its vector up
     phi, states = np.empty((len(groups.labels), len(configs))), list[State | None]([None] * len(configs))

@@ -100,17 +100,19 @@ class Feature:
 
 FEATURES: Registry[Feature] = Registry(
     "feature",
-    "ltr.features.history",
-    "ltr.features.tool_specification",
-    "ltr.features.graph_specification",
-    "ltr.features.tool_grams",
-    "ltr.features.tool_popularity",
-    "ltr.features.tool_prototypes",
-    "ltr.features.tool_talk",
-    "ltr.features.tool_wording",
-    "ltr.features.graph_neighbours",
-    "ltr.features.graph_order",
-    "ltr.features.graph_shape",
+    {
+        "ltr.features.tool_specification": ("tool.rel", "tool.coop", "tool.struct", "tool.hist_share"),
+        "ltr.features.graph_specification": ("graph.rel", "graph.coop", "graph.struct"),
+        "ltr.features.history": ("tool.hist", "graph.hist"),
+        "ltr.features.tool_grams": ("tool.char", "tool.clause_char", "graph.cover"),
+        "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
+        "ltr.features.tool_prototypes": ("tool.proto", "tool.clause", "graph.proto", "graph.clauses"),
+        "ltr.features.tool_talk": ("tool.talk",),
+        "ltr.features.tool_wording": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
+        "ltr.features.graph_neighbours": ("graph.near_edges",),
+        "ltr.features.graph_order": ("graph.order",),
+        "ltr.features.graph_shape": ("graph.edges", "graph.start", "graph.size"),
+    },
 )
 
 

@@ -58,12 +58,14 @@ class RerankerKind:
 
 RERANKERS: Registry[RerankerKind] = Registry(
     "reranker",
-    "ltr.rerankers.command",
-    "ltr.rerankers.encoded",
-    "ltr.rerankers.lexical",
-    "ltr.rerankers.pairs",
-    "ltr.rerankers.references",
-    "ltr.rerankers.trained",
+    {
+        "ltr.rerankers.command": ("command",),
+        "ltr.rerankers.encoded": ("hash", "static", "minilm", "sentence-transformers:NAME_OR_PATH"),
+        "ltr.rerankers.lexical": ("bm25",),
+        "ltr.rerankers.pairs": ("cross-encoder:NAME_OR_PATH",),
+        "ltr.rerankers.references": ("random", "oracle"),
+        "ltr.rerankers.trained": ("model:RUN",),
+    },
 )
 
 

@@ -23,6 +23,11 @@ class Exported:
 Exporter = Callable[[Exported, AnyPath], list[str]]  # the files that were written
 
 EXPORTERS: Registry[Exporter] = Registry(
-    "exporter", "ltr.data.exporters.csv", "ltr.data.exporters.letor", "ltr.data.exporters.trec"
+    "exporter",
+    {
+        "ltr.data.exporters.csv": ("csv",),
+        "ltr.data.exporters.letor": ("letor",),
+        "ltr.data.exporters.trec": ("trec",),
+    },
 )
 exporter = EXPORTERS.register

@@ -61,7 +61,13 @@ class ImportSummary:
     remarks: tuple[Count, ...]
 
 
-IMPORTERS: Registry[Importer] = Registry("importer", "ltr.data.importers.letor", "ltr.data.importers.trecsamples")
+IMPORTERS: Registry[Importer] = Registry(
+    "importer",
+    {
+        "ltr.data.importers.letor": ("letor",),
+        "ltr.data.importers.trecsamples": ("trec",),
+    },
+)
 
 
 def importer(

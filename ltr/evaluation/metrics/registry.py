@@ -114,7 +114,12 @@ class Drawn(Measure):
 
 
 MEASURES: Registry[Measure] = Registry(
-    "metric", "ltr.evaluation.metrics.ranked", "ltr.evaluation.metrics.classified", "ltr.evaluation.metrics.cascade"
+    "metric",
+    modules=(
+        "ltr.evaluation.metrics.ranked",
+        "ltr.evaluation.metrics.classified",
+        "ltr.evaluation.metrics.cascade",
+    ),
 )
 
 
