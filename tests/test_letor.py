@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_comments_and_blank_lines_between_are_skipped(tmp_path):
 @pytest.mark.parametrize(
     "line, problem",
     [
-        ("1 1:0.5", "without qid:ID"),
+        ("1 1:0.5", "no qid:ID, and no .*x.letor.query with the sizes of the queries"),
         ("1 qid: 1:0.5", "without qid:ID"),
         ("x qid:1 1:0.5", "found 'x'; a finite number"),
         ("-1 qid:1 1:0.5", "grade -1 is below 0"),
@@ -111,3 +112,41 @@ def test_out_and_in_again_is_the_same(tmp_path):
     assert after.candidates.features.tolist() == before.candidates.features.tolist()
     assert after.candidates.name_texts == before.candidates.name_texts
     assert (after.labels.tolist(), after.candidates.trace_ids) == (before.labels.tolist(), before.candidates.trace_ids)
+
+
+LIGHTGBM = "1 1:0.5\n0 1:0.1\n0 1:0.2\n1 1:0.3\n0 1:0.4\n"
+
+
+@pytest.mark.parametrize("side", ["x.letor.query", "x.letor.group"])
+def test_lines_without_qid_belong_to_the_queries_of_the_side_file(tmp_path, side):
+    (tmp_path / side).write_text("2\n\n0\n3\n")
+    samples = imported(tmp_path, LIGHTGBM)
+    assert [sample["trace_id"] for sample in samples] == ["x.letor:1"] * 2 + ["x.letor:3"] * 3
+    assert [sample["tool"] for sample in samples] == ["d1", "d2", "d1", "d2", "d3"]
+
+
+def test_a_packed_file_has_the_side_file_of_its_plain_name(tmp_path):
+    (tmp_path / "x.letor.query").write_text("5\n")
+    (tmp_path / "x.letor.gz").write_bytes(gzip.compress(LIGHTGBM.encode()))
+    assert import_samples("letor", [tmp_path / "x.letor.gz"], tmp_path / "x.jsonl").groups == 1
+
+
+def test_a_glob_that_matches_the_side_file_too_reads_it_once(tmp_path):
+    (tmp_path / "x.letor").write_text(LIGHTGBM)
+    (tmp_path / "x.letor.query").write_text("5\n")
+    assert import_samples("letor", [tmp_path / "x.letor*"], tmp_path / "x.jsonl").samples == 5
+
+
+@pytest.mark.parametrize(
+    "sizes, problem",
+    [
+        ("2\n2\n", r"x.letor:5: a line more than the sizes in .*x.letor.query add up to"),
+        ("2\n5\n", r"x.letor: 2 lines fewer than the sizes in .*x.letor.query add up to"),
+        ("2\nthree\n", r"x.letor.query:2: found 'three'; the number of lines of a query is needed"),
+        ("-2\n", r"x.letor.query:1: found '-2'"),
+    ],
+)
+def test_sizes_that_do_not_fit_the_lines_are_refused(tmp_path, sizes, problem):
+    (tmp_path / "x.letor.query").write_text(sizes)
+    with pytest.raises(DataError, match=problem):
+        imported(tmp_path, LIGHTGBM)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 ROUNDING = 1e-12  # of a mean
+TREC_RULES = {"evaluate.ties": "trec", "evaluate.no_relevant": "zero"}
 
 
 class Asked(NamedTuple):
@@ -57,8 +58,12 @@ def evaluate_command(
     samples: Annotated[
         list[str] | None, typer.Argument(metavar="SAMPLES", help="Labelled samples, as for train.")
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", help="Instead: a TREC run, in any order of lines.")] = None,
-    qrels: Annotated[str | None, typer.Option("--qrels", help="The TREC qrels that --run is measured against.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="Instead: a TREC run, recommended lists, or scored samples.")
+    ] = None,
+    qrels: Annotated[
+        str | None, typer.Option("--qrels", help="The TREC qrels of --run, or the truth of its lists.")
+    ] = None,
     complete: Annotated[
         bool, typer.Option("--complete", help="Topics of the qrels that --run lacks count 0; else they are left out.")
     ] = False,
@@ -92,6 +97,7 @@ def evaluate_command(
     verbose: Verbose = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
+    from ltr.data.importers.scored import is_trec
     from ltr.experiments.runs import keep_evaluation
     from ltr.serving.router import load
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
@@ -105,7 +111,7 @@ def evaluate_command(
     wanted = configured(
         config,
         sets,
-        {"evaluate.baselines": False} | ({"evaluate.ties": "trec", "evaluate.no_relevant": "zero"} if run else {}),
+        {"evaluate.baselines": False} | (TREC_RULES if run and is_trec(run) else {}),
         seed=seed,
         data__tools=tools,
         data__graphs=graphs,
@@ -184,8 +190,8 @@ def is_below(value: float | None, limit: float) -> bool:
 
 
 def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrels: str | None) -> None:
-    """Raise unless there is a model with samples, or a run with qrels, and not both."""
-    if (run is None) != (qrels is None):
+    """Raise unless there is a model with samples, or a run, and not both."""
+    if run is None and qrels is not None:
         raise UsageError("--run and --qrels belong together: name both")
     if run is not None and model is not None:
         raise UsageError("--run is a ranking already: leave out the model and the samples")
@@ -197,7 +203,7 @@ def refuse_for_run(options: dict[str, Any]) -> None:
     """Raise for an option that a run has nothing for: it has scores, and neither features nor texts."""
     for name, value in options.items():
         if value:
-            raise UsageError(f"{name} belongs to a model; a TREC run has scores alone")
+            raise UsageError(f"{name} belongs to a model; a ranking of others has scores alone")
 
 
 def evaluated(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "EvaluatedRanking":
@@ -206,7 +212,7 @@ def evaluated(config: "RunConfig", router: "Router | None", asked: Asked, also: 
     from ltr.results.evaluated_ranking import evaluate_run
 
     if router is None:
-        return evaluate_run(asked.run or "", asked.qrels or "", config, complete=asked.complete, also=also)
+        return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also)
     return evaluate_router(router, router.read(tuple(asked.samples), config.data), config, also=also)
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ltr.data.jsonlines import FAILURES
 from ltr.errors import SampleError
-from ltr.files.reading import LARGEST_LINE, AnyPath, shown, split_lines, utf8_blocks
+from ltr.files.reading import LARGEST_LINE, AnyPath, ContentDigest, shown, split_lines, utf8_blocks
 
 WHITE = b" \t\r\n"
 BETWEEN = WHITE + b","
@@ -26,14 +26,14 @@ class JsonValue:
     is_whole: bool = True
 
 
-def json_values(path: AnyPath) -> Iterator[JsonValue]:
+def json_values(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[JsonValue]:
     """Each value of the file; of an array around all of them, each element.
 
     Where the first line is a whole object, or does not begin like JSON, each line that is not blank is a value, and it
     may be no JSON: its reader decides what becomes of it. Any other file is taken apart at its brackets. One value is
     in memory at a time; one of more than 64 MiB is refused.
     """
-    blocks = utf8_blocks(path)
+    blocks = utf8_blocks(path, digest=digest)
     begun = b""
     for block in blocks:
         begun += block

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order
-from ltr.data.importers.ranked import read_ranked
+from ltr.data.importers.scored import is_trec, read_scored
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
@@ -143,14 +143,17 @@ def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Ev
 
 
 def evaluate_run(
-    run: AnyPath, qrels: AnyPath, config: RunConfig, *, complete: bool = False, also: Collection[str] = ()
+    run: AnyPath, qrels: AnyPath | None, config: RunConfig, *, complete: bool = False, also: Collection[str] = ()
 ) -> EvaluatedRanking:
-    """A TREC run evaluated against its qrels; topics that the run lacks are left out, or `complete` counts them 0."""
+    """A ranking of others evaluated: a TREC run against its qrels, or lists or scored samples with their own labels.
+
+    Topics that a TREC run lacks are left out, or `complete` counts them 0.
+    """
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
-    ranked = read_ranked(run, qrels, complete=complete)
+    ranked = read_scored(run, qrels, complete=complete)
     evaluated = evaluate_groups(
         ranked.groups, ranked.scores[:, None], ranked.scores, config, listed=ranked.listed, also=also
     )
     counts = {"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored}
-    return replace(evaluated, counts=counts, is_complete=complete)
+    return replace(evaluated, counts=counts, is_complete=complete if is_trec(run) else None)

@@ -64,7 +64,9 @@ class ImportSummary:
 IMPORTERS: Registry[Importer] = Registry(
     "importer",
     {
+        "ltr.data.importers.columns": ("csv",),
         "ltr.data.importers.letor": ("letor",),
+        "ltr.data.importers.lists": ("lists",),
         "ltr.data.importers.trecsamples": ("trec",),
     },
 )

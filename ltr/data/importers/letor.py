@@ -1,21 +1,29 @@
-"""LETOR and SVMlight files as samples: `GRADE qid:ID 1:0.5 3:0.25 # comment`."""
+"""LETOR and SVMlight files as samples: `GRADE qid:ID 1:0.5 3:0.25 # comment`.
+
+Lines without qid belong to queries whose sizes stand in a side file, one a line, as LightGBM (`.query`) and XGBoost
+(`.group`) write them.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.opening import Opening
 from ltr.data.jsonlines import excerpt
-from ltr.errors import DataError, SampleError, UsageError
+from ltr.errors import DataError, SampleError, UsageError, count
 from ltr.files.reading import STDIN, read_lines, shown
 
 FORM = "GRADE qid:ID 1:NUMBER 2:NUMBER ... # comment"
 MOST_FEATURES = 100_000
+SIDE_FILES = (".query", ".group")
+PACKED = (".gz", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
 class LetorLine:
-    """One line: grade, query, features by number, comment."""
+    """One line: grade, query ("" without qid), features by number, comment."""
 
     grade: float
     query: str
@@ -23,16 +31,29 @@ class LetorLine:
     comment: str
 
 
-@importer("letor")
+def looks_like_letor(opening: Opening) -> bool:
+    """Whether the first line that is no comment can be read."""
+    lines = opening.content.decode(errors="replace").splitlines()[:-1]
+    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+    try:
+        return bool(_parsed(first).values)
+    except ValueError:
+        return False
+
+
+@importer("letor", title="a LETOR file", looks_like=looks_like_letor)
 def import_letor(files: Sequence[str]) -> Imported:
     """A line for each document, its features in order of their numbers, 0 where a line names none.
 
     A document is named by its comment where the comments of its query all differ and none is empty, else by its place
     in the query: d1, d2. The key `comment` holds the comment itself.
 
+    Lines without qid are dealt to queries by FILE.query or FILE.group beside the file, which holds the size of each.
+
     The files are read twice, first for the number of features and the names of the documents, so that no file has to
     fit into memory.
     """
+    files = [path for path in files if not path.endswith(SIDE_FILES)]
     if STDIN in files:
         raise UsageError("LETOR lines are read twice, and - (stdin) can be read once only: name a file")
     width, comments = 1, dict[str, list[str]]()
@@ -62,10 +83,52 @@ def _samples(files: Sequence[str], width: int, named: set[str]) -> Iterator[dict
 
 
 def _rows(path: str) -> Iterator[LetorLine]:
+    """The lines of a file, each with its query."""
+    sizes, side, left, number = None, "", 0, 0
+    for line, row in _lines(path):
+        if row.query:
+            yield row
+            continue
+        if sizes is None:
+            side = side_file(path)
+            if not side:
+                problem = f"no qid:ID, and no {shown(path)}{SIDE_FILES[0]} with the sizes of the queries"
+                raise SampleError(shown(path), line, "", f"{problem}; {FORM} is needed")
+            sizes = _sizes(side)
+        while not left:  # a query of size 0 has no line
+            number, left = number + 1, next(sizes, -1)
+        if left < 0:
+            raise SampleError(shown(path), line, "", f"a line more than the sizes in {side} add up to")
+        left -= 1
+        yield replace(row, query=f"{Path(path).name}:{number}")
+    rest = left + sum(sizes or ())
+    if rest:
+        raise DataError(f"{shown(path)}: {count(rest, 'line')} fewer than the sizes in {side} add up to")
+
+
+def side_file(path: str) -> str:
+    """The file beside it that holds the sizes of its queries; "" without one."""
+    stem = next((path.removesuffix(end) for end in PACKED if path.endswith(end)), path)
+    names = (f"{name}{end}" for name in dict.fromkeys((path, stem)) for end in SIDE_FILES)
+    return next((name for name in names if Path(name).is_file()), "")
+
+
+def _sizes(side: str) -> Iterator[int]:
+    for number, line in read_lines(side):
+        text = line.strip()
+        if not text:
+            continue
+        if not text.isdigit() or len(text) > 12:
+            found = excerpt(text.decode(errors="replace"))
+            raise SampleError(shown(side), number, "", f"found {found}; the number of lines of a query is needed")
+        yield int(text)
+
+
+def _lines(path: str) -> Iterator[tuple[int, LetorLine]]:
     for number, line in read_lines(path):
         if line.strip() and not line.lstrip().startswith(b"#"):
             try:
-                yield _parsed(line.decode())
+                yield number, _parsed(line.decode())
             except ValueError as error:  # UnicodeDecodeError is one
                 problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 raise SampleError(shown(path), number, "", f"{problem}; {FORM} is needed") from None
@@ -74,10 +137,11 @@ def _rows(path: str) -> Iterator[LetorLine]:
 def _parsed(line: str) -> LetorLine:
     content, _, comment = line.partition("#")
     grade, *rest = content.split() or [""]
-    if not rest or not rest[0].startswith("qid:") or rest[0] == "qid:":
+    query = rest[0].removeprefix("qid:") if rest and rest[0].startswith("qid:") else None
+    if query == "":
         raise ValueError(f"found {excerpt(content.strip())} without qid:ID")
     values: dict[int, float] = {}
-    for token in rest[1:]:
+    for token in rest if query is None else rest[1:]:
         name, _, value = token.partition(":")
         if not (name.isascii() and name.isdecimal()) or not 1 <= int(name[:7]) <= MOST_FEATURES or len(name) > 6:
             raise ValueError(f"found {excerpt(token)}; features are numbered from 1 to {MOST_FEATURES:,}")
@@ -87,7 +151,7 @@ def _parsed(line: str) -> LetorLine:
     label = _number(grade)
     if label < 0:
         raise ValueError(f"grade {grade} is below 0")
-    return LetorLine(label, rest[0].removeprefix("qid:"), values, comment.strip())
+    return LetorLine(label, query or "", values, comment.strip())
 
 
 def _number(text: str) -> float:
