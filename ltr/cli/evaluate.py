@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -41,13 +41,15 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 ROUNDING = 1e-12  # of a mean
-TREC_RULES = {"evaluate.ties": "trec", "evaluate.no_relevant": "zero"}
+MODEL_DEFAULTS = {"evaluate.baselines": False}  # of this command, in the place of the config's
+TREC_DEFAULTS = {**MODEL_DEFAULTS, "evaluate.ties": "trec", "evaluate.no_relevant": "zero"}  # as trec_eval has them
 
 
 class Asked(NamedTuple):
-    """What is to be measured: samples, or a run with its qrels."""
+    """What is to be measured: a model on samples, or a run with its qrels."""
 
-    samples: list[str]
+    model: Path | None
+    samples: tuple[str, ...]
     run: str | None
     qrels: str | None
     complete: bool
@@ -99,19 +101,16 @@ def evaluate_command(
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.scored import is_trec
     from ltr.experiments.runs import keep_evaluation
-    from ltr.serving.router import load
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
-    refuse_mixture(model, samples or [], run, qrels)
-    if complete and run is None:
-        raise UsageError("--complete belongs to --run and --qrels")
-    if run is not None:
-        refuse_for_run({"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs})
+    asked = Asked(model, tuple(samples or ()), run, qrels, complete)
+    of_model = {"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs}
+    refuse_mixture(asked, [flag for flag, value in of_model.items() if value])
     limits = thresholds(fail_under or [])
     wanted = configured(
         config,
         sets,
-        {"evaluate.baselines": False} | (TREC_RULES if run and is_trec(run) else {}),
+        TREC_DEFAULTS if run and is_trec(run) else MODEL_DEFAULTS,
         seed=seed,
         data__tools=tools,
         data__graphs=graphs,
@@ -128,10 +127,7 @@ def evaluate_command(
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
-    router = None if model is None else load(model, tools=wanted.data.tools)
-    if router is not None:
-        fetch_own_encoder(router, allowed=allow_download)
-    measured = evaluated(wanted, router, Asked(samples or [], run, qrels, complete), limits)
+    measured, router = evaluated(asked, wanted, also=limits, allow_download=allow_download)
     warn(*measured.warnings)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
@@ -189,31 +185,37 @@ def is_below(value: float | None, limit: float) -> bool:
     return value is None or value < limit - ROUNDING
 
 
-def refuse_mixture(model: Path | None, samples: list[str], run: str | None, qrels: str | None) -> None:
-    """Raise unless there is a model with samples, or a run, and not both."""
-    if run is None and qrels is not None:
+def refuse_mixture(asked: Asked, of_model: list[str]) -> None:
+    """Raise unless there is a model with samples, or a run, and not both.
+
+    `of_model` are flags that a run has nothing for: it has scores, and neither features nor texts.
+    """
+    if asked.run is None and asked.qrels is not None:
         raise UsageError("--run and --qrels belong together: name both")
-    if run is not None and model is not None:
+    if asked.run is not None and asked.model is not None:
         raise UsageError("--run is a ranking already: leave out the model and the samples")
-    if run is None and (model is None or not samples):
+    if asked.run is None and not (asked.model and asked.samples):
         raise UsageError("name a model and samples, or --run and --qrels")
+    if asked.complete and asked.run is None:
+        raise UsageError("--complete belongs to --run and --qrels")
+    if asked.run is not None and of_model:
+        raise UsageError(f"{of_model[0]} belongs to a model; a ranking of others has scores alone")
 
 
-def refuse_for_run(options: dict[str, Any]) -> None:
-    """Raise for an option that a run has nothing for: it has scores, and neither features nor texts."""
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"{name} belongs to a model; a ranking of others has scores alone")
+def evaluated(
+    asked: Asked, config: "RunConfig", *, also: Collection[str], allow_download: bool
+) -> "tuple[EvaluatedRanking, Router | None]":
+    """The samples as the model ranks them, and its router, or the run as it is; also by other metrics."""
+    if asked.model is None:
+        from ltr.results.evaluated_ranking import evaluate_run
 
-
-def evaluated(config: "RunConfig", router: "Router | None", asked: Asked, also: Collection[str]) -> "EvaluatedRanking":
-    """The samples as the model ranks them, or the run as it is; also by other metrics than the config's."""
+        return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also), None
     from ltr.experiments.pipeline import evaluate_router
-    from ltr.results.evaluated_ranking import evaluate_run
+    from ltr.serving.router import load
 
-    if router is None:
-        return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also)
-    return evaluate_router(router, router.read(tuple(asked.samples), config.data), config, also=also)
+    router = load(asked.model, tools=config.data.tools)
+    fetch_own_encoder(router, allowed=allow_download)
+    return evaluate_router(router, router.read(asked.samples, config.data), config, also=also), router
 
 
 def show_evaluation(
