@@ -9,7 +9,7 @@ import pytest
 import ltr
 from ltr.errors import DataError, UsageError
 from ltr.training.estimator import ListwiseRanker, NotFittedError
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 from tests.oracles import random_groups
 
 EXCEPTED = {

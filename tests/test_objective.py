@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from ltr.errors import ArrayError, DataError
 from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
-from ltr.training.objective import derivatives, log_softmax, softmax, trainable
+from ltr.training.objective import derivatives, trainable
+from ltr.training.softmax import log_softmax, softmax
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)

@@ -13,7 +13,7 @@ from ltr.errors import FileError, UsageError
 from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import run_and_save
 from ltr.serving.router import load
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 from tests.made import graph_rows, tool_rows, written
 
 

@@ -1,18 +1,22 @@
 """One query and a whole catalogue: a group of all its candidates."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.catalogues.graphs import GraphCatalogue
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates
-from ltr.data.schema import Kind
+
+if TYPE_CHECKING:
+    from ltr.data.catalogues.graphs import GraphCatalogue
+    from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+    from ltr.data.graphs import Graph
+    from ltr.data.schema import Kind
 
 NO_CODES = np.empty(0, dtype=np.int64)
 
 
-def tool_candidates(query: str, tools: ToolCatalogue) -> Candidates:
+def tool_candidates(query: str, tools: "ToolCatalogue") -> Candidates:
     """The query with every tool of the catalogue.
 
     >>> from ltr.data.catalogues.tools import ToolText
@@ -22,7 +26,7 @@ def tool_candidates(query: str, tools: ToolCatalogue) -> Candidates:
     return _candidates("tool", query, tuple(tools), texts=np.arange(len(tools)), tool_texts=tuple(tools.values()))
 
 
-def graph_candidates(query: str, graphs: GraphCatalogue) -> Candidates:
+def graph_candidates(query: str, graphs: "GraphCatalogue") -> Candidates:
     """The query with every graph of the catalogue, named by its whole key where two graphs have the same id."""
     ids = [candidate_id for _, _, candidate_id in graphs]
     codes = np.arange(len(graphs))
@@ -38,16 +42,16 @@ def graph_candidates(query: str, graphs: GraphCatalogue) -> Candidates:
 
 
 def _candidates(
-    kind: Kind,
+    kind: "Kind",
     query: str,
     names: tuple[str, ...],
     *,
     texts: IntArray = NO_CODES,
-    tool_texts: tuple[ToolText, ...] = (),
+    tool_texts: "tuple[ToolText, ...]" = (),
     types: IntArray = NO_CODES,
     type_texts: tuple[str, ...] = (),
     graphs: IntArray = NO_CODES,
-    distinct_graphs: tuple[Graph, ...] = (),
+    distinct_graphs: "tuple[Graph, ...]" = (),
 ) -> Candidates:
     """One group without a key, of the query and candidates of these names."""
     return Candidates(

@@ -6,7 +6,7 @@ from typing import Self, get_args
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.schema import DrawRule
 
 LOGGED = 0  # the rule of a row that the log offers
@@ -32,6 +32,11 @@ class Draws:
             np.concatenate([np.array(rules, dtype=np.int64), np.full(more, LOGGED)]),
             np.concatenate([np.array(probabilities), np.ones(more)]),
         )
+
+    @property
+    def are_logged(self) -> BoolArray:
+        """Whether each row is of the log."""
+        return self.rules == LOGGED
 
     def at(self, rows: IntArray | slice) -> Self:
         """The draws of these rows."""

@@ -2,24 +2,28 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
-from ltr.data.catalogues.graphs import GraphCatalogue, graph_columns
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, replace_texts, tool_columns
+from ltr.data.catalogues.tools import foreign_catalogue, replace_texts, tool_columns
 from ltr.data.codes import recoded
-from ltr.data.draws import LOGGED, Draws
-from ltr.data.graphs import Graph
 from ltr.data.jsonlines import excerpt
 from ltr.data.ready_numbers import unnamed
-from ltr.data.samples import Samples, read_samples
-from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, SampleError, count
-from ltr.files.reading import AnyPath, expand
+from ltr.files.reading import expand
 from ltr.logs import LOG, stage
+
+if TYPE_CHECKING:
+    from ltr.data.catalogues.graphs import GraphCatalogue
+    from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+    from ltr.data.draws import Draws
+    from ltr.data.graphs import Graph
+    from ltr.data.samples import Samples
+    from ltr.data.schema import Kind
+    from ltr.files.reading import AnyPath
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
@@ -34,7 +38,7 @@ class Candidates:
     A code is an index into the table named beside it. A table holds each value once, and only what is used.
     """
 
-    kind: Kind
+    kind: "Kind"
     offsets: IntArray  # (groups + 1,): group g owns rows offsets[g]:offsets[g + 1], at least one
     traces: IntArray  # (groups,) codes into trace_ids
     trace_ids: tuple[str, ...]
@@ -44,11 +48,11 @@ class Candidates:
     names: IntArray  # (rows,) codes into name_texts: tool names or candidate ids
     name_texts: tuple[str, ...]
     texts: IntArray  # (rows,) codes into tool_texts; empty for graphs
-    tool_texts: tuple[ToolText, ...]
+    tool_texts: "tuple[ToolText, ...]"
     types: IntArray  # (rows,) codes into type_texts; empty for tools; a graph without a type has ""
     type_texts: tuple[str, ...]
     graphs: IntArray  # (rows,) codes into distinct_graphs; empty for tools
-    distinct_graphs: tuple[Graph, ...]
+    distinct_graphs: "tuple[Graph, ...]"
     features: FloatArray | None  # (rows, n) ready numbers
     feature_names: tuple[str, ...]
     lines: IntArray  # (rows,) line numbers counted through all files, for `place`
@@ -56,13 +60,13 @@ class Candidates:
     fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
     are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
-    draws: Draws | None = None  # which rows were added to those of the log; None: none was
+    draws: "Draws | None" = None  # which rows were added to those of the log; None: none was
 
     @property
     def is_logged(self) -> BoolArray:
         """Whether the log offered each row: a drawn one says nothing of how often a candidate was offered."""
         rows = int(self.offsets[-1])
-        return np.ones(rows, dtype=bool) if self.draws is None else self.draws.rules == LOGGED
+        return np.ones(rows, dtype=bool) if self.draws is None else self.draws.are_logged
 
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""
@@ -82,16 +86,18 @@ class Groups:
 
 @stage("reading")
 def read_groups(
-    paths: AnyPath | Iterable[AnyPath],
+    paths: "AnyPath | Iterable[AnyPath]",
     *,
-    tools: ToolCatalogue | None = None,
-    graphs: GraphCatalogue | None = None,
+    tools: "ToolCatalogue | None" = None,
+    graphs: "GraphCatalogue | None" = None,
     labels_required: bool = True,
 ) -> Groups:
     """The groups of samples files and globs, in order of first appearance, rows inside a group in file order.
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
+    from ltr.data.samples import read_samples  # a single query is ranked without samples
+
     samples = read_samples(expand(paths), labels_required=labels_required)
     repeated, before = repeated_rows(samples)
     if repeated.size:
@@ -108,7 +114,7 @@ def read_groups(
     return groups
 
 
-def repeated_rows(samples: Samples) -> tuple[IntArray, IntArray]:
+def repeated_rows(samples: "Samples") -> tuple[IntArray, IntArray]:
     """The rows whose name an earlier row of their group has, and for each the last such row."""
     keys = samples.groups * len(samples.name_texts) + samples.names
     ordered = np.sort(keys)
@@ -119,7 +125,7 @@ def repeated_rows(samples: Samples) -> tuple[IntArray, IntArray]:
     return order[repeated], order[repeated - 1]
 
 
-def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
+def repetition_error(samples: "Samples", row: int, before: int) -> SampleError:
     """The error for a row whose name the row `before` has for the same group."""
     path, line = place(samples.files, int(samples.lines[row]))
     first_path, first_line = place(samples.files, int(samples.lines[before]))
@@ -129,8 +135,10 @@ def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
     return SampleError(path, line, field, problem)
 
 
-def group_samples(samples: Samples, *, tools: ToolCatalogue, graphs: GraphCatalogue) -> Groups:
+def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphCatalogue") -> Groups:
     """The rows of the samples, those of a group together, with the texts and graphs of their candidates."""
+    from ltr.data.catalogues.graphs import graph_columns
+
     offsets = offsets_of(np.bincount(samples.groups))
     is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
     rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
@@ -217,7 +225,7 @@ def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Val
     return renumbered, tuple(table[code] for code in distinct.tolist())
 
 
-def with_tool_texts(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
+def with_tool_texts(candidates: Candidates, tools: "ToolCatalogue") -> Candidates:
     """The candidates; a tool without a text has that of the catalogue."""
     if candidates.kind != "tool" or candidates.features is not None:
         return candidates

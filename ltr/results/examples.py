@@ -13,7 +13,7 @@ from ltr.results.explanations import chosen_by_best
 from ltr.results.query_records import best_relevant
 from ltr.serving.router import Router
 from ltr.storage.records import CandidateRecord, ExampleRecord
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 
 WRONG, RESCUED = "wrong", "rescued"
 MOST_EACH = 10  # queries of each kind

@@ -12,7 +12,7 @@ from ltr.evaluation.ranking import order, rank
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import best_relevant
 from ltr.serving.router import Router
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 
 
 @dataclass(frozen=True, slots=True)

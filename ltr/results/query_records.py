@@ -12,7 +12,7 @@ from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.router import Router
 from ltr.storage.records import ExplainedRecord, QueryRecord
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 
 LISTED = 3  # candidates of a query that its record names
 

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self, overload
+from typing import TYPE_CHECKING, Self, overload
 
 from ltr.arrays import FloatArray
 from ltr.data.catalogue_query import graph_candidates, tool_candidates
-from ltr.data.catalogues.graphs import GraphCatalogue, read_graphs
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.config import DataConfig
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
 from ltr.data.ready_numbers import refuse_other_columns
 from ltr.errors import DataError, UsageError
@@ -18,7 +16,11 @@ from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
+
+if TYPE_CHECKING:
+    from ltr.data.catalogues.graphs import GraphCatalogue
+    from ltr.data.config import DataConfig
 
 DEFAULT_K = 5
 
@@ -66,11 +68,11 @@ class Router(StoredModel):
     """A model and the catalogues it chooses from when a query comes alone."""
 
     tools: ToolCatalogue | None = None
-    graphs: GraphCatalogue | None = None
+    graphs: "GraphCatalogue | None" = None
 
     @classmethod
     def of(
-        cls, model: StoredModel, *, tools: ToolCatalogue | None = None, graphs: GraphCatalogue | None = None
+        cls, model: StoredModel, *, tools: ToolCatalogue | None = None, graphs: "GraphCatalogue | None" = None
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
@@ -144,7 +146,7 @@ class Router(StoredModel):
                 warnings,
             )
 
-    def read(self, samples: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True) -> Groups:
+    def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
         """The groups of samples; tools without a text have the one of this router's catalogue."""
         from ltr.storage.read_samples import read  # the reader of featurised files, which a single query does not need
 
@@ -160,8 +162,12 @@ class Router(StoredModel):
 
 def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Router:
     """The router of a run directory or model.json: with its own tools, or those of another catalogue."""
-    catalogue = own_tools(path) if tools is None else read_tools(tools)
-    return Router.of(load_model(path), tools=catalogue, graphs=None if graphs is None else read_graphs(graphs))
+    model, catalogue = load_model(path), own_tools(path) if tools is None else read_tools(tools)
+    if graphs is None:
+        return Router.of(model, tools=catalogue)
+    from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
+
+    return Router.of(model, tools=catalogue, graphs=read_graphs(graphs))
 
 
 def own_tools(path: AnyPath) -> ToolCatalogue | None:

@@ -13,7 +13,6 @@ from ltr.arrays import FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.atomic_write import write_bytes
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.restoring import put_back
@@ -59,6 +58,8 @@ class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 def save_model(directory: AnyPath, model: StoredModel) -> ModelRecord:
     """Write model.json, after the arrays it refers to; what it says comes back."""
+    from ltr.files.atomic_write import write_bytes  # a model that only ranks is never written
+
     arrays: dict[str, Array] = {}
     features, encoder = [FeatureRecord(name, {}, None) for name in model.names], None
     if model.features:

@@ -10,7 +10,6 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import FileError, RangeError, UsageError
 from ltr.training.curves import MOST as MOST_KNOTS
-from ltr.training.model import Fitted
 from ltr.training.targets import TARGETS
 
 MOST_EPOCHS = 10**9
@@ -160,7 +159,6 @@ class Progress:
 
 
 OnEpoch = Callable[[Epoch], bool | None]  # True: stop here
-Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 
 
 def ignore(epoch: Epoch) -> None:

@@ -22,7 +22,7 @@ from ltr.training.estimator_inputs import (
     refuse_other_names,
 )
 from ltr.training.fit import fit
-from ltr.training.objective import softmax
+from ltr.training.softmax import softmax
 
 DEFAULTS = TrainConfig()
 TRAINING = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots")

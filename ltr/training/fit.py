@@ -13,7 +13,7 @@ from ltr.errors import DivergedError, RunError, UsageError
 from ltr.plugins import OURS, bad_result, plugin_errors
 from ltr.registry import Registry
 from ltr.training.certificate import gap_bound
-from ltr.training.config import OnEpoch, Progress, TrainConfig, Trainer, ignore, remedy
+from ltr.training.config import OnEpoch, Progress, TrainConfig, ignore, remedy
 from ltr.training.curves import Knots
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Validation, Watcher
@@ -22,6 +22,7 @@ from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
 from ltr.training.objective import Trainable, slope, trainable
 
+Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")
 TRAINERS.add("descent", fit_descent)
 TRAINERS.add("newton", fit_newton)

@@ -19,7 +19,6 @@ from ltr.arrays import (
     as_weights,
     chunks,
     code_sums,
-    group_sums,
 )
 from ltr.errors import DataError
 from ltr.training.kernels.passes import for_passes
@@ -27,26 +26,6 @@ from ltr.training.targets import shares
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
-
-
-def log_softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
-    """Log probability of each candidate in its group: log p_i = s_i - m - log sum_j exp(s_j - m), m = max_j s_j.
-
-    >>> np.exp(log_softmax(np.array([0.0, np.log(3.0), 5.0]), np.array([0, 2, 3]))).round(12)
-    array([0.25, 0.75, 1.  ])
-    """
-    sizes = np.diff(offsets)
-    shifted = scores - np.repeat(np.maximum.reduceat(scores, offsets[:-1]), sizes)
-    return shifted - np.repeat(np.log(group_sums(np.exp(shifted), offsets)), sizes)
-
-
-def softmax(scores: FloatArray, offsets: IntArray) -> FloatArray:
-    """Probability of each candidate in its group: p_i = exp(s_i) / sum_j exp(s_j).
-
-    >>> softmax(np.array([0.0, np.log(3.0)]), np.array([0, 2])).round(12)
-    array([0.25, 0.75])
-    """
-    return np.exp(log_softmax(scores, offsets))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.objective import log_softmax, slope, trainable
+from ltr.training.objective import slope, trainable
+from ltr.training.softmax import log_softmax
 from subcommands import at_least
 from tests import oracles
 from tests.test_metrics import CUT, tied_groups

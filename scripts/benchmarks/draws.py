@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.training.objective import log_softmax
+from ltr.training.softmax import log_softmax
 
 
 def draws(groups, sizes, seed=0):

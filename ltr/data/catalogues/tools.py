@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,9 +11,11 @@ from ltr.arrays import IntArray
 from ltr.data.catalogues.toollists import NEEDED, listed_tools
 from ltr.data.codes import Codes, recoded
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
-from ltr.data.samples import Samples
 from ltr.errors import FieldError, FileError
 from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
+
+if TYPE_CHECKING:
+    from ltr.data.samples import Samples
 
 LARGEST_CATALOGUE = 256 << 20
 A_LINE = {"": "one JSON object a line is needed"}
@@ -85,7 +87,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def tool_columns(samples: Samples, catalogue: ToolCatalogue) -> tuple[IntArray, tuple[ToolText, ...]]:
+def tool_columns(samples: "Samples", catalogue: ToolCatalogue) -> tuple[IntArray, tuple[ToolText, ...]]:
     """A text code for each row, and the texts: the catalogue's by the name of the tool, else the row's own."""
     own = tuple(ToolText(description) for description in samples.description_texts)
     if samples.kind != "tool" or not catalogue:
