@@ -24,6 +24,7 @@ from ltr.reporting.layout import shortened
 from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
+    from ltr.config.run import RunConfig
     from ltr.serving.router import Answer, Choice, Router
 
 DEFAULT_K = 5
@@ -57,20 +58,19 @@ def rank_command(
         raise UsageError("the QUERY is blank; a text is needed")
     router = load(model, tools=tools, graphs=graphs)
     fetch_own_encoder(router, allowed=allow_download)
-    SHOW[chosen_format(shown)](answered(router, query, samples, tools, graphs, k), explain)
+    if samples is not None:
+        answers = answers_to_samples(router, samples, configured(None, None, data__tools=tools, data__graphs=graphs), k)
+    elif query == "-":
+        answers = (router.rank(text, k) for text in typed_queries())
+    else:
+        answers = iter([router.rank(str(query), k)])
+    SHOW[chosen_format(shown)](answers, explain)
 
 
-def answered(
-    router: "Router", query: str | None, samples: str | None, tools: str | None, graphs: str | None, k: int
-) -> "Iterator[Answer]":
-    """The answer to the query, to each line of stdin, or to each group of the samples, after its warnings."""
-    if query is not None:
-        for text in typed_queries() if query == "-" else [query]:
-            yield router.rank(text, k)
-        return
-    data = configured(None, None, data__tools=tools, data__graphs=graphs).data
+def answers_to_samples(router: "Router", samples: str, config: "RunConfig", k: int) -> "Iterator[Answer]":
+    """The answer to each group of the samples, after its warnings."""
     warned: tuple[str, ...] = ()
-    for answer in router.answers(router.read(str(samples), data, labels_required=False).candidates, k):
+    for answer in router.answers(router.read(samples, config.data, labels_required=False).candidates, k):
         for warning in answer.warnings if answer.warnings != warned else ():
             warn(warning)
         warned = answer.warnings

@@ -142,8 +142,6 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
 def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines, short_lines
-    from ltr.cli.standings import standings
-    from ltr.results.leaderboard import Entry, leaderboard
     from ltr.results.metrics_record import flat, metrics_record
     from ltr.storage.record_file import read_record
     from ltr.storage.records import MetricsRecord
@@ -157,6 +155,9 @@ def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bo
         case Format.TSV:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
+            from ltr.cli.standings import standings
+            from ltr.results.leaderboard import Entry, leaderboard
+
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
         case Format.HUMAN if verbose:
             say(*run_lines(home, result, record, finished.seconds))

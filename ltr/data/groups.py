@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 Rows = IntArray | slice
 
+NO_CODES = np.empty(0, dtype=np.int64)  # of tools, the types and graphs
 LISTED_NODES = 6  # of a graph, where a person reads its name
 
 
@@ -137,14 +138,16 @@ def repetition_error(samples: "Samples", row: int, before: int) -> SampleError:
 
 def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphCatalogue") -> Groups:
     """The rows of the samples, those of a group together, with the texts and graphs of their candidates."""
-    from ltr.data.catalogues.graphs import graph_columns
-
     offsets = offsets_of(np.bincount(samples.groups))
     is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
     rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
     features = None if samples.features is None else samples.features[rows]
     texts, tool_texts = tool_columns(samples, tools)
-    types, type_texts, graph_codes, distinct_graphs = graph_columns(samples, graphs)
+    types, type_texts, graph_codes, distinct_graphs = NO_CODES, tuple[str, ...](), NO_CODES, tuple["Graph", ...]()
+    if samples.kind == "graph":
+        from ltr.data.catalogues.graphs import graph_columns
+
+        types, type_texts, graph_codes, distinct_graphs = graph_columns(samples, graphs)
     candidates = Candidates(
         kind=samples.kind,
         offsets=offsets,

@@ -8,7 +8,6 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order
-from ltr.data.importers.scored import is_trec, read_scored
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
@@ -151,6 +150,8 @@ def evaluate_run(
     """
     if config.evaluate.group_by:
         raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
+    from ltr.data.importers.scored import is_trec, read_scored  # no training reads their formats
+
     ranked = read_scored(run, qrels, complete=complete)
     evaluated = evaluate_groups(
         ranked.groups, ranked.scores[:, None], ranked.scores, config, listed=ranked.listed, also=also

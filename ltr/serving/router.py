@@ -113,15 +113,16 @@ class Router(StoredModel):
             candidates = tool_candidates(query, self.tools)
         else:
             raise UsageError(f"no {self.kind}s to choose from: name a catalogue (--{self.kind}s), or samples to rank")
-        answer = next(self._answers(candidates, k))
-        return replace(answer, trace_id="", node_id="")
+        return next(self._answers(candidates, self.phi(candidates), k))
 
     def answers(self, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
         """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
-        return self._answers(candidates, k, tuple(candidate_warnings(self, candidates)))
-
-    def _answers(self, candidates: Candidates, k: int | None, warnings: tuple[str, ...] = ()) -> Iterator[Answer]:
         phi = self.phi(candidates)
+        return self._answers(candidates, phi, k, tuple(candidate_warnings(self, candidates)))
+
+    def _answers(
+        self, candidates: Candidates, phi: FloatArray, k: int | None, warnings: tuple[str, ...] = ()
+    ) -> Iterator[Answer]:
         ranking = rank(self.scores(phi), candidates.offsets, keys=key_order(candidates))
         probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
         bounds = candidates.offsets.tolist()

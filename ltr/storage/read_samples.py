@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
@@ -10,7 +9,6 @@ from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import STDIN, digest_file, expand
-from ltr.storage.feature_file import load_columns, sidecar, state_of
 from ltr.storage.feature_state import fit_digest
 
 
@@ -23,9 +21,15 @@ def read(
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
     if packed:
+        from ltr.storage.feature_file import load_columns  # most samples are not featurised yet
+
         return load_columns(packed[0])
     tools = read_tools(data.tools) if data.tools else None
-    graphs = read_graphs(data.graphs) if data.graphs else None
+    graphs = None
+    if data.graphs:
+        from ltr.data.catalogues.graphs import read_graphs
+
+        graphs = read_graphs(data.graphs)
     catalogues = tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
     groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
     groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
@@ -42,6 +46,8 @@ def fingerprinted(path: str) -> SourceFile:
 
 def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
     """Ready numbers with the state that lies beside their files, and the names it gives them."""
+    from ltr.storage.feature_file import sidecar, state_of
+
     ready, stored = groups.candidates, state_of(groups.candidates.files)
     if stored is None:
         return groups, None
