@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
+from ltr.training.descent import epoch_pass
 from ltr.training.fit import fit
 from ltr.training.kernels import passes as compiled
 from ltr.training.kernels.interrupts import deferring
@@ -61,7 +63,7 @@ def groups_of(seed, features, *, groups=300, **options):
 def test_compiled_derivatives_are_those_of_numpy(made, seed, size):
     groups = groups_of(seed, made.features, grades=3, groups=1 if seed == 0 else 300)
     w, scale = WEIGHTS[: made.features] * size, np.array([1.0, 0.3, 7.0] * 2)[: made.features]
-    ours = made.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale)
+    ours = made.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset, scale)
     theirs = derivatives(groups, w, scale)
     for found, expected in zip(ours, (theirs.loss, theirs.gradient, theirs.hessian), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -74,7 +76,9 @@ def test_compiled_deviations_are_those_of_numpy(made, scale):
     units = np.ldexp(1.0, np.frexp(made.steps(groups.phi, groups.offsets))[1])
     sizes = np.diff(groups.offsets).astype(float)
     squares = np.diag(
-        made.derivatives(np.zeros(made.features), groups.phi, groups.offsets, sizes, groups.shares, units)[2]
+        made.derivatives(np.zeros(made.features), groups.phi, groups.offsets, sizes, groups.shares, np.empty(0), units)[
+            2
+        ]
     )
     found = units * np.sqrt(squares / len(groups.phi))
     np.testing.assert_allclose(found, deviations(groups, largest_steps(groups)), rtol=1e-13)
@@ -85,7 +89,9 @@ def test_the_input_of_a_compiled_pass_may_be_read_only_and_is_left_alone(made):
     w = np.ones(made.features)
     for array in (w, groups.phi, groups.offsets, groups.weights, groups.shares):
         array.setflags(write=False)
-    loss, after = made.epoch(w, groups.phi, groups.offsets, groups.weights, groups.shares, 0.01, 0.001)
+    loss, after = made.epoch(
+        w, groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset, 0.01, 0.001
+    )
     assert np.isfinite(loss)
     assert (w == 1).all()
     assert (after != 1).any()
@@ -96,7 +102,7 @@ def test_a_compiled_epoch_is_that_of_the_naive_loop_however_large_the_scores(mad
     phi, labels, offsets = random_groups(np.random.default_rng(9), 200, features=made.features, sizes=(2, 30))
     labels[offsets[:-1]] = 1
     groups = trainable(phi * size, labels, offsets)
-    given = (groups.phi, groups.offsets, groups.weights, groups.shares, 0.01, 0.001)
+    given = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset, 0.01, 0.001)
     loss, w = made.epoch(np.ones(made.features), *given)
     options = {"learning_rate": 0.01, "epochs": 1, "l2": 0.001}
     expected, history = naive_descent(phi * size, labels, offsets, **options)
@@ -242,3 +248,23 @@ def test_a_signal_that_arrives_inside_a_compiled_pass_ends_the_work_behind_it():
 def test_a_pass_outside_the_main_thread_leaves_the_handlers_alone():
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(deferring(signal.getsignal), signal.SIGINT).result() is signal.getsignal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("size", [1.0, 50.0, 1e6])
+def test_compiled_passes_add_the_score_offset_as_numpy_does(monkeypatch, size):
+    pytest.importorskip("numba", reason="the extra fast is not installed")
+    groups = groups_of(4, 3, groups=200)
+    drawn = -np.log(np.random.default_rng(1).uniform(0.001, 1, len(groups.phi)))
+    groups = replace(groups, score_offset=drawn)
+    w, scale, arrays = WEIGHTS[:3] * size, np.array([1.0, 0.3, 7.0]), (groups.phi, groups.offsets, groups.weights)
+    passes = compiled.kernels(3, has_offset=True)
+    found = passes.derivatives(w, *arrays, groups.shares, groups.score_offset, scale)
+    expected = derivatives(groups, w, scale)
+    for ours, theirs in zip(found, (expected.loss, expected.gradient, expected.hessian), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    config = TrainConfig(epochs=1)
+    loss, after = passes.epoch(w, *arrays, groups.shares, groups.score_offset, config.learning_rate, config.penalty)
+    monkeypatch.setattr(compiled, "STEPS", 10**9)
+    expected_loss, expected_w = epoch_pass(groups, config)(w)
+    np.testing.assert_allclose(after, expected_w, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-12)

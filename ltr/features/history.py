@@ -11,13 +11,16 @@ from ltr.files.state_types import Count, Json, Record, learns
 
 
 def count_success(groups: Groups, context: Context) -> Part:
-    """For each tool, or type of graphs, in how many groups it was right, and how many offered it."""
+    """For each tool, or type of graphs, in how many groups it was right, and how many offered it.
+
+    A row that was drawn from a catalogue was not offered.
+    """
     codes, names = _named(groups.candidates)
-    width = max(len(names), 1)
+    width, is_logged = max(len(names), 1), groups.candidates.is_logged
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
-    keys = group * width + codes  # a type may stand several times in a group, and counts once
+    keys = (group * width + codes)[is_logged]  # a type may stand several times in a group, and counts once
     seen = np.bincount(keys[distinct(keys)[0]] % width, minlength=len(names))
-    right = keys[groups.labels > 0]
+    right = keys[groups.labels[is_logged] > 0]
     wins = np.bincount(right[distinct(right)[0]] % width, minlength=len(names))
     return {"names": table(digests(names), {"wins": wins, "seen": seen}, lists={"name": spelled(names)})}
 
@@ -27,7 +30,7 @@ def success_state(part: Part) -> State:
     """For each tool, or type of graphs, [wins, seen]."""
     names = texts_of(part["names"].lists["name"])
     wins, seen = (part["names"].sums[column].tolist() for column in ("wins", "seen"))
-    return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True))}}
+    return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True)) if s}}
 
 
 SUCCESS = Counted(count_success, success_state)

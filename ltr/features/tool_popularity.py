@@ -12,11 +12,18 @@ from ltr.files.state_types import Floats, Integers, TextTable, learns
 
 
 def count_wins(groups: Groups, context: Context) -> Part:
-    """For each tool how often it was right, and how often it would have been if chosen blindly."""
+    """For each tool how often it was right, and how often it would have been if chosen blindly among those offered.
+
+    A row that was drawn from a catalogue was not offered.
+    """
     candidates, sizes = groups.candidates, np.diff(groups.offsets)
-    is_right = (groups.labels > 0).astype(float)
+    is_logged = candidates.is_logged.astype(float)
+    is_right = (groups.labels > 0) * is_logged
     names, count = candidates.names, len(candidates.name_texts)
-    blind = np.repeat(np.add.reduceat(is_right, groups.offsets[:-1]) / sizes, sizes) if len(sizes) else is_right
+    right, offered = (
+        np.add.reduceat(rows, groups.offsets[:-1]) if len(sizes) else rows for rows in (is_right, is_logged)
+    )
+    blind = np.repeat(right / np.maximum(offered, 1), sizes) * is_logged
     wins, chance = code_sums(names, is_right, count), code_sums(names, blind, count)
     sums = {"wins": wins.astype(np.int64), "chance": chance}
     return {"tools": table(digests(candidates.name_texts), sums, lists={"name": spelled(candidates.name_texts)})}

@@ -23,7 +23,7 @@ def deviations(groups: Trainable, units: FloatArray) -> FloatArray:
         len(units), rows
     ):  # the Hessian at w = 0, with sizes as weights, holds the sums of squares
         sizes = np.diff(groups.offsets).astype(np.float64)
-        _, _, hessian = kernels.derivatives(zero, groups.phi, groups.offsets, sizes, groups.shares, units)
+        _, _, hessian = kernels.derivatives(zero, groups.phi, groups.offsets, sizes, groups.shares, np.empty(0), units)
         return units * np.sqrt(np.maximum(np.diag(hessian), 0.0) / rows)
     squares = zero
     for run in passes(groups):

@@ -13,7 +13,7 @@ from ltr.training.kernels.passes import for_steps
 from ltr.training.model import Fitted
 from ltr.training.objective import Run, Trainable, passes
 
-Step = tuple[FloatArray, FloatArray, FloatArray, float]
+Step = tuple[FloatArray, FloatArray, FloatArray, float, FloatArray | None]
 Pass = Callable[[FloatArray], tuple[float, FloatArray]]
 HELD_NUMBERS = 1 << 22  # numbers of phi up to which the steps of all groups stay in memory between epochs
 
@@ -46,10 +46,11 @@ def fit_descent(
 
 def epoch_pass(groups: Trainable, config: TrainConfig) -> Pass:
     """The function that makes one epoch: from w to the loss and the next w."""
-    kernels = for_steps(groups.phi.shape[1], len(groups) * config.epochs)
+    has_offset = bool(len(groups.score_offset))
+    kernels = for_steps(groups.phi.shape[1], len(groups) * config.epochs, has_offset=has_offset)
     if kernels:
-        constants = (groups.phi, groups.offsets, groups.weights, groups.shares, config.learning_rate, config.penalty)
-        return lambda w: kernels.epoch(w, *constants)
+        arrays = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset)
+        return lambda w: kernels.epoch(w, *arrays, config.learning_rate, config.penalty)
     runs = list(passes(groups))
     if groups.phi.size > HELD_NUMBERS:
         return lambda w: _epoch((_steps(groups, run, config.learning_rate) for run in runs), w, groups.weights, config)
@@ -58,7 +59,7 @@ def epoch_pass(groups: Trainable, config: TrainConfig) -> Pass:
 
 
 def _steps(groups: Trainable, run: Run, learning_rate: float) -> Iterator[Step]:
-    """Of each group: X with a column of ones, the targets t, rate * X't, and its rate.
+    """Of each group: X with a column of ones, the targets t, rate * X't, its rate, and its score offset if it has one.
 
     With the column of ones, one product gives both sum e_i x_i and sum e_i. The weight of that column, 0 but for
     rounding, shifts all scores of a group alike.
@@ -68,9 +69,10 @@ def _steps(groups: Trainable, run: Run, learning_rate: float) -> Iterator[Step]:
     targets = groups.shares[run.rows] / np.repeat(weights, run.sizes)
     rates = learning_rate * weights * len(groups)
     starts, ends = run.starts.tolist(), (run.starts + run.sizes).tolist()
+    added = groups.score_offset[run.rows] if len(groups.score_offset) else None
     for first, last, rate in zip(starts, ends, rates.tolist(), strict=True):
         t = targets[first:last]
-        yield x[first:last], t, rate * (t @ x[first:last]), rate
+        yield x[first:last], t, rate * (t @ x[first:last]), rate, None if added is None else added[first:last]
 
 
 def _epoch(
@@ -79,8 +81,10 @@ def _epoch(
     w, exp = np.append(w, 0.0), np.exp
     shrink = 1 - 2 * config.learning_rate * config.penalty
     z, fit, square = np.empty(len(weights)), np.empty(len(weights)), np.empty(len(weights))
-    for group, (x, t, towards_t, rate) in enumerate(chain.from_iterable(runs)):
+    for group, (x, t, towards_t, rate, added) in enumerate(chain.from_iterable(runs)):
         shifted = x.dot(w)
+        if added is not None:
+            shifted += added
         shifted -= shifted[shifted.argmax()]
         fit[group] = t.dot(shifted)
         square[group] = w.dot(w)

@@ -13,7 +13,7 @@ from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
-from ltr.training.objective import Trainable, trainable
+from ltr.training.objective import Trainable, slope, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
@@ -147,6 +147,7 @@ def diagnose(
     model: Model,
     *,
     weights: npt.ArrayLike | None = None,
+    score_offset: npt.ArrayLike | None = None,
     clusters: npt.ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
@@ -159,7 +160,7 @@ def diagnose(
     >>> diagnosis.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])
     """
-    raw = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    raw = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
     groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     best, free = _optima(groups, geometry, config, model, model.w * scale)
@@ -241,8 +242,8 @@ def _loss_without(groups: Trainable, l2: float, best: Fitted, knots: Knots) -> F
     features = columns - len(knots)
     if features * columns**2 > MOST_LEFT_OUT**3:
         return None
-    if features == 1:  # all probabilities of a group are equal: its loss is ln(candidates)
-        return np.array([float(groups.weights @ np.log(np.diff(groups.offsets))) - lowest])
+    if features == 1:  # nothing is left to fit
+        return np.array([slope(groups, np.zeros(columns), np.ones(columns)).loss - lowest])
     rises = np.empty(features)
     for feature in range(features):
         left_out = knots.of_feature(feature)

@@ -1,6 +1,7 @@
 """Early stopping: the metric of each epoch on validation data, and when to stop."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ class Validation:
     offsets: npt.ArrayLike
     keys: npt.ArrayLike | None = None  # rank of each id, for ties
     weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics weigh all queries alike
+    score_offset: npt.ArrayLike | None = None  # of the rows in the loss; metrics take the scores as they are served
     rules: Rules = field(default_factory=Rules)  # but for its metrics: the training names its own
     name: str = "validation data"  # in error messages
 
@@ -50,7 +52,8 @@ class Validation:
         try:
             if config.metric == LOSS:
                 data = self.phi, self.labels, self.offsets
-                groups = trainable(*data, weights=self.weights, targets_are=config.targets)
+                fixed: dict[str, Any] = {"weights": self.weights, "score_offset": self.score_offset}
+                groups = trainable(*data, **fixed, targets_are=config.targets)
                 return -slope(groups, w, np.ones(len(w))).loss
             scores = linear_scores(np.asarray(self.phi, dtype=float), w)
             ranking = rank(scores, self.offsets, keys=self.keys)

@@ -40,12 +40,15 @@ def fit(
     config: TrainConfig | None = None,
     *,
     weights: npt.ArrayLike | None = None,
+    score_offset: npt.ArrayLike | None = None,
     valid: Validation | None = None,
     on_epoch: OnEpoch = ignore,
     progress: Progress | None = None,
 ) -> Model:
     """The model that the trainer of the config learns: w, and how far it is from the optimum.
 
+    `score_offset` is added to the score of each row while w is learned, and only then: where rows were drawn, -log of
+    the probability that each would be.
     With `valid` descent stops once the metric has not improved for `patience` epochs, and returns the best w.
     With `progress`, reported by an earlier epoch of the same training, the training resumes there.
 
@@ -58,7 +61,7 @@ def fit(
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = checked_trainer(config.trainer)
-    groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
     knots = Knots.of(phi, config.knots)
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry = Geometry.of(groups)

@@ -20,6 +20,7 @@ def exact_path(
     config: TrainConfig,
     *,
     weights: npt.ArrayLike | None = None,
+    score_offset: npt.ArrayLike | None = None,
 ) -> list[FloatArray]:
     """The optimum for each l2 of the config, in its order and in the raw scale, with the knots of `Knots.of(phi)`.
 
@@ -30,7 +31,7 @@ def exact_path(
     >>> [w.round(3).item() for w in exact_path(phi, labels, offsets, TrainConfig(l2=(0.0, 0.1)))]
     [0.693, 0.373]
     """
-    groups = trainable(phi, labels, offsets, weights=weights, targets_are=config.targets)
+    groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
     knots = Knots.of(phi, config.knots)
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry, optima = Geometry.of(groups), dict[float, FloatArray]()

@@ -1,6 +1,6 @@
-"""The objective: the mean over groups of -sum t * log softmax(phi w), and its derivatives.
+"""The objective: the mean over groups of -sum t * log softmax(phi w + score_offset), and its derivatives.
 
-Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
+A score offset is a fixed number of a row: -log of the probability with which the row was drawn. Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import (
+    LARGEST,
     BoolArray,
     FloatArray,
     IntArray,
@@ -44,6 +45,7 @@ class Trainable:
     offsets: IntArray  # (groups + 1,)
     weights: FloatArray  # (groups,), sum 1
     shares: FloatArray  # (rows,): targets times the group's weight
+    score_offset: FloatArray  # (rows,): added to the scores; empty where nothing is
     skipped: Skipped
     trains: BoolArray  # (groups, those left out included): which of them are here
 
@@ -57,12 +59,14 @@ def trainable(
     offsets: npt.ArrayLike,
     *,
     weights: npt.ArrayLike | None = None,
+    score_offset: npt.ArrayLike | None = None,
     targets_are: str = "label",
 ) -> Trainable:
     """The groups that can train, in their order, after checks; nothing is copied when all of them can."""
     phi, offsets = as_matrix("phi", phi, offsets)
     labels = as_column("labels", labels, offsets, least=0)
     masses = as_weights(weights, len(offsets) - 1)
+    added = np.empty(0) if score_offset is None else as_column("score_offset", score_offset, offsets, least=-LARGEST)
     if not len(masses):
         raise DataError("no group can train: there are no groups")
     alone = np.diff(offsets) < 2
@@ -75,11 +79,13 @@ def trainable(
     if not trains.all():
         sizes = np.diff(offsets)
         rows = np.repeat(trains, sizes)
-        phi, labels, masses = phi[rows], labels[rows], masses[trains]
+        phi, labels, masses, added = phi[rows], labels[rows], masses[trains], added[rows[: len(added)]]
         offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
     masses = masses / masses.max()
     masses /= masses.sum()
-    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), skipped, trains)
+    if len(added) and (added == np.repeat(added[offsets[:-1]], np.diff(offsets))).all():
+        added = np.empty(0)  # the same for all rows of a group changes no probability
+    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), added, skipped, trains)
 
 
 def sampled(groups: Trainable, step: int) -> Trainable:
@@ -93,7 +99,8 @@ def sampled(groups: Trainable, step: int) -> Trainable:
     rows, total = np.repeat(is_drawn, sizes), groups.weights[is_drawn].sum()
     offsets = np.concatenate(([0], np.cumsum(sizes[is_drawn])))
     weights, shares = groups.weights[is_drawn] / total, groups.shares[rows] / total
-    return Trainable(groups.phi[rows], offsets, weights, shares, groups.skipped, is_drawn)
+    added = groups.score_offset[rows[: len(groups.score_offset)]]
+    return Trainable(groups.phi[rows], offsets, weights, shares, added, groups.skipped, is_drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
     """
-    if for_passes(groups.phi.shape[1], len(groups.phi)):
+    if for_passes(groups.phi.shape[1], len(groups.phi), has_offset=bool(len(groups.score_offset))):
         return derivatives(groups, w, scale)
     loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
     for run in passes(groups):
@@ -136,10 +143,14 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
     >>> round(at_zero.loss, 6), at_zero.gradient, at_zero.hessian
     (0.693147, array([-0.5]), array([[0.25]]))
+    >>> drawn = trainable(np.array([[1.0], [0.0]]), [1, 0], [0, 2], score_offset=[0.0, np.log(3.0)])
+    >>> derivatives(drawn, np.zeros(1), np.ones(1)).gradient  # p = 1/4, as the wrong one stands for three
+    array([-0.75])
     """
     features = groups.phi.shape[1]
-    if kernels := for_passes(features, len(groups.phi)):
-        return Derivatives(*kernels.derivatives(w, groups.phi, groups.offsets, groups.weights, groups.shares, scale))
+    if kernels := for_passes(features, len(groups.phi), has_offset=bool(len(groups.score_offset))):
+        arrays = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset)
+        return Derivatives(*kernels.derivatives(w, *arrays, scale))
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -200,7 +211,9 @@ def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: Float
     shares, weights = groups.shares[run.rows], groups.weights[run.groups]
     x = centred_columns(groups, run, scale)
     shifted = scaled_w @ x
-    if max(shifted.max(), -shifted.min()) > SAFE:  # else nothing overflows: the first row of each group scores 0
+    if len(groups.score_offset):
+        shifted += groups.score_offset[run.rows]
+    if max(shifted.max(), -shifted.min()) > SAFE:  # else no exp overflows, and no sum of them vanishes
         shifted -= np.repeat(np.maximum.reduceat(shifted, run.starts), run.sizes)
     p = np.exp(shifted)
     z = np.add.reduceat(p, run.starts)

@@ -25,10 +25,10 @@ FILL = np.uint64(LANES - 1)
 
 
 def narrow_epoch(features: int) -> Pass:
-    """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
+    """(w, phi, offsets, weights, shares, no score offset, learning_rate, l2) -> (loss, w)."""
     stepped = compiled(_epoch(features), features, SUMS, (*_types(), *[numba.float64] * 3))
 
-    def over_all(w, phi, offsets, weights, shares, learning_rate, l2):  # type: ignore[no-untyped-def]
+    def over_all(w, phi, offsets, weights, shares, _, learning_rate, l2):  # type: ignore[no-untyped-def]
         loss = 0.0
         for span in _spans(phi, offsets, weights, shares):
             part, w = stepped(w, *span, learning_rate, l2, float(len(weights)))
@@ -39,10 +39,10 @@ def narrow_epoch(features: int) -> Pass:
 
 
 def narrow_derivatives(features: int) -> Pass:
-    """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
+    """(w, phi, offsets, weights, shares, no score offset, scale) -> (loss, gradient, hessian)."""
     summed = compiled(_derivatives(features), features, SUMS, (*_types(), _types()[0]))
 
-    def over_all(w, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
+    def over_all(w, phi, offsets, weights, shares, _, scale):  # type: ignore[no-untyped-def]
         parts = [summed(w, *span, scale) for span in _spans(phi, offsets, weights, shares)]
         return tuple(inside + last for inside, last in zip(*parts, strict=True))
 

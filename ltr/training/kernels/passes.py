@@ -23,19 +23,19 @@ Pass = Callable[..., Any]
 class Kernels:
     """Passes compiled for a number of features; arrays as in `Trainable`."""
 
-    epoch: Pass  # (w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)
-    derivatives: Pass  # (w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)
+    epoch: Pass  # (w, phi, offsets, weights, shares, score_offset, learning_rate, l2) -> (loss, w)
+    derivatives: Pass  # (w, phi, offsets, weights, shares, score_offset, scale) -> (loss, gradient, hessian)
     steps: Pass  # (phi, offsets) -> the largest step inside a group, by column
 
 
-def for_steps(features: int, steps: int) -> Kernels | None:
+def for_steps(features: int, steps: int, *, has_offset: bool = False) -> Kernels | None:
     """The compiled passes for so many steps of descent; None where numpy is as good."""
-    return kernels(features) if steps >= STEPS else None
+    return kernels(features, has_offset) if steps >= STEPS else None
 
 
-def for_passes(features: int, rows: int) -> Kernels | None:
+def for_passes(features: int, rows: int, *, has_offset: bool = False) -> Kernels | None:
     """The compiled passes for derivatives over so many rows; None where numpy is as good."""
-    return kernels(features) if rows * features >= NUMBERS else None
+    return kernels(features, has_offset) if rows * features >= NUMBERS else None
 
 
 def is_loaded() -> bool:
@@ -44,8 +44,11 @@ def is_loaded() -> bool:
 
 
 @cache
-def kernels(features: int) -> Kernels | None:
-    """The passes for that many features, from the user's cache if they were compiled before; None without numba."""
+def kernels(features: int, has_offset: bool = False) -> Kernels | None:
+    """The passes for that many features, from the user's cache if they were compiled before; None without numba.
+
+    Those of `narrow` know no score offset: a number more for each row would not stay in a register.
+    """
     if features > MOST_FEATURES:
         return None
     try:
@@ -53,5 +56,6 @@ def kernels(features: int) -> Kernels | None:
         from ltr.training.kernels.wide import wide_derivatives, wide_epoch, wide_steps
     except ImportError:  # the extra is not installed
         return None
-    epoch, derivatives = (narrow_epoch, narrow_derivatives) if features <= NARROW else (wide_epoch, wide_derivatives)
+    is_narrow = features <= NARROW and not has_offset
+    epoch, derivatives = (narrow_epoch, narrow_derivatives) if is_narrow else (wide_epoch, wide_derivatives)
     return Kernels(*map(deferring, (epoch(features), derivatives(features), wide_steps(features))))

@@ -16,13 +16,13 @@ summing = numba.njit(error_model="numpy", fastmath=SUMS)
 
 
 def wide_epoch(features: int) -> Pass:
-    """(w, phi, offsets, weights, shares, learning_rate, l2) -> (loss, w)."""
+    """(w, phi, offsets, weights, shares, score_offset, learning_rate, l2) -> (loss, w)."""
     column, groups = _types()
     return compiled(_epoch(features), features, FUSED, (column, *groups, numba.float64, numba.float64))
 
 
 def wide_derivatives(features: int) -> Pass:
-    """(w, phi, offsets, weights, shares, scale) -> (loss, gradient, hessian)."""
+    """(w, phi, offsets, weights, shares, score_offset, scale) -> (loss, gradient, hessian)."""
     column, groups = _types()
     return compiled(_derivatives(features), features, SUMS, (column, *groups, column))
 
@@ -33,10 +33,10 @@ def wide_steps(features: int) -> Pass:
 
 
 def _types() -> tuple[Any, tuple[Any, ...]]:
-    """Types of a column, and of phi, offsets, weights and shares."""
+    """Types of a column, and of phi, offsets, weights, shares and score offset."""
     column = numba.types.Array(numba.float64, 1, "C", readonly=True)
     phi = numba.types.Array(numba.float64, 2, "C", readonly=True)
-    return column, (phi, numba.types.Array(numba.int64, 1, "C", readonly=True), column, column)
+    return column, (phi, numba.types.Array(numba.int64, 1, "C", readonly=True), column, column, column)
 
 
 @fused
@@ -65,14 +65,14 @@ def _probable(scores, shares, first, size):  # type: ignore[no-untyped-def]
 
 
 def _epoch(features: int) -> Pass:
-    def descent_epoch(w, phi, offsets, weights, shares, learning_rate, l2):  # type: ignore[no-untyped-def]
+    def descent_epoch(w, phi, offsets, weights, shares, score_offset, learning_rate, l2):  # type: ignore[no-untyped-def]
         values, w, push = np.zeros(_room(offsets)), w.copy(), np.zeros(features)
-        groups, total, part = len(offsets) - 1, 0.0, 0.0
+        groups, total, part, has_offset = len(offsets) - 1, 0.0, 0.0, len(score_offset) > 0
         shrink, pull = 1.0 - 2.0 * learning_rate * l2, learning_rate * groups
         for group in range(groups):
             first, size, weight = offsets[group], offsets[group + 1] - offsets[group], weights[group]
             for row in range(size):
-                values[row] = 0.0
+                values[row] = score_offset[first + row] if has_offset else 0.0
                 for f in range(features):
                     values[row] += w[f] * phi[first + row, f]
             z, fit = _probable(values, shares, first, size)
@@ -121,16 +121,16 @@ def _weighted_sums(values, shares, column, first, size):  # type: ignore[no-unty
 
 
 def _derivatives(features: int) -> Pass:
-    def derivatives(w, phi, offsets, weights, shares, scale):  # type: ignore[no-untyped-def]
+    def derivatives(w, phi, offsets, weights, shares, score_offset, scale):  # type: ignore[no-untyped-def]
         values, mean = np.zeros(_room(offsets)), np.zeros(features)
         x, scaled, over = np.zeros((features, len(values))), w * scale, 1.0 / scale
         loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
         part, slope, outer = 0.0, np.zeros(features), np.zeros((features, features))
-        groups = len(offsets) - 1
+        groups, has_offset = len(offsets) - 1, len(score_offset) > 0
         for group in range(groups):
             first, size, weight = offsets[group], offsets[group + 1] - offsets[group], weights[group]
             for row in range(size):
-                values[row] = 0.0
+                values[row] = score_offset[first + row] if has_offset else 0.0
                 for f in range(features):
                     x[f, row] = (phi[first + row, f] - phi[first, f]) * over[f]
                     values[row] += scaled[f] * x[f, row]
