@@ -271,6 +271,12 @@ def test_a_drawn_row_bears_its_rule_and_its_probability_and_is_not_logged(tmp_pa
     assert second.draws.rules.tolist() == [0]
 
 
+def test_a_row_of_the_log_may_say_how_probably_it_would_have_been_drawn(tmp_path):
+    candidates = read(tmp_path, line(name="a", label=1, draw_probability=0.25), line(name="b", drawn="near")).candidates
+    assert candidates.is_logged.tolist() == [True, False]
+    assert candidates.draws.probabilities.tolist() == [0.25, 1.0]
+
+
 def test_samples_of_a_log_have_no_draws(tmp_path):
     candidates = read(tmp_path, line(name="a"), line(name="b")).candidates
     assert candidates.draws is None
@@ -282,7 +288,6 @@ def test_samples_of_a_log_have_no_draws(tmp_path):
     [
         ({"drawn": "best"}, "s.jsonl:1: drawn: found 'best'; random or near is needed"),
         ({"drawn": "random", "draw_probability": 1.5}, "s.jsonl:1: draw_probability: found 1.5; a probability above 0"),
-        ({"draw_probability": 0.5}, "s.jsonl:1: draw_probability: stands without drawn"),
     ],
 )
 def test_a_draw_that_says_nothing_is_refused(tmp_path, fields, problem):

@@ -12,6 +12,7 @@ from ltr.cli.options import (
     Encoder,
     Features,
     Graphs,
+    Negatives,
     Overwrite,
     Quiet,
     Recommended,
@@ -22,6 +23,7 @@ from ltr.cli.options import (
     comma_separated,
     configured,
     fetch_encoder,
+    whole_or_number,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import note, warn
@@ -39,6 +41,7 @@ def featurize(
         Path | None, typer.Option("--model", "-m", help="Apply the features of a model or of featurised data.")
     ] = None,
     tools: Tools = None,
+    negatives: Negatives = None,
     graphs: Graphs = None,
     encoder: Encoder = None,
     sets: Sets = None,
@@ -62,6 +65,7 @@ def featurize(
         train__recipe="recommended" if recommended else None,
         data__train=samples,
         data__tools=tools,
+        data__negatives=whole_or_number(negatives),
         data__graphs=graphs,
     )
     fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)

@@ -39,6 +39,10 @@ Samples = Annotated[
 ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
 Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
+Negatives = Annotated[
+    str | None,
+    typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),
+]
 Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
 Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
 AllowDownload = Annotated[
@@ -139,6 +143,11 @@ def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
     """The same for the encoder a model was trained with."""
     if router.features:
         fetch_encoder(router.features.encoder.name, allowed=allowed)
+
+
+def whole_or_number(text: str | None) -> Any:
+    """A number when the text is one, else the text, which the config checks."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 
 def samples_or_share(text: str | None) -> Any:

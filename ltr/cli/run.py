@@ -13,6 +13,7 @@ from ltr.cli.options import (
     DryRun,
     Features,
     Jobs,
+    Negatives,
     Overwrite,
     Quiet,
     Resume,
@@ -23,6 +24,7 @@ from ltr.cli.options import (
     comma_separated,
     configured_points,
     fetch_encoder,
+    whole_or_number,
 )
 from ltr.cli.progress import batch_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -44,6 +46,7 @@ def run_command(
     jobs: Jobs = None,
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
     features: Features = None,
+    negatives: Negatives = None,
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
@@ -58,14 +61,9 @@ def run_command(
     """Run CONFIGS and their sweeps; end in a leaderboard."""
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
-    plan = planned(
-        [
-            point
-            for name in configs_or_here(configs)
-            for point in configured_points(name, sets, features=comma_separated(features), seed=seed)
-        ],
-        out,
-    )
+    flags = {"features": comma_separated(features), "seed": seed, "data__negatives": whole_or_number(negatives)}
+    points = [point for name in configs_or_here(configs) for point in configured_points(name, sets, **flags)]
+    plan = planned(points, out)
     options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))
     if jobs is not None:
         options = replace(options, jobs=jobs)

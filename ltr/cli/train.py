@@ -14,6 +14,7 @@ from ltr.cli.options import (
     Features,
     Graphs,
     Metrics,
+    Negatives,
     NoRelevant,
     Overwrite,
     Quiet,
@@ -31,6 +32,7 @@ from ltr.cli.options import (
     configured,
     fetch_encoder,
     samples_or_share,
+    whole_or_number,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
@@ -60,6 +62,7 @@ def train_command(
     folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
     test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
     tools: Tools = None,
+    negatives: Negatives = None,
     graphs: Graphs = None,
     encoder: Encoder = None,
     metrics: Metrics = None,
@@ -93,6 +96,7 @@ def train_command(
         data__valid=samples_or_share(valid),
         data__test=samples_or_share(test),
         data__tools=tools,
+        data__negatives=whole_or_number(negatives),
         data__graphs=graphs,
         train__trainer=trainer,
         train__epochs=epochs,

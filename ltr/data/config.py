@@ -28,6 +28,8 @@ class DataConfig:
     """A catalogue that gives the texts of tools."""
     graphs: str | None = None
     """A catalogue that gives the trees of graphs."""
+    negatives: Literal["catalogue"] | int | None = None
+    """Tools of the catalogue as further candidates of each query: all up to 200 of them, beyond 30; or so many."""
 
     def __post_init__(self) -> None:
         wrong = []
@@ -40,6 +42,8 @@ class DataConfig:
             share = getattr(self, key)
             if isinstance(share, float) and not 0 < share < 1:
                 wrong.append(f"{key} {share} is not a share between 0 and 1")
+        if isinstance(self.negatives, int) and self.negatives < 1:
+            wrong.append(f"negatives {self.negatives} is no number of candidates; catalogue, or 1 or more, is needed")
         if wrong:
             raise ValueError(*wrong)
 

@@ -11,14 +11,19 @@ from ltr.data.schema import DrawRule
 
 LOGGED = 0  # the rule of a row that the log offers
 DRAW_RULES: tuple[DrawRule, ...] = get_args(DrawRule)  # their codes count from 1
+RANDOM, NEAR = (place for place, _ in enumerate(DRAW_RULES, start=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Which rows were drawn. A row of the log was there anyway: its probability is 1."""
+    """Which rows were drawn, and how probably the rule draws each.
+
+    A row that the log offers was there anyway: its probability is 1. Where the log names the right candidates alone,
+    theirs is that with which the rule would have drawn them.
+    """
 
     rules: IntArray  # (rows,): LOGGED, or 1 + the place in DRAW_RULES
-    probabilities: FloatArray  # (rows,): of being drawn; NaN where neither the file nor a catalogue says it
+    probabilities: FloatArray  # (rows,): of being drawn; NaN where the file does not say it
 
     @classmethod
     def of(cls, rules: "array[int]", probabilities: "array[float]", rows: int) -> Self:

@@ -19,19 +19,20 @@ def fingerprint(groups: Groups) -> str:
     change; it does not resist a forger.
     """
     candidates = groups.candidates
-    traces, nodes = _hashed(candidates.trace_ids)[candidates.traces], _hashed(candidates.node_ids)
-    keys = _mixed(_mixed(traces) + nodes)
-    rows = np.repeat(keys, np.diff(groups.offsets)) ^ _mixed(_hashed(candidates.name_texts))[candidates.names]
-    labelled = _mixed(_mixed(rows) + (groups.labels + 0.0).view(np.uint64))  # + 0.0: -0.0 is 0.0
+    traces, nodes = hashed(candidates.trace_ids)[candidates.traces], hashed(candidates.node_ids)
+    keys = mixed(mixed(traces) + nodes)
+    rows = np.repeat(keys, np.diff(groups.offsets)) ^ mixed(hashed(candidates.name_texts))[candidates.names]
+    labelled = mixed(mixed(rows) + (groups.labels + 0.0).view(np.uint64))  # + 0.0: -0.0 is 0.0
     return f"{int(np.add.reduce(labelled)):016x}"
 
 
-def _hashed(texts: Iterable[str]) -> Hashes:
+def hashed(texts: Iterable[str]) -> Hashes:
+    """64 bits of each text."""
     hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
 
 
-def _mixed(values: Hashes) -> Hashes:
+def mixed(values: Hashes) -> Hashes:
     """Each value with its bits spread, as in SplitMix64."""
     values = (values + ODD) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -117,12 +117,11 @@ class RowColumns:
         self.lines.append(line)
 
     def _add_draw(self, candidate: Candidate) -> None:
-        """That the row to come was drawn; a random one without a probability has NaN, which the catalogue decides."""
-        if candidate.drawn is None:
-            raise FieldError("draw_probability", "stands without drawn; a candidate of the log was not drawn")
+        """That the row to come was drawn, and how probably it would be; NaN for a random one that does not say it."""
         missing = len(self.labels) - len(self.draw_rules)
         unknown = 1.0 if candidate.drawn == "near" else math.nan
-        self.draw_rules.extend([LOGGED] * missing + [DRAW_RULES.index(candidate.drawn) + 1])
+        rule = LOGGED if candidate.drawn is None else DRAW_RULES.index(candidate.drawn) + 1
+        self.draw_rules.extend([LOGGED] * missing + [rule])
         self.draw_probabilities.extend([1.0] * missing + [candidate.draw_probability or unknown])
 
     def _settle_kind(self, candidate: Candidate) -> None:

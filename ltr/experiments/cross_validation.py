@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
+from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
@@ -82,12 +84,13 @@ def path_weights(
 ) -> list[FloatArray]:
     """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
     given = (phi, groups.labels, groups.offsets)
+    fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
     if config.trainer == "newton":
-        return exact_path(*given, config, weights=groups.weights)
+        return exact_path(*given, config, **fixed)
     found = []
     for l2 in config.l2s:
         try:
-            found.append(fit(*given, replace(config, l2=l2), weights=groups.weights, valid=held).w)
+            found.append(fit(*given, replace(config, l2=l2), **fixed, valid=held).w)
         except DivergedError as error:
             raise DivergedError(f"l2 {l2:g}: {error}") from error
     return found
@@ -138,7 +141,7 @@ def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation
         threshold=settings.threshold,
         max_grade=settings.max_grade,
     )
-    return Validation(phi, groups.labels, groups.offsets, keys, groups.weights, rules=rules)
+    return Validation(phi, groups.labels, groups.offsets, keys, groups.weights, score_offset(groups), rules=rules)
 
 
 def judged_by(config: TrainConfig) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.encoders.naming import AUTO
 from ltr.errors import UsageError
+from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import FittedFeatures
@@ -39,7 +40,9 @@ def featurize_and_save(
     """What now lies in `out`, with the state that made it beside it."""
     refuse_output(Path(out), overwrite=overwrite)
     on_progress(Step("reading"))
-    groups, _ = read(config.data.train, config.data, labels_required=model is None)
+    if config.data.negatives is not None and not str(out).endswith(".npz"):
+        raise UsageError(f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz")
+    groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
     warnings: tuple[str, ...] = ()
     if model is None:
         prepared = prepare(config, groups, None, on_progress)

@@ -7,10 +7,13 @@ from typing import Any
 from ltr.arrays import vanishing
 from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
+from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
+from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError
+from ltr.experiments.negatives import draw_negatives
 from ltr.features.crossfit import FittedFeatures
 from ltr.storage.read_samples import read
 
@@ -54,7 +57,20 @@ def read_data(config: RunConfig) -> Loaded:
         group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
         if problem:
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
-    return Loaded((train, state), held.get("valid"), held.get("test"), _warnings(train, held, data))
+    warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
+    train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
+    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+
+
+def drawn(groups: Groups, config: RunConfig) -> Groups:
+    """The groups with the tools that data.negatives adds to their candidates."""
+    data = config.data
+    if data.negatives is None:
+        return groups
+    if data.tools is None:
+        raise UsageError("negatives are drawn from a catalogue: name one with --tools (data.tools)")
+    encoder = best_installed() if config.encoder == AUTO else config.encoder
+    return draw_negatives(groups, read_tools(data.tools), data.negatives, encoder=encoder, seed=config.seed)
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
 from ltr.experiments.loading import refuse_given_probabilities
+from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
@@ -63,18 +65,19 @@ def run(
         folds = cross_validate(config, shared.foldable(), shared.fold_columns, asked, on_progress)
     settings = settled(config, phi, groups, folds, valid)
     inputs = (phi, groups.labels, groups.offsets, settings.train)
+    fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
     epochs = settings.train.epochs if settings.train.trainer == "descent" else None
     with stage("training"):
         model = fit(
             *inputs,
-            weights=groups.weights,
+            **fixed,
             valid=valid,
             on_epoch=lambda epoch: on_progress(Step("training", epoch.number, epochs, epoch)),
             progress=resume,
         )
     with stage("diagnosis"):
         traces, names = groups.candidates.traces, prepared.names
-        diagnosis = diagnose(*inputs, model, weights=groups.weights, clusters=traces, names=names)
+        diagnosis = diagnose(*inputs, model, **fixed, clusters=traces, names=names)
     training = msgspec.structs.replace(
         training_record(model, diagnosis, names, best_feature(names, phi, groups.labels, groups.offsets)),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],

@@ -68,6 +68,7 @@ def train(
     test: AnyPath | float | None = None,
     tools: AnyPath | None = None,
     graphs: AnyPath | None = None,
+    negatives: str | int | None = None,
     encoder: str | None = None,
     seed: int = 0,
     overwrite: bool = False,
@@ -76,10 +77,12 @@ def train(
 ) -> RunResult:
     """The result of a run on the samples, also written into the directory `out`, if there is one.
 
-    `recommended` is the recipe of that name. `settings` are keys of `train` in a config, such as l2=0.1.
+    `recommended` is the recipe of that name. `negatives` adds tools of the catalogue to the candidates: "catalogue", or
+    a number for each query. `settings` are keys of `train` in a config, such as l2=0.1.
     """
     paths = [samples] if isinstance(samples, str | PathLike) else samples
     data = {"train": [str(path) for path in paths], "valid": valid, "test": test, "tools": tools, "graphs": graphs}
+    data["negatives"] = negatives
     written = {key: str(value) if isinstance(value, PathLike) else value for key, value in data.items()}
     document: dict[str, Any] = {
         "seed": seed,

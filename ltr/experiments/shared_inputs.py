@@ -133,8 +133,9 @@ class SharedInputs:
 
 
 def data_key(config: RunConfig) -> Any:
-    """All that decides what is read."""
-    return plain_values((config.data, config.kind, config.seed))
+    """All that decides what is read: the encoder too, where it chooses candidates."""
+    encoder = None if config.data.negatives is None else config.encoder
+    return plain_values((config.data, config.kind, config.seed, encoder))
 
 
 def columns_key(config: RunConfig) -> Any:

@@ -1,6 +1,7 @@
 """The objective: the mean over groups of -sum t * log softmax(phi w + score_offset), and its derivatives.
 
-A score offset is a fixed number of a row: -log of the probability with which the row was drawn. Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
+A score offset is a fixed number of a row: -log of the probability with which it was drawn (0: it was there anyway).
+Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
 """
 
 from collections.abc import Iterator
@@ -75,7 +76,8 @@ def trainable(
     trains = positive & ~alone
     if not trains.any():
         counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
-        raise DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0")
+        more = "; --negatives adds candidates of a catalogue" if skipped.one_candidate else ""
+        raise DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0{more}")
     if not trains.all():
         sizes = np.diff(offsets)
         rows = np.repeat(trains, sizes)
