@@ -32,7 +32,7 @@ def keys(schema, part, above=()):
 
 def listed(described):
     """The values that the schema lists."""
-    yield from described.get("enum", [])
+    yield from described.get("enum", [described["const"]] if "const" in described else [])
     yield from described.get("examples", [])
     for member in (*described.get("anyOf", []), described.get("items", {})):
         yield from listed(member) if member else ()
@@ -80,7 +80,7 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
             for value in values:
                 assert problem(check, base, path, [value] if is_list else value) == "", path
     wanted = {
-        "run": "kind data.split features encoder train.trainer train.l2_rule train.recipe train.targets train.metric "
+        "run": "kind data.split data.negatives features encoder train.trainer train.l2_rule train.recipe train.targets train.metric "
         "evaluate.metrics evaluate.preset evaluate.probability evaluate.ties evaluate.no_relevant",
         "bench": "rerankers metrics ties",
     }

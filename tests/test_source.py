@@ -24,6 +24,9 @@ ORDERS = {
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group and name, where no score is known
     "files/parts.py",  # keys
+    "data/drawn_candidates.py",  # rows by their group
+    "experiments/negatives.py",  # tools by a hash, drawn ones by name
+    "features/nearest_tools.py",  # tools by nearness to a query
     "data/codes.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner
     "encoders/sparse.py",  # the same, and pairs of texts by the first
