@@ -69,6 +69,20 @@ class UnknownNameError(UsageError):
         return f"unknown {kind} {name!r}{hint}; known: {', '.join(names) or 'none'}"
 
 
+class UnknownFormatError(UsageError):
+    """Files whose format is not clear: what each looks like, and what can be done."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__(problems)
+
+    def lines(self) -> list[str]:
+        """A line for each file, and for each format that could be named."""
+        return list(self.args[0])
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines())
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a value was written: a line and column of a file counted from 1, or (line 0) a flag.

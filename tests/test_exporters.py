@@ -213,7 +213,7 @@ def test_an_unknown_format_lists_the_known_ones(run):
         2,
         "unknown exporter 'xls'; known: csv, letor, trec",
     )
-    assert IMPORTERS.names()[:2] == ("letor", "trec")
+    assert {"letor", "trec"} <= set(IMPORTERS.names())
 
 
 def test_samples_are_written_as_jsonl_only(run):

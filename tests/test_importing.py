@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.importing import IMPORTERS, Imported, Importer, import_samples
+from ltr.data.importers.importing import IMPORTERS, Imported, Importer, import_samples, recognise
 from ltr.data.importers.opening import read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
@@ -85,7 +85,7 @@ def test_the_command_shows_what_was_kept_and_skipped(cli, logs):
         "kept",
         "  2  with tools",
         "skipped",
-        "  1  no tools  log:3",
+        "  1  no tools (log:3)",
         "also",
         "  2  mail addresses replaced by [mail]",
     ]
@@ -96,3 +96,107 @@ def test_the_command_shows_what_was_kept_and_skipped(cli, logs):
 def test_an_option_without_a_value_is_refused(cli, logs):
     assert cli.run("import", "words", "log", "-o", "out.jsonl", "--option", "label") == 2
     assert cli.err == "error: --option 'label': NAME=VALUE is needed\n"
+
+
+CHAT = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "tools": [{"name": "t"}]}
+POOL, TREE = {"tools": {"t": {"description": "T"}}}, {"traces": [{"nodes": {}, "decisions": []}]}
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (CHAT, "openai"),
+        ([CHAT, CHAT], "openai"),
+        ({"request": CHAT, "response": {"choices": []}}, "openai"),
+        ({"model": "m", "input": "a", "output": [{"type": "message"}]}, "openai"),
+        ({**CHAT, "tools": [{"name": "t", "input_schema": {}}]}, "anthropic"),
+        ({"request": CHAT, "response": {"content": [], "stop_reason": "end_turn"}}, "anthropic"),
+        (POOL, "calling-trees"),
+        (TREE, "calling-trees"),
+    ],
+)
+def test_a_log_is_known_by_its_first_value(tmp_path, content, expected):
+    (tmp_path / "log").write_text(json.dumps(content))
+    assert recognise(tmp_path / "log") == (expected,)
+
+
+def test_a_samples_file_looks_like_no_log(tmp_path):
+    (tmp_path / "samples.jsonl").write_text(
+        '{"trace_id": "t", "node_id": "n", "query": "q", "tool": "a", "label": 1}\n'
+    )
+    assert not set(recognise(tmp_path / "samples.jsonl")) & {"openai", "anthropic", "calling-trees"}
+
+
+def test_without_a_format_the_files_say_what_they_are(cli):
+    Path("a.jsonl").write_text(json.dumps(CHAT), encoding="utf-8")
+    assert cli.run("import", "a.jsonl", "-o", "out.jsonl") == 0
+    assert cli.out.splitlines()[:2] == ["read as openai", "wrote 2 samples in 1 group to out.jsonl"]
+    assert cli.run("import", "auto", "*.jsonl", "-o", "out.jsonl.gz") == 2  # out.jsonl is samples, no log
+
+
+def test_files_of_several_formats_are_refused_by_name(cli):
+    Path("a.jsonl").write_text(json.dumps(CHAT), encoding="utf-8")
+    Path("pool.json").write_text(json.dumps(POOL), encoding="utf-8")
+    assert cli.run("import", "a.jsonl", "pool.json", "-o", "out.jsonl") == 2
+    assert cli.err.splitlines() == [
+        "error: a.jsonl: looks like an OpenAI chat log",
+        "error: pool.json: looks like a tool pool, or calling graphs made with one",
+        "error: files of several formats; import those of one format at a time",
+    ]
+
+
+def test_a_file_of_no_known_format_gets_the_list_of_formats(cli):
+    Path("a.txt").write_text("hello\n", encoding="utf-8")
+    assert cli.run("import", "a.txt", "-o", "out.jsonl") == 2
+    first, second, *formats = cli.err.splitlines()
+    assert first == "error: a.txt: looks like no format that ltr knows"
+    assert second == "error: name the format: ltr import FORMAT FILES -o OUT; the formats are"
+    assert "error: openai: an OpenAI chat log" in formats
+
+
+def test_a_file_that_two_importers_know_is_refused_with_their_names(cli, logs):
+    Path("log").write_text("q,a,b\nq,a,b\n", encoding="utf-8")
+    IMPORTERS._own["words2"] = IMPORTERS._own["words"]
+    IMPORTERS._sources["words2"] = IMPORTERS.source("letor")
+    try:
+        assert cli.run("import", "log", "-o", "out.jsonl") == 2
+        assert "name the format: " in cli.err
+        assert "words, words2" in cli.err
+    finally:
+        del IMPORTERS._own["words2"], IMPORTERS._sources["words2"]
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["opnai", "log"], "opnai: neither a file nor a format; did you mean openai?; the formats are auto, anthropic"),
+        (["openai"], "the files are missing: ltr import openai FILES -o OUT"),
+        (["-"], "the format of stdin cannot be looked up; name it: ltr import FORMAT - -o OUT"),
+    ],
+)
+def test_words_that_are_no_format_and_no_file_are_explained(cli, words, message):
+    assert cli.run("import", *words, "-o", "out.jsonl") == 2
+    assert message in cli.err
+
+
+def test_the_summary_is_shown_for_programs_too(cli, logs):
+    Path("log").write_text("q1 a\nq\n", encoding="utf-8")
+    assert cli.run("import", "words", "log", "-o", "out.jsonl", "--format", "json") == 0
+    assert json.loads(cli.out) == {
+        "out": "out.jsonl",
+        "format": "words",
+        "samples": 1,
+        "groups": 1,
+        "notes": ["words are not weighed"],
+        "kept": [{"reason": "with tools", "number": 1, "places": []}],
+        "skipped": [{"reason": "no tools", "number": 1, "places": ["log:2"]}],
+        "remarks": [],
+    }
+    assert cli.run("import", "words", "log", "-o", "out.jsonl", "--overwrite", "--format", "tsv") == 0
+    assert cli.out.splitlines() == [
+        "what\tnumber\treason\tplaces",
+        "wrote\t1\tsamples\tout.jsonl",
+        "wrote\t1\tgroups\t",
+        "kept\t1\twith tools\t",
+        "skipped\t1\tno tools\tlog:2",
+    ]

@@ -1,19 +1,25 @@
 """ltr import and ltr export: other people's formats in, and out."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ltr.cli.options import Code, Overwrite, Verbose
-from ltr.cli.terminal import say, table, warn
-from ltr.errors import UsageError, count
+from ltr.cli.terminal import Format, listing, say, show_json, show_tsv, warn
+from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
+
+if TYPE_CHECKING:
+    from ltr.data.importers.tally import Count
 
 
 def import_files(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="trec, letor, ... (ltr list importers).")],
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that format, globs, or -.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="[FORMAT] FILES", help="A format (ltr list importers), and files, globs or -."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
     redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
     option: Annotated[
@@ -21,21 +27,72 @@ def import_files(
     ] = None,
     code: Code = None,
     overwrite: Overwrite = False,
+    shown: Annotated[Format, typer.Option("--format", help="How to show the summary.")] = Format.HUMAN,
 ) -> None:
     """Turn FILES of another format into samples.
 
+    Without FORMAT, or with auto, the format is the one that all of the files look like.
     It says what was kept and what was skipped, by reason.
     """
+    import msgspec
+
     from ltr.data.importers.importing import import_samples
 
+    format_name, files = format_and_files(words)
     options = dict(_option(text) for text in option or ())
     summary = import_samples(format_name, files, out, options=options, redact=redact, overwrite=overwrite)
     warn(*summary.notes)
-    written = f"{count(summary.samples, 'sample')} in {count(summary.groups, 'group')}"
-    say(f"wrote {written} to {visible(out.as_posix())}")
-    for title, counts in (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks)):
-        rows = [[f"{entry.number:,}", entry.reason, ", ".join(entry.places)] for entry in counts]
-        say(*([title, *table(["", "", ""], rows, flexible=2)] if rows else []))
+    counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
+    match shown:
+        case Format.JSON:
+            show_json({"out": out.as_posix(), **msgspec.to_builtins(summary)})
+        case Format.TSV:
+            wrote = [
+                ["wrote", summary.samples, "samples", out.as_posix()],
+                ["wrote", summary.groups, "groups", ""],
+            ]
+            rows = [
+                [title, entry.number, entry.reason, ", ".join(entry.places)] for title, of in counts for entry in of
+            ]
+            show_tsv([["what", "number", "reason", "places"], *wrote, *rows])
+        case Format.HUMAN:
+            if format_name != summary.format:
+                say(f"read as {visible(summary.format)}")
+            what = f"{count(summary.samples, 'sample')} in {count(summary.groups, 'group')}"
+            say(f"wrote {what} to {visible(out.as_posix())}")
+            for title, entries in counts:
+                say(*([title, *_lines(entries)] if entries else []))
+
+
+def format_and_files(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The format, auto where the first word is a file or a glob, and the files."""
+    import glob
+    import os
+
+    from ltr.data.importers.importing import AUTO, IMPORTERS
+    from ltr.files.reading import STDIN
+
+    first, *files = words
+    is_format = first == AUTO or first in IMPORTERS
+    if is_format and files:
+        return first, files
+    if os.path.lexists(first) or glob.has_magic(first) or first == STDIN:
+        return AUTO, words
+    if is_format:
+        raise UsageError(f"the files are missing: ltr import {first} FILES -o OUT")
+    known = f"the formats are auto, {', '.join(IMPORTERS.names())}"
+    raise UsageError(f"{first}: neither a file nor a format{suggestion(first, IMPORTERS.names())}; {known}")
+
+
+def _lines(entries: "Sequence[Count]") -> list[str]:
+    """Numbers and reasons below each other, each with its first places; nothing is cut."""
+    numbers = [f"{entry.number:,}" for entry in entries]
+    width = max(map(len, numbers))
+    rows = [
+        [f"  {number:>{width}}", f"{entry.reason} ({', '.join(entry.places)})" if entry.places else entry.reason]
+        for number, entry in zip(numbers, entries, strict=True)
+    ]
+    return listing(["", ""], rows)
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from ltr.errors import (
     LtrError,
     ResumeError,
     ThresholdError,
+    UnknownFormatError,
     UsageError,
 )
 
@@ -19,5 +20,5 @@ def exit_code(error: LtrError) -> int:
 
 
 def lines_of(error: LtrError) -> list[str]:
-    """A line for each problem of a config, or difference to what was begun; else one, whatever the names in it."""
-    return error.lines() if isinstance(error, ConfigError | ResumeError) else [str(error)]
+    """A line for each problem of a config, difference to what was begun, or file; else one, whatever names it holds."""
+    return error.lines() if isinstance(error, ConfigError | ResumeError | UnknownFormatError) else [str(error)]

@@ -28,6 +28,7 @@ class Plugins(StrEnum):
 DESCRIPTIONS = {
     Plugins.FEATURES: {"title": "title", "value": "summary"},
     Plugins.METRICS: {"rule": "rule", "formula": "formula"},
+    Plugins.IMPORTERS: {"title": "title", "what": "summary"},
 }
 
 
@@ -55,7 +56,7 @@ def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
     rows = []
     for name in registry.names():
         source, plugin = registry.source(name), registry[name]
-        facts = [str(getattr(plugin, attribute)) for attribute in about]
+        facts = [_fact(getattr(plugin, attribute)) for attribute in about]
         texts = [str(getattr(plugin, attribute)) for attribute in descriptions.values()] or [_what(plugin)]
         rows.append([name, *facts, source.version, source.name, *texts])
     return headers, rows
@@ -93,11 +94,16 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
         case Plugins.IMPORTERS:
             from ltr.data.importers.importing import IMPORTERS
 
-            return IMPORTERS, []
+            return IMPORTERS, ["options"]
         case Plugins.EXPORTERS:
             from ltr.data.exporters.exporting import EXPORTERS
 
             return EXPORTERS, []
+
+
+def _fact(value: Any) -> str:
+    """A value in a cell; several names with commas."""
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _what(plugin: Any) -> str:

@@ -67,6 +67,7 @@ FAILED = "answers that ended in an error"
 CUT_OFF = "answers that were cut off"
 FORCED = "answers that had to call one tool, or none (tool_choice)"
 UNFINISHED = "answers that had not ended"
+NAMELESS = "answers whose calls have no name"
 
 
 def content_text(content: object, depth: int = 0) -> str:

@@ -6,15 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ltr.data.importers.opening import Opening
+from ltr.data.importers.opening import Opening, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
-from ltr.errors import UsageError, suggestion
+from ltr.errors import DataError, UnknownFormatError, UsageError, suggestion
 from ltr.files.atomic_write import write_lines
-from ltr.files.reading import AnyPath, expand
+from ltr.files.reading import STDIN, AnyPath, expand, shown
 from ltr.files.replacing import new_files, refuse_existing
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
+
+AUTO = "auto"
+MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Importer:
 class ImportSummary:
     """What an import wrote, and what it kept and skipped, by reason."""
 
+    format: str  # the importer
     samples: int  # candidates
     groups: int
     notes: tuple[str, ...]
@@ -64,6 +68,9 @@ class ImportSummary:
 IMPORTERS: Registry[Importer] = Registry(
     "importer",
     {
+        "ltr.data.importers.openai": ("openai",),
+        "ltr.data.importers.anthropic": ("anthropic",),
+        "ltr.data.importers.calling_trees": ("calling-trees",),
         "ltr.data.importers.columns": ("csv",),
         "ltr.data.importers.letor": ("letor",),
         "ltr.data.importers.lists": ("lists",),
@@ -93,15 +100,20 @@ def import_samples(
     redact: bool = True,
     overwrite: bool = False,
 ) -> ImportSummary:
-    """Write the samples of the files to `out` as JSONL, without mail addresses, keys and tokens if `redact`."""
+    """Write the samples of the files to `out` as JSONL, without mail addresses, keys and tokens if `redact`.
+
+    The format `auto` is the one that all of the files look like. Files without a sample are an error.
+    """
     import msgspec
 
+    names = expand(files)
+    format_name = recognised(names) if format_name == AUTO else format_name
     plugin, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
     _refuse_unknown_options(format_name, plugin, options or {})
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
     refuse_existing(out, overwrite=overwrite)
-    who, names, samples, groups = f"importer {format_name}", expand(files), 0, _Keys()
+    who, samples, groups = f"importer {format_name}", 0, _Keys()
     with plugin_errors(who, plugin.convert, source):
         imported = plugin.convert(names, **options or {})
         if not isinstance(imported, Imported):
@@ -122,7 +134,49 @@ def import_samples(
 
     with new_files(out) as new:
         write_lines(new / Path(out).name, lines())
-    return ImportSummary(samples, groups.number, notes, tally.kept(), tally.skipped(), tally.remarks())
+        if not samples:
+            raise DataError(_nothing_in(names, who, tally))
+    return ImportSummary(format_name, samples, groups.number, notes, tally.kept(), tally.skipped(), tally.remarks())
+
+
+def recognise(path: AnyPath) -> tuple[str, ...]:
+    """The names of the importers whose format a file looks like; it must be one that can be read a second time."""
+    opening, names = read_opening(path), []
+    for name in IMPORTERS.names():
+        looks_like = IMPORTERS[name].looks_like
+        with plugin_errors(f"importer {name}", looks_like, IMPORTERS.source(name)):
+            if looks_like(opening):
+                names.append(name)
+    return tuple(names)
+
+
+def recognised(files: Sequence[AnyPath]) -> str:
+    """The one importer for all of the files; where there is none, the error says what each looks like."""
+    if not files or STDIN in map(str, files):
+        raise UsageError("the format of stdin cannot be looked up; name it: ltr import FORMAT - -o OUT")
+    names = {shown(path): recognise(path) for path in files}
+    common = set.intersection(*map(set, names.values()))
+    if len(common) == 1:
+        return common.pop()
+    looks = [f"{path}: looks like {_titles(of_file)}" for path, of_file in names.items()]
+    shown_looks = [*looks[:MOST_SHOWN], *([f"and {len(looks) - MOST_SHOWN} more"] if len(looks) > MOST_SHOWN else [])]
+    if all(names.values()):
+        several = f"name the format: {', '.join(name for name in IMPORTERS.names() if name in common)}"
+        raise UnknownFormatError(
+            (*shown_looks, several if common else "files of several formats; import those of one format at a time")
+        )
+    known = [f"{name}: {IMPORTERS[name].title}" for name in IMPORTERS.names()]
+    raise UnknownFormatError((*shown_looks, "name the format: ltr import FORMAT FILES -o OUT; the formats are", *known))
+
+
+def _titles(names: Sequence[str]) -> str:
+    return " or ".join(IMPORTERS[name].title for name in names) or "no format that ltr knows"
+
+
+def _nothing_in(files: Sequence[str], who: str, tally: Tally) -> str:
+    """That the files hold no sample, with what was skipped."""
+    reasons = [f"{entry.reason}: {entry.number:,} ({', '.join(entry.places)})" for entry in tally.skipped()]
+    return f"{', '.join(map(shown, files))}: no sample for the {who}; skipped: {'; '.join(reasons) or 'nothing'}"
 
 
 class _Keys:

@@ -1,0 +1,143 @@
+"""Logs of Anthropic's Messages."""
+
+from collections.abc import Iterator, Sequence
+
+from ltr.data.importers.chat_requests import (
+    NO_ANSWER,
+    NO_MESSAGES,
+    UNKNOWN_ROLE,
+    Exchange,
+    Object,
+    allowed,
+    call_of,
+    exchanges,
+    is_anthropic_body,
+    objects,
+    table_of,
+    text_or_empty,
+)
+from ltr.data.importers.conversations import (
+    CUT_OFF,
+    FAILED,
+    NAMELESS,
+    REFUSED,
+    UNFINISHED,
+    Call,
+    Conversation,
+    Message,
+    content_text,
+)
+from ltr.data.importers.decisions import decisions
+from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.opening import Opening
+from ltr.data.importers.tally import Tally
+
+STOPS = {"max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF, "refusal": REFUSED}
+OF_OPENAI = "lines in OpenAI's form: import them with openai"
+
+
+def is_anthropic(opening: Opening) -> bool:
+    """Whether the first value is a line of such a log."""
+    line = opening.document
+    if not isinstance(line, dict):
+        return False
+    bodies = [line, *(line[key] for key in ("request", "body", "input", "response") if isinstance(line.get(key), dict))]
+    return any("messages" in body for body in bodies) and any(map(is_anthropic_body, bodies))
+
+
+@importer("anthropic", title="an Anthropic chat log", looks_like=is_anthropic)
+def import_anthropic(files: Sequence[str], *, trace: str = "") -> Imported:
+    """A group for each answer of a log of Anthropic's Messages.
+
+    `trace`: the field with the id of a conversation. Without one, the usual fields are tried; where a line has none,
+    conversations that begin with the same message of a user are one trace.
+    """
+    tally = Tally()
+    return Imported(decisions(_conversations(files, tally, trace), tally), tally=tally)
+
+
+def _conversations(files: Sequence[str], tally: Tally, trace: str) -> Iterator[Conversation]:
+    for exchange in exchanges(files, tally, trace):
+        listed = exchange.request.get("messages")
+        if not isinstance(listed, list):
+            tally.skip(NO_MESSAGES, exchange.place)
+        elif any(entry.get("tool_calls") or entry.get("role") == "tool" for entry in objects(listed)):
+            tally.skip(OF_OPENAI, exchange.place)
+        else:
+            yield _conversation(exchange, listed, tally)
+
+
+def _conversation(exchange: Exchange, listed: Sequence[object], tally: Tally) -> Conversation:
+    request, place = exchange.request, exchange.place
+    table, forced = allowed(table_of(request.get("tools") or [], tally, place), request.get("tool_choice"))
+    messages = [message for entry in listed for message in _messages(entry, forced, tally, place)]
+    response = exchange.response or (request if "stop_reason" in request else None)
+    has_response = bool(response or exchange.failure)
+    if has_response and messages and messages[-1].role == "answer" and not messages[-1].calls:
+        del messages[-1]  # a prefill: the response goes on with its text
+    decided = len(messages) if has_response else 0
+    if has_response:
+        messages.append(_response(response, exchange, forced))
+    elif not any(message.role == "answer" for message in messages):
+        tally.skip(NO_ANSWER, place)
+    return Conversation(messages=tuple(messages), place=place, trace_id=exchange.trace_id, tools=table, decided=decided)
+
+
+def _messages(entry: object, forced: str, tally: Tally, place: str) -> Iterator[Message]:
+    """The messages of one entry: the results of tools stand in a message of the user."""
+    role = entry.get("role") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or role not in ("user", "assistant", "system"):
+        tally.remark(UNKNOWN_ROLE, place)
+        return
+    content = entry.get("content")
+    if role == "assistant":
+        yield _answer(content, forced)
+        return
+    said = content
+    if isinstance(content, list):
+        said = [block for block in content if not _is(block, "tool_result")]
+        for block in content:
+            if _is(block, "tool_result"):
+                call_id = text_or_empty(block.get("tool_use_id"))
+                is_error = block.get("is_error") is True
+                text = content_text(block.get("content"))
+                yield Message(role="result", text=text, call_id=call_id, is_error=is_error)
+        if not said and content:
+            return
+    yield Message(role="user" if role == "user" else "instruction", text=content_text(said))
+
+
+def _is(block: object, ending: str) -> bool:
+    """Whether it is a block of the type, or of one that servers of Anthropic or of MCP make."""
+    return isinstance(block, dict) and text_or_empty(block.get("type")).endswith(ending)
+
+
+def _answer(content: object, no_decision: str, node_id: str = "", time: float | str | None = None) -> Message:
+    blocks = objects(content)
+    listed = [block for block in blocks if _is(block, "tool_use")]
+    calls = tuple(call for block in listed if (call := _call(block)))
+    if listed and not calls:
+        no_decision = no_decision or NAMELESS
+    text = content if isinstance(content, str) else "\n".join(_texts(blocks))
+    return Message(role="answer", text=text, calls=calls, no_decision=no_decision, node_id=node_id, time=time)
+
+
+def _texts(blocks: Sequence[Object]) -> Iterator[str]:
+    return (text for block in blocks if block.get("type") == "text" and (text := content_text(block.get("text"))))
+
+
+def _call(block: Object) -> Call | None:
+    return call_of(block.get("name"), block.get("input"), block.get("id"))
+
+
+def _response(response: Object | None, exchange: Exchange, forced: str) -> Message:
+    """The answer that a response holds."""
+    if response is None or response.get("type") == "error" or response.get("error"):
+        return Message(role="answer", no_decision=exchange.failure or FAILED)
+    stop, content = response.get("stop_reason"), response.get("content")
+    reason = STOPS.get(stop, "") if isinstance(stop, str) else ""
+    if not isinstance(content, str | list):
+        reason = reason or UNFINISHED
+    if stop == "pause_turn" and not any(_is(block, "tool_use") for block in objects(content)):
+        reason = UNFINISHED
+    return _answer(content, reason or forced, text_or_empty(response.get("id")), exchange.time)

@@ -1,0 +1,298 @@
+"""Logs of Chat Completions and of the Responses API: each trap of the formats, with hand counts."""
+
+import json
+
+import pytest
+
+from ltr.data.importers.chat_requests import (
+    BAD_TIMES,
+    BROKEN_OFF,
+    NO_ANSWER,
+    NO_MESSAGES,
+    NO_OBJECT,
+    NO_TOOL,
+    NOT_JSON,
+    OTHER_IDS,
+    UNKNOWN_ROLE,
+    UNREADABLE_RESPONSE,
+)
+from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
+from ltr.data.importers.decisions import (
+    CALL_DROPPED,
+    DONE,
+    LONE,
+    NO_QUERY,
+    NO_TABLE,
+    NOT_ON_TABLE,
+    ONE_TOOL,
+    RETRIED,
+    SEEN_BEFORE,
+    SEVERAL_TOOLS,
+)
+from ltr.data.importers.decisions import (
+    NO_TOOL as FOR_NO_TOOL,
+)
+from ltr.data.importers.decisions import (
+    NOT_JSON as BAD_ARGUMENTS,
+)
+from ltr.data.importers.openai import MORE_CHOICES, NOT_TO_LEARN, OF_ANTHROPIC
+from ltr.data.importers.openai_responses import UNKNOWN_BEFORE, UNKNOWN_ITEM
+from ltr.errors import DataError
+from tests.chats import TOOLS, call, exchange, imported, labels, result, right, said, user
+
+
+def test_a_request_with_its_response_is_one_decision_and_its_history_is_none(tmp_path):
+    first = exchange([user("rain in Oslo?")], said(call("weather", '{"city": "Oslo"}')), response_id="chatcmpl-1")
+    history = [{"role": "system", "content": "Be kind."}, user("rain in Oslo?"), said(call("weather")), result("3 mm")]
+    second = exchange([*history, user("tell Ann")], said(call("mail"), call("search")), response_id="chatcmpl-2")
+    groups, kept, skipped, remarks = imported("openai", [first, second], tmp_path)
+    assert groups == [
+        {
+            "trace_id": groups[0]["trace_id"],
+            "node_id": "chatcmpl-1",
+            "query": "rain in Oslo?",
+            "time": 7,
+            "candidates": [
+                {"tool": "weather", "tool_description": "weathers something", "label": 1},
+                {"tool": "mail", "tool_description": "mails something", "label": 0},
+                {"tool": "search", "tool_description": "searchs something", "label": 0},
+            ],
+        },
+        groups[1],
+    ]
+    assert groups[1]["trace_id"] == groups[0]["trace_id"]
+    assert (groups[1]["query"], groups[1]["previous"], right(groups[1])) == (
+        "tell Ann",
+        ["weather"],
+        ["mail", "search"],
+    )
+    assert groups[1]["context"] == "user: rain in Oslo?\ntool: 3 mm"
+    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {})
+
+
+def test_every_answer_of_a_fine_tuning_file_is_a_decision(tmp_path):
+    messages = [
+        {"role": "developer", "content": "Be kind."},
+        user("hello"),
+        said(content="Hello!"),
+        user("rain?"),
+        said(call("weather", '{"city": ')),
+        result("Error: no city"),
+        said(call("weather", '{"city": ')),  # again
+        result("3 mm"),
+        said(content="3 mm."),  # done
+        user("thanks"),
+        said(content="Bye.", weight=0),
+    ]
+    groups, kept, skipped, remarks = imported("openai", [{"messages": messages, "tools": TOOLS}], tmp_path)
+    assert [right(group) for group in groups] == [["none"], ["weather"]]
+    assert kept == {FOR_NO_TOOL: 1, ONE_TOOL: 1}
+    assert skipped == {RETRIED: 1, DONE: 1, NOT_TO_LEARN: 1}
+    assert remarks == {BAD_ARGUMENTS: 1}
+    assert "Be kind" not in json.dumps(groups)
+
+
+def test_the_old_functions_are_tools(tmp_path):
+    functions = [tool["function"] for tool in TOOLS]
+    answer = {"role": "assistant", "content": None, "function_call": {"name": "mail", "arguments": "{}"}}
+    line = {
+        "messages": [user("a"), answer, {"role": "function", "name": "mail", "content": "sent"}],
+        "functions": functions,
+    }
+    groups, kept, _, _ = imported("openai", [line], tmp_path)
+    assert (labels(groups[0]), kept) == ({"weather": 0, "mail": 1, "search": 0}, {ONE_TOOL: 1})
+
+
+@pytest.mark.parametrize(
+    "line, reason",
+    [
+        (exchange([user("a")], said(call("mail")), finish="length"), CUT_OFF),
+        (exchange([user("a")], said(call("mail")), finish="content_filter"), REFUSED),
+        (exchange([user("a")], said(refusal="I cannot.")), REFUSED),
+        (exchange([user("a")], said(content=[{"type": "refusal", "refusal": "No."}])), REFUSED),
+        (exchange([user("a")], said(call("mail")), tool_choice="none"), FORCED),
+        (
+            exchange([user("a")], said(call("mail")), tool_choice={"type": "function", "function": {"name": "mail"}}),
+            FORCED,
+        ),
+        (exchange([user("a")], said(call("mail")), function_call={"name": "mail"}), FORCED),
+        (exchange([user("a")], said(call(""))), NAMELESS),
+        (exchange([user("a")], said(call("fly"))), NOT_ON_TABLE),
+        (exchange([user("a")], said(call("mail")), tools=[]), NO_TABLE),
+        (exchange([{"role": "system", "content": "a"}], said(call("mail"))), NO_QUERY),
+        (exchange([user([{"type": "image_url", "image_url": {"url": "data:,"}}])], said(call("mail"))), NO_QUERY),
+        (exchange([user("a"), said(call("mail")), result("sent")], said(content="Done.")), DONE),
+        ({"messages": [user("a")], "tools": TOOLS}, NO_ANSWER),
+        ({"messages": [user("a")], "tools": TOOLS, "error": {"code": 500}}, FAILED),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": None}, FAILED),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": {"error": {"code": 500}}}, FAILED),
+        ({"messages": [user("a")], "tools": TOOLS, "response": "It rains."}, UNREADABLE_RESPONSE),
+        ({"messages": [user("a")], "tools": TOOLS, "choices": [{"delta": {"content": "I"}}]}, UNFINISHED),
+        ({"id": "chatcmpl-1", "choices": [{"message": said(call("mail"))}]}, NO_MESSAGES),
+        ({"messages": [user("a")], "tools": [{"name": "a", "input_schema": {}}]}, OF_ANTHROPIC),
+        ("{'messages': []}", NOT_JSON),
+        ("[1]", NO_OBJECT),
+        ('{"messages": [', NOT_JSON),
+    ],
+)
+def test_what_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason):
+    good = exchange([user("good")], said(call("mail")))
+    groups, kept, skipped, _ = imported("openai", [good, line], tmp_path)
+    assert [group["query"] for group in groups] == ["good"]
+    assert (kept, skipped) == ({ONE_TOOL: 1}, {reason: 1})
+
+
+def test_tool_choice_may_leave_some_of_the_tools(tmp_path):
+    inner = {"mode": "auto", "tools": [{"type": "function", "function": {"name": name}} for name in ("mail", "search")]}
+    choice = {"type": "allowed_tools", "allowed_tools": inner}
+    groups, *_ = imported("openai", [exchange([user("a")], said(call("mail")), tool_choice=choice)], tmp_path)
+    assert labels(groups[0]) == {"mail": 1, "search": 0}
+    groups, *_ = imported("openai", [exchange([user("a")], said(call("mail")), tool_choice="required")], tmp_path)
+    assert len(labels(groups[0])) == 3
+
+
+def test_what_changes_a_group_is_counted(tmp_path):
+    two = exchange([user("a"), {"role": "ipython", "content": "x"}], said(call("mail"), call("fly")))
+    two["response"]["choices"].append({"message": said(call("search"))})
+    lone = exchange([user("b")], said(call("mail")), tools=[*TOOLS[1:2], {"type": "function"}, 7])
+    late = exchange([user("c")], said(call("mail")))
+    late["response"]["created"] = "yesterday"
+    groups, kept, skipped, remarks = imported("openai", [two, lone, late], tmp_path)
+    assert [right(group) for group in groups] == [["mail"]] * 3
+    assert "time" not in groups[2]
+    assert (kept, skipped) == ({ONE_TOOL: 3}, {})
+    assert remarks == {MORE_CHOICES: 1, UNKNOWN_ROLE: 1, CALL_DROPPED: 1, NO_TOOL: 2, LONE: 1, BAD_TIMES: 1}
+
+
+def test_the_id_of_the_conversation_is_the_trace(tmp_path):
+    lines = [
+        exchange([user("a")], said(call("mail")), metadata={"session_id": "s1"}) | {"trace_id": "r1"},
+        exchange([user("b")], said(call("mail")), metadata={"session_id": 7}) | {"session_id": "s2"},
+        exchange([user("c")], said(call("mail"))) | {"my": "m1"},
+    ]
+    groups, _, _, remarks = imported("openai", lines, tmp_path)
+    assert [group["trace_id"] for group in groups[:2]] == ["s1", "s2"]
+    assert remarks == {OTHER_IDS: 1}
+    groups, *_ = imported("openai", lines, tmp_path, trace="my")
+    assert groups[2]["trace_id"] == "m1"
+
+
+def test_requests_and_responses_are_found_where_logs_put_them(tmp_path):
+    request, response = exchange([user("a")], said(call("mail"))).values()
+    lines = [
+        {**request, "response": response},
+        {**request, "choices": response["choices"]},
+        {"body": request, "response": {"status_code": 200, "body": response}},
+        {"request": json.dumps(request), "response": json.dumps(response)},
+        {"input": request, "output": response},
+        {"kwargs": request, "completion": response["choices"][0]["message"]},
+        {"request": request, "response": {"message": said(call("mail")), "done_reason": "stop"}},
+    ]
+    lines = [line | {"session_id": str(number)} for number, line in enumerate(lines)]
+    groups, kept, skipped, _ = imported("openai", lines, tmp_path)
+    assert [right(group) for group in groups] == [["mail"]] * len(lines)
+    assert (kept, skipped) == ({ONE_TOOL: len(lines)}, {})
+
+
+def test_a_log_may_be_an_array_and_may_break_off(tmp_path):
+    lines = [exchange([user(text)], said(call("mail"))) for text in "abc"]
+    groups, _, skipped, _ = imported("openai", [json.dumps(lines, indent=1)[:-40]], tmp_path)
+    assert ([group["query"] for group in groups], skipped) == (["a", "b"], {BROKEN_OFF: 1})
+
+
+def test_a_log_without_any_decision_is_refused_with_what_was_skipped(tmp_path):
+    with pytest.raises(
+        DataError, match=r"no sample for the importer openai; skipped: lines that are not JSON: 1 \(.*:1\)"
+    ):
+        imported("openai", ["{'messages': []}"], tmp_path)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+# The Responses API
+
+FLAT = [{"type": "function", "name": name, "description": name, "parameters": {}} for name in ("weather", "mail")]
+
+
+def response(output, response_id="resp_1", given="rain?", tools=FLAT, **more):
+    """A request to the Responses API with its response, in one object."""
+    return {
+        "model": "m",
+        "input": given,
+        "tools": tools,
+        "id": response_id,
+        "status": "completed",
+        "output": output,
+    } | more
+
+
+def function_call(name, call_id="c1"):
+    return {"type": "function_call", "id": "fc", "call_id": call_id, "name": name, "arguments": "{}"}
+
+
+MESSAGE = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3 mm"}]}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "3 mm"}
+
+
+def test_all_calls_of_a_response_are_one_decision(tmp_path):
+    output = [{"type": "reasoning", "summary": []}, function_call("weather"), function_call("mail", "c2")]
+    groups, kept, skipped, _ = imported("openai", [response(output)], tmp_path)
+    assert (right(groups[0]), groups[0]["query"]) == (["weather", "mail"], "rain?")
+    assert (kept, skipped) == ({SEVERAL_TOOLS: 1}, {})
+
+
+def test_a_response_goes_on_from_the_one_that_it_names(tmp_path):
+    lines = [
+        response([function_call("weather")]),
+        response([MESSAGE], "resp_2", [OUTPUT], previous_response_id="resp_1"),
+        response([function_call("mail")], "resp_3", "mail it", previous_response_id="resp_2"),
+        response([function_call("mail")], "resp_5", "again", previous_response_id="resp_4"),
+    ]
+    groups, kept, skipped, remarks = imported("openai", lines, tmp_path)
+    assert [group["query"] for group in groups] == ["rain?", "mail it", "again"]
+    assert groups[0]["trace_id"] == groups[1]["trace_id"]
+    assert (groups[1]["context"], groups[1]["previous"]) == ("user: rain?\ntool: 3 mm\nassistant: 3 mm", ["weather"])
+    assert groups[2]["trace_id"] == "resp_4"
+    assert (kept, skipped, remarks) == ({ONE_TOOL: 3}, {DONE: 1}, {UNKNOWN_BEFORE: 1})
+
+
+def test_items_of_the_input_are_history_and_unknown_ones_are_counted(tmp_path):
+    given = [user("rain?"), function_call("weather"), OUTPUT, {"type": "dance"}, {"type": "item_reference", "id": "x"}]
+    groups, kept, _, remarks = imported("openai", [response([function_call("mail")], given=given)], tmp_path)
+    assert (groups[0]["previous"], groups[0]["context"], right(groups[0])) == (["weather"], "tool: 3 mm", ["mail"])
+    assert (kept, remarks) == ({ONE_TOOL: 1}, {UNKNOWN_ITEM: 1})
+
+
+def test_built_in_tools_and_those_of_servers_are_tools(tmp_path):
+    tools = [*FLAT, {"type": "web_search_preview_2025_03_11"}, {"type": "mcp", "server_label": "s"}]
+    listed = {"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "ask", "input_schema": {}}]}
+    lines = [
+        response([listed, {"type": "web_search_call", "id": "w"}, MESSAGE], tools=tools),
+        response([listed, {"type": "mcp_call", "name": "ask", "arguments": "{}"}], "resp_2", tools=tools),
+        response([{"type": "custom_tool_call", "name": "mail", "input": "hi"}], "resp_3", tools=tools),
+    ]
+    groups, _, _, remarks = imported("openai", lines, tmp_path)
+    assert [right(group) for group in groups] == [["web_search"], ["ask"], ["mail"]]
+    assert [list(labels(group)) for group in groups[1:]] == [
+        ["weather", "mail", "web_search", "ask"],
+        ["weather", "mail", "web_search"],
+    ]
+    assert remarks == {}
+
+
+@pytest.mark.parametrize(
+    "line, reason",
+    [
+        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "max_output_tokens"}), CUT_OFF),
+        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "content_filter"}), REFUSED),
+        (response([], status="failed", error={"code": "server_error"}), FAILED),
+        (response([], status="in_progress"), UNFINISHED),
+        (response([{**MESSAGE, "content": [{"type": "refusal", "refusal": "No."}]}]), REFUSED),
+        (response([function_call("mail")], tool_choice={"type": "function", "name": "mail"}), FORCED),
+        (response([function_call("mail")], given=[]), NO_QUERY),
+        (response([function_call("mail")], "good"), SEEN_BEFORE),
+    ],
+)
+def test_a_response_that_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason):
+    groups, _, skipped, _ = imported("openai", [response([MESSAGE], "good"), line], tmp_path)
+    assert [right(group) for group in groups] == [["none"]]
+    assert skipped == {reason: 1}
