@@ -31,6 +31,7 @@ ORDERS = {
     "encoders/dense.py",  # rows that are added up, by owner
     "encoders/sparse.py",  # the same, and pairs of texts by the first
     "features/graph_neighbours.py",  # stored queries by nearness, and edges by code
+    "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "storage/feature_file.py",  # rows by their line
     "data/importers/trec.py",  # hashes of what must not stand twice
     "data/importers/ranked.py",  # rows by their topic

@@ -1,4 +1,4 @@
-"""Products of sparse matrices, by scipy, which is loaded when one is needed."""
+"""Products of sparse matrices, and equations, by scipy, which is loaded when one is needed."""
 
 from typing import Any
 
@@ -27,6 +27,21 @@ def all_dots(left: Sparse, right: Sparse) -> FloatArray:
     """Every row of the left by every row of the right, (left rows, right rows)."""
     dots: FloatArray = (_matrix(left) @ _matrix(right).T).toarray()
     return dots
+
+
+def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """x with matrix x = right, of a matrix that is symmetric and positive definite, by its Cholesky factor.
+
+    >>> positive_solution(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).round(12)
+    array([[1.],
+           [1.]])
+    """
+    from scipy.linalg import cho_factor, cho_solve  # type: ignore[import-untyped]  # slow to import, as below
+
+    if not matrix.size:
+        return right
+    solution: FloatArray = cho_solve(cho_factor(matrix, lower=True, check_finite=False), right, check_finite=False)
+    return solution
 
 
 def transposed(rows: Sparse) -> Sparse:

@@ -1,0 +1,170 @@
+"""Ridge regression: of each tool, one against the rest, whether it answers a query with such words."""
+
+import hashlib
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
+from ltr.data.groups import Candidates, Groups
+from ltr.encoders.sparse import Sparse
+from ltr.features.learning import Counted
+from ltr.features.matrices import all_dots, positive_solution
+from ltr.features.registry import Context, Positive, feature
+from ltr.features.rows import right_rows, row_queries
+from ltr.features.tables import positions, spelled_table, table_texts
+from ltr.features.tool_texts import right_answers
+from ltr.features.words import TOKEN, sparse_rows
+from ltr.files.parts import Part, digests, halves, pairs, spelled, table
+from ltr.files.state_types import Floats, Integers, Offsets, Record, TextTable, learns
+
+PENALTY = 0.3  # of the squared weights, where a query's own likeness is 1; between .15 and .5 folds hardly differ
+MOST_QUERIES = 1 << 13  # whose equations are solved together
+MOST_NUMBERS = 1 << 26  # of all tools together: 128 MB in half precision
+LIKENESSES = 1 << 22  # of queries that are computed at once
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def query_grams(candidates: Candidates, context: Context) -> Ragged:
+    """The keys of the words and pairs of neighbours of each query, as they stand (even) and as stems (odd)."""
+    texts, lexicon = candidates.query_texts, context.lexicon
+    as_written = [TOKEN.findall(text.lower()) for text in texts]
+    words = list(dict.fromkeys(word for listed in as_written for word in listed))
+    code = {word: place for place, word in enumerate(words)}
+    codes = np.array([code[word] for listed in as_written for word in listed], dtype=np.int64)
+    written = _grams(Ragged(offsets_of([len(listed) for listed in as_written]), codes), words)
+    stemmed = lexicon.words(texts)
+    stems, places = np.unique(stemmed.codes, return_inverse=True)
+    shortened = _grams(Ragged(stemmed.starts, places), lexicon.spellings(stems))
+    owners = np.concatenate([written.owners, shortened.owners])
+    order = np.argsort(owners, kind="stable")
+    keys = np.concatenate([written.codes * 2, shortened.codes * 2 + 1])[order]
+    return Ragged(offsets_of(np.bincount(owners, minlength=len(texts))), keys)
+
+
+def _grams(texts: Ragged, words: list[str]) -> Ragged:
+    """The keys of the words of each text, and of its pairs of neighbours: digests, so that they mean the same anywhere.
+
+    >>> _grams(Ragged(np.array([0, 2, 3]), np.array([0, 1, 0])), ["a", "b"]).lengths
+    array([3, 1])
+    """
+    joined = b"".join(hashlib.blake2b(word.encode(), digest_size=8).digest() for word in words)
+    keys = np.frombuffer(joined, dtype="<u8").astype(np.uint64)[texts.codes]
+    is_pair = texts.owners[1:] == texts.owners[:-1]
+    mixed = (keys[:-1] * MULTIPLIER) ^ (keys[1:] >> np.uint64(1))  # wraps: a hash
+    owners = np.concatenate([texts.owners, texts.owners[1:][is_pair]])
+    order = np.argsort(owners, kind="stable")
+    both = np.concatenate([keys, (mixed * MULTIPLIER)[is_pair]]) >> np.uint64(
+        2
+    )  # leaves room for a bit beside the sign
+    return Ragged(offsets_of(np.bincount(owners, minlength=len(texts.lengths))), both.astype(np.int64)[order])
+
+
+def count_answers(groups: Groups, context: Context) -> Part:
+    """The queries that were answered, in how many traces each was, and by which tool in how many."""
+    candidates, answers = groups.candidates, context.shared(right_answers, groups)
+    keys, names = digests(candidates.query_texts), digests(candidates.name_texts)
+    grams = context.shared(query_grams, candidates)
+    asked = np.unique(groups_of(right_rows(groups), groups.offsets))
+    once, _ = distinct(candidates.traces[asked] * max(len(keys), 1) + candidates.queries[asked])
+    queries, tools = candidates.queries[asked][once], np.unique(answers.tools)
+    return {
+        "queries": table(keys[queries], {"times": np.ones(len(queries), int)}, lists={"grams": grams.take(queries)}),
+        "tools": table(names[tools], lists={"name": spelled([candidates.name_texts[tool] for tool in tools.tolist()])}),
+        "answers": table(
+            pairs(names[answers.tools], keys[answers.queries]), {"times": np.ones(len(answers.queries), int)}
+        ),
+    }
+
+
+@learns(
+    Record(
+        grams=Record(keys=Integers("grams", rising=True), rarity=Floats("grams")),
+        queries=Record(starts=Offsets("queries", "entries"), grams=Integers("entries", below="grams")),
+        likeness=Floats("entries"),
+        tools=TextTable("tools"),
+        coefficients=Floats("tools", "queries", signed=True),
+    )
+)
+def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
+    """Of each tool the coefficients a of the answered queries: (K + penalty / times) a = share of its answers.
+
+    K = likeness of two queries, times = traces in which a query was answered. Of more than MOST_QUERIES those stay that
+    their tools answered first, in the order of digests; of too many coefficients those of the tools that answered most.
+    """
+    answers, queries, tools = part["answers"], part["queries"], part["tools"]
+    tool_keys, query_keys = halves(answers.keys)
+    tool, query = np.searchsorted(tools.keys, tool_keys), np.searchsorted(queries.keys, query_keys)
+    support = np.bincount(tool, minlength=len(tools))
+    place_in_tool = np.full(len(queries), len(answers))
+    np.minimum.at(place_in_tool, query, np.arange(len(tool)) - (np.cumsum(support) - support)[tool])
+    chosen = np.sort(np.argsort(place_in_tool, kind="stable")[:MOST_QUERIES])
+    least = 1
+    while int((support >= least).sum()) * len(chosen) > MOST_NUMBERS:
+        least += 1
+    stored = np.flatnonzero(support >= least)
+    grams = queries.lists["grams"].take(chosen)
+    keys, codes = np.unique(grams.codes, return_inverse=True)
+    _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
+    rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
+    rows = _unit_rows(grams, keys, rarity)
+    times = queries.sums["times"][chosen]
+    equations = all_dots(rows, rows)
+    equations[np.diag_indices(len(chosen))] += penalty / times
+    row, column = np.full(len(queries), -1), np.full(len(tools), -1)
+    row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
+    row, column = row[query], column[tool]
+    is_used = (row >= 0) & (column >= 0)
+    shares = np.zeros((len(chosen), len(stored)))
+    shares[row[is_used], column[is_used]] = answers.sums["times"][is_used] / times[row[is_used]]
+    return {
+        "grams": {"keys": keys, "rarity": rarity},
+        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32)},
+        "likeness": rows.numbers.astype(np.float32),
+        "tools": spelled_table(tools.lists["name"].take(stored)),
+        "coefficients": np.ascontiguousarray(positive_solution(equations, shares).T.astype(np.float16)),
+    }
+
+
+def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray) -> Sparse:
+    """Of each query its grams among the keys, as (1 + ln tf) rarity; words and stems each with half the squared length.
+
+    A gram that is not among the keys is as rare as can be: it counts in the length.
+    """
+    own, codes = np.unique(grams.codes, return_inverse=True)
+    owners, codes, times = Ragged(grams.starts, codes).counted(len(own))
+    place = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
+    is_known = keys[place] == own if len(keys) else np.zeros(len(own), dtype=bool)
+    weights = np.where(is_known, rarity[place], rarity.max(initial=1)) if len(keys) else np.ones(len(own))
+    numbers = (1 + np.log(times)) * weights[codes]
+    halves_of_query = owners * 2 + own[codes] % 2
+    lengths = np.sqrt(2 * code_sums(halves_of_query, numbers**2, 2 * len(grams.lengths)))
+    numbers /= lengths[halves_of_query]
+    stays = is_known[codes]
+    return sparse_rows(owners[stays], place[codes[stays]], numbers[stays], (len(grams.lengths), len(keys)))
+
+
+@feature("tool.ridge", "hist", fit=Counted(count_answers, ridge_state), title="words that set its queries apart")
+def ridge(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """Least squares of "the tool answered it" on words and neighbouring pairs of the query, with a penalty of .3.
+
+    TF-IDF as written, and of stems; one regression a tool, all other queries are its 0; never right: 0. The penalty is
+    an option.
+    """
+    names = candidates.name_texts
+    listed = positions(table_texts(state["tools"]), names)
+    starts, columns = state["queries"]["starts"], state["queries"]["grams"].astype(np.int64)
+    dimensions = max(len(state["grams"]["keys"]), 1)
+    learned = Sparse(starts, columns, state["likeness"].astype(float), dimensions)
+    asked = _unit_rows(context.shared(query_grams, candidates), state["grams"]["keys"], state["grams"]["rarity"])
+    tools, values = listed[candidates.names], np.zeros(len(candidates.names))
+    rows = np.flatnonzero(tools >= 0)
+    order = rows[np.argsort(row_queries(candidates)[rows], kind="stable")]
+    queries = row_queries(candidates)[order]
+    at_once = max(LIKENESSES // max(len(learned), 1), 1)
+    for first in range(0, len(asked) if len(order) else 0, at_once):
+        part = order[slice(*np.searchsorted(queries, [first, first + at_once]))]
+        block = asked.take(np.arange(first, min(first + at_once, len(asked))))
+        distinct_tools, tool = np.unique(tools[part], return_inverse=True)
+        scores = all_dots(block, learned) @ state["coefficients"][distinct_tools].T.astype(float)
+        values[part] = scores[row_queries(candidates)[part] - first, tool]
+    return values

@@ -1,0 +1,144 @@
+"""tool.ridge against the dense normal equations, and what bounds its state."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ltr.data.groups import read_groups, select
+from ltr.encoders.hashing import HashEncoder
+from ltr.features import tool_ridge
+from ltr.features.crossfit import Shard, counted, fit_states, reading, state_of
+from ltr.features.learning import Counted
+from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.features.words import TOKEN, Lexicon, stemmed_words
+from ltr.files.parts import digests, merged
+from tests.builders import column_of, tool_lines, write_lines
+
+RIDGE = FeatureConfig("tool.ridge")
+LINES = [
+    *tool_lines(seed=4, traces=10),
+    *[{**line, "trace_id": f"again {line['trace_id']}"} for line in tool_lines(seed=4, traces=3)],  # asked twice
+    {"trace_id": "e", "node_id": 0, "query": "", "tool": "x", "label": 1},
+    {"trace_id": "f", "node_id": 0, "query": "Flüge 东京 to find, to find", "tool": "x", "label": 1},
+]
+
+
+@pytest.fixture
+def groups(tmp_path):
+    return read_groups(write_lines(tmp_path / "samples.jsonl", LINES))
+
+
+def fitted(groups, config=RIDGE):
+    return fit_states([config], groups, HashEncoder.fitted(["a text"]))[0]
+
+
+def values(groups, fitted_on, config=RIDGE):
+    return column_of(config, groups.candidates, fitted(fitted_on, config), HashEncoder.fitted(["a text"]))
+
+
+def grams(query):
+    """Words and pairs of neighbours, as written and as stems."""
+    listed = []
+    for side, words in (("written", TOKEN.findall(query.lower())), ("stems", stemmed_words(query))):
+        listed += [(side, word) for word in words]
+        listed += [(side, *pair) for pair in zip(words, words[1:], strict=False)]
+    return Counter(listed)
+
+
+def by_hand(lines, fitted_on, penalty=0.3):
+    """w of each tool from X'TX w + penalty w = X't, every matrix written out."""
+    right = [line for line in fitted_on if line["label"]]
+    times = Counter(query for _, query in {(line["trace_id"], line["query"]) for line in right})
+    queries = sorted(times)
+    vocabulary = sorted({gram for line in [*lines, *fitted_on] for gram in grams(line["query"])})
+
+    def row(query):
+        weights = np.zeros(len(vocabulary))
+        for gram, count in grams(query).items():
+            rarity = 1 + math.log((1 + len(queries)) / (1 + frequency[gram]))
+            weights[vocabulary.index(gram)] = (1 + math.log(count)) * rarity
+        for side in ("written", "stems"):
+            own = [place for place, gram in enumerate(vocabulary) if gram[0] == side]
+            length = np.linalg.norm(weights[own])
+            weights[own] /= math.sqrt(2) * length if length else 1
+        return weights
+
+    frequency = Counter(gram for query in queries for gram in set(grams(query)))
+    x, t = np.array([row(query) for query in queries]), np.array([times[query] for query in queries])
+    left = x.T @ (t[:, None] * x) + penalty * np.eye(len(vocabulary))
+    answered = {(line["trace_id"], line["query"], line["tool"]) for line in right}
+    column = []
+    for line in lines:
+        wins = np.array([sum(line["tool"] == tool and query == q for _, q, tool in answered) for query in queries])
+        column.append(row(line["query"]) @ np.linalg.solve(left, x.T @ wins))
+    return column
+
+
+def test_tool_ridge_solves_the_normal_equations(groups):
+    first = np.flatnonzero(groups.candidates.traces < 8)
+    seen = {groups.candidates.trace_ids[trace] for trace in range(8)}
+    expected = by_hand(LINES[::3], [line for line in LINES if line["trace_id"] in seen])
+    np.testing.assert_allclose(values(groups, select(groups, first))[::3], expected, atol=2e-3)  # half precision
+    assert max(expected) > 0.3
+
+
+def test_a_query_asked_in_several_traces_counts_as_often(groups):
+    expected = by_hand(LINES[::9], LINES, penalty=2.0)
+    option = FeatureConfig("tool.ridge", {"penalty": 2.0})
+    np.testing.assert_allclose(values(groups, groups, option)[::9], expected, atol=2e-3)
+
+
+def test_a_tool_that_was_never_right_has_0(groups):
+    right = {line["tool"] for line in LINES if line["label"]}
+    never = [place for place, line in enumerate(LINES) if line["tool"] not in right]
+    assert len(never) > 10
+    assert set(values(groups, groups)[never].tolist()) == {0.0}
+
+
+def test_any_cut_into_traces_gives_the_same_state(groups):
+    learner, lexicon, encoder = FEATURES["tool.ridge"].learner, Lexicon(), HashEncoder.fitted(["a text"])
+    assert isinstance(learner, Counted)
+    parts = []
+    for remainder in (2, 0, 1):
+        shard = select(groups, np.flatnonzero(groups.candidates.traces % 3 == remainder))
+        parts.append(counted(RIDGE, learner, Shard(shard, reading([RIDGE], shard.candidates, encoder, lexicon))))
+    cut, whole = state_of(RIDGE, merged(parts[0], merged(parts[1], parts[2]))), fitted(groups)
+    np.testing.assert_array_equal(cut["coefficients"], whole["coefficients"])
+    np.testing.assert_array_equal(cut["grams"]["keys"], whole["grams"]["keys"])
+
+
+def test_with_too_many_queries_those_that_each_tool_answered_first_stay(groups, monkeypatch):
+    answered = {}
+    for line in LINES:
+        if line["label"]:
+            answered.setdefault(line["tool"], set()).add(line["query"])
+    first = {min(queries, key=lambda query: digests([query])[0]) for queries in answered.values()}
+    monkeypatch.setattr(tool_ridge, "MOST_QUERIES", len(first))
+    state = fitted(groups)
+    stored = state["queries"]["starts"]
+    assert len(stored) - 1 == len(first) < len({line["query"] for line in LINES if line["label"]})
+    sizes = sorted(len(grams(query)) for query in first)
+    assert sorted(np.diff(stored).tolist()) == sizes
+
+
+def test_with_too_many_coefficients_the_tools_that_answered_most_stay(groups, monkeypatch):
+    answers = {(line["query"], line["tool"]) for line in LINES if line["label"]}
+    support = Counter(tool for _, tool in answers)
+    queries, often = len({query for query, _ in answers}), sum(count > 1 for count in support.values())
+    monkeypatch.setattr(tool_ridge, "MOST_NUMBERS", queries * often)
+    assert fitted(groups)["coefficients"].shape == (often, queries)
+
+
+def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups):
+    state, encoder = fitted(groups), HashEncoder.fitted(["a text"])
+    whole = column_of(RIDGE, groups.candidates, state, encoder)
+    alone = select(groups, np.array([7]))
+    np.testing.assert_allclose(column_of(RIDGE, alone.candidates, state, encoder), whole[28:32], atol=1e-12)
+
+
+def test_queries_in_many_blocks_have_the_same_values(groups, monkeypatch):
+    whole = values(groups, groups)
+    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1)
+    np.testing.assert_allclose(values(groups, groups), whole, atol=1e-12)
