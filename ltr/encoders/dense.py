@@ -47,6 +47,14 @@ class Dense:
             totals[owners] += np.add.reduceat(weights[part, None] * self.numbers[rows[part]], starts, axis=0)
         return type(self)(totals)
 
+    def scaled(self, factor: float) -> Self:
+        """Each row times the factor, in double precision.
+
+        >>> Dense(np.array([[1.0, 0.5]])).scaled(2.0).numbers.tolist()
+        [[2.0, 1.0]]
+        """
+        return type(self)(factor * self.numbers.astype(np.float64))
+
     def unit(self) -> Self:
         """Each row divided by its length; a zero row stays zero.
 
@@ -71,6 +79,25 @@ class Dense:
             left, right = self.numbers[rows[part]], other.numbers[other_rows[part]]
             products[part] = np.einsum("ij,ij->i", left.astype(np.float64), right.astype(np.float64))
         return products
+
+    def products(self, other: object) -> FloatArray:
+        """sum_d a_d b_d of each row and each row of the other, (rows, other rows), with the bits of `dots`.
+
+        >>> a = Dense(np.array([[1.0, 0.0], [0.6, 0.8]]))
+        >>> a.products(a).round(12)
+        array([[1. , 0.6],
+               [0.6, 1. ]])
+        """
+        if not isinstance(other, Dense):
+            raise TypeError("dense vectors meet dense vectors")
+        products, right = np.empty((len(self), len(other))), other.in_double().numbers
+        for row, left in enumerate(self.numbers.astype(np.float64)):  # BLAS would add in an order of its own
+            np.einsum("ij,ij->i", np.broadcast_to(left, right.shape), right, out=products[row])
+        return products
+
+    def in_double(self) -> "Dense":
+        """The same rows in double precision."""
+        return self if self.numbers.dtype == np.float64 else Dense(self.numbers.astype(np.float64))
 
     def arrays(self) -> dict[str, Array]:
         """The numbers in half precision: relative error 2^-11, none beyond 65504."""

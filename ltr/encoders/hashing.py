@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -34,7 +35,7 @@ class Counts:
 
 
 @encoder("hash")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HashEncoder:
     """Rows of (1 + ln tf)(1 + ln((1 + N) / (1 + df))) over hashed character n-grams, of length 1.
 
@@ -81,13 +82,16 @@ class HashEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Sparse:
         """One sparse row of length 1 a text, whatever its role; an empty text gives an empty row."""
-        counted = counts(texts)
+        return self.rows(counts(texts), len(texts))
+
+    def rows(self, counted: Counts, texts: int) -> Sparse:
+        """The same of texts whose n-grams are counted."""
         numbers = (1 + np.log(counted.times)) * self.weights[counted.buckets]
-        lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=len(texts)))
-        starts = np.searchsorted(counted.texts, np.arange(len(texts) + 1))
+        lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=texts))
+        starts = np.searchsorted(counted.texts, np.arange(texts + 1))
         return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
 
-    @property
+    @cached_property
     def weights(self) -> FloatArray:
         """1 + ln((1 + N) / (1 + df)) of each bucket."""
         return 1 + np.log((1 + self.documents) / (1 + self.frequencies))

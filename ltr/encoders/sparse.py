@@ -58,6 +58,14 @@ class Sparse:
             parts.append(type(self)(starts, columns, spread[row_of, columns], self.dimensions))
         return self.stacked(parts) if parts else self.take(rows[:0])
 
+    def scaled(self, factor: float) -> Self:
+        """Each row times the factor.
+
+        >>> Sparse(np.array([0, 1]), np.array([0]), np.array([3.0]), 2).scaled(2.0).numbers
+        array([6.])
+        """
+        return type(self)(self.starts, self.columns, factor * self.numbers, self.dimensions)
+
     def unit(self) -> Self:
         """Each row divided by its length; a zero row stays zero.
 
@@ -150,6 +158,17 @@ class Sparse:
         if not are_offsets or (len(columns) and not 0 <= columns.min() <= columns.max() < width[0]):
             raise DataError(f"the entries of sparse vectors lie outside their rows or their {width[0]} columns")
         return cls(starts.astype(np.int64), columns.astype(np.int64), numbers.astype(np.float64), int(width[0]))
+
+    @classmethod
+    def of(cls, matrix: FloatArray) -> Self:
+        """The rows of a matrix.
+
+        >>> Sparse.of(np.array([[0.0, 2.0], [0.0, 0.0]])).starts
+        array([0, 1, 1])
+        """
+        rows, columns = np.nonzero(matrix)
+        starts = offsets_of(np.bincount(rows, minlength=len(matrix)))
+        return cls(starts, columns, matrix[rows, columns], matrix.shape[1])
 
     @classmethod
     def stacked(cls, parts: Sequence["Sparse"]) -> Self:

@@ -35,6 +35,10 @@ class Vectors(Protocol):
         """
         ...
 
+    def scaled(self, factor: float) -> Self:
+        """Each row times the factor, in double precision."""
+        ...
+
     def unit(self) -> Self:
         """Each row divided by its length; a zero row stays zero."""
         ...

@@ -26,6 +26,11 @@ class Clauses:
         starts = offsets_of(np.where(lengths > 1, lengths - 1, lengths))
         return Clauses(self.texts, Ragged(starts, self.of_query.codes[is_clause]))
 
+    def queries_alone(self) -> "Clauses":
+        """The queries without their clauses."""
+        starts = self.of_query.starts
+        return Clauses(self.texts, Ragged(np.arange(len(starts)), self.of_query.codes[starts[:-1]]))
+
     def best(self, queries: IntArray, value: Callable[[IntArray, IntArray], FloatArray]) -> tuple[FloatArray, IntArray]:
         """The largest value among the clauses of each of the queries, and the code of the first clause that has it.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,9 @@ from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.errors import DataError, UsageError
 from ltr.features.learning import Counted, Optimised, option_names
+from ltr.features.prepared import Tables, listed_tools
 from ltr.features.read_only import write_protected
-from ltr.features.registry import FEATURES, Context, FeatureConfig, text_sources
+from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, ToolList, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.files.parts import merged, merges_without_each
@@ -44,17 +45,24 @@ class FittedFeatures:
         """The names of the columns, in order."""
         return tuple(config.name for config in self.configs)
 
-    def __call__(self, candidates: Candidates, context: Context | None = None) -> FloatArray:
+    def __call__(self, candidates: Candidates, tables: Tables | None = None) -> FloatArray:
         """Phi of candidates that were not trained on, (rows, features).
 
-        A context in which these features have read the candidates before saves the time to read them again.
+        What was prepared of their tools before saves the time to prepare it again.
         """
         refuse_other_kind(self.kind, candidates)
-        context = context or reading(self.configs, candidates, self.encoder, Lexicon())
+        context = reading(self.configs, candidates, self.encoder, Lexicon(), are_prepared=True)
         phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
         for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
-            phi[:, place] = _column(config, candidates, state, context)
+            table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)
+            phi[:, place] = _column(config, candidates, state, table or context)
         return phi
+
+    def prepared(self, tools: ToolList, of_states: StateMemo) -> tuple[Any, ...]:
+        """What each feature prepares of the tools; `of_states` holds what it makes of its state alone."""
+        context = Context(self.encoder, Lexicon(), of_states=of_states)
+        pairs = zip(self.configs, self.states, strict=True)
+        return tuple(_prepared(config, tools, state, context) for config, state in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +166,17 @@ def fit_states(
     return tuple(states)
 
 
-def reading(configs: Sequence[FeatureConfig], candidates: Candidates, encoder: Encoder, lexicon: Lexicon) -> Context:
+def reading(
+    configs: Sequence[FeatureConfig],
+    candidates: Candidates,
+    encoder: Encoder,
+    lexicon: Lexicon,
+    *,
+    are_prepared: bool = False,
+) -> Context:
     """The context in which features read candidates: the vectors of the texts they name, and what they share."""
     context = Context(encoder, lexicon)
-    for source, role, name in text_sources(configs):
+    for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
             texts = source(candidates, context)
         context.memo[source] = (candidates, texts)
@@ -195,12 +210,22 @@ def state_of(config: FeatureConfig, *source: Any) -> State:
 def _column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
     """One finite number for each candidate."""
     column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
+    if FEATURES[config.name].prepare and context.table is None:
+        tools, tool_of_row = context.shared(listed_tools, candidates)
+        apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
+        context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
     values: FloatArray = _called(config, column, candidates, state, context)
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
         problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
         raise DataError(f"{origin_prefix(column)}{problem}")
     return values
+
+
+def _prepared(config: FeatureConfig, tools: ToolList, state: State | None, context: Context) -> Any:
+    """What the feature prepares of the tools."""
+    prepare = FEATURES[config.name].prepare
+    return None if prepare is None else _called(config, prepare, tools, state, context)
 
 
 def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -3,11 +3,12 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
+from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
@@ -15,14 +16,16 @@ from ltr.encoders.vectors import Vectors
 from ltr.errors import RangeError, UsageError, suggestion
 from ltr.features.learning import Counted, InMemory, Learner, Optimised, option_names
 from ltr.features.rows import row_queries
-from ltr.features.words import Lexicon
+from ltr.features.words import Lexicon, plain_tool_text
 from ltr.plugins import summary_of
 from ltr.registry import Registry
 
 Family = Literal["rel", "hist", "coop", "struct"]
 Fit = Callable[..., State]
 Column = Callable[..., FloatArray]
+Prepare = Callable[..., Any]  # of (tools, state, context): an array or a Table, a row for each tool
 Shared = Callable[..., Any]  # of (candidates, context): what several features read
+StateMemo = dict[tuple[Shared, int, tuple[float, ...]], tuple[State, Any]]
 Subject = TypeVar("Subject")
 Value = TypeVar("Value")
 
@@ -56,6 +59,9 @@ class Context:
     lexicon: Lexicon = field(default_factory=Lexicon)
     vectors: dict[TextSource, Vectors] = field(default_factory=dict)  # of the texts that the features name, in order
     memo: dict[Shared, tuple[object, Any]] = field(default_factory=dict)
+    of_states: StateMemo = field(default_factory=dict)
+    table: Any = None  # what the feature prepared of the tools, a row for each
+    tools: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # (rows,) the row of each there
 
     def cosines(self, candidates: Candidates, texts: tuple[str, ...], codes: IntArray) -> FloatArray:
         """Cosine of each row's query and its text, texts[codes[row]]; 0 where either says nothing."""
@@ -72,6 +78,42 @@ class Context:
             entry = self.memo[compute] = (subject, compute(subject, self))
         value: Value = entry[1]
         return value
+
+    def prepared(self, kind: type[Value]) -> Value:
+        """The table, which is of that class."""
+        if not isinstance(self.table, kind):
+            raise TypeError(f"{kind.__name__} is needed; what was prepared is {type(self.table).__name__}")
+        return self.table
+
+    def of_state(self, compute: Callable[..., Value], state: State, **options: float) -> Value:
+        """compute(state), computed once for a state, however often tools are added to what is prepared."""
+        key = (compute, id(state), tuple(options.values()))
+        entry = self.of_states.get(key)
+        if entry is None:
+            entry = self.of_states[key] = (state, compute(state, **options))  # a state that is held keeps its id
+        value: Value = entry[1]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """Tools that a feature prepares: distinct pairs of a name and a text, in no order that means anything."""
+
+    names: tuple[str, ...]
+    texts: tuple[ToolText, ...]
+
+    @property
+    def plain_texts(self) -> tuple[str, ...]:
+        """What learned features read of each."""
+        return tuple(plain_tool_text(name, text.description) for name, text in zip(self.names, self.texts, strict=True))
+
+
+class Table(Protocol):
+    """What a feature prepares of tools: an array with a row for each, or an object with this method."""
+
+    def extended(self, more: Self) -> Self:
+        """The rows of this, then those of tools that came later."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +132,7 @@ class Feature:
     kind: Kind  # of its candidates: what stands before the dot of the name
     column: Column
     learner: Learner | None
+    prepare: Prepare | None  # makes the table that the column reads
     encodes: tuple[tuple[TextSource, Role], ...]  # texts whose vectors both functions find in the context
     shares: tuple[Shared, ...]  # what else of the candidates the column finds there
     title: str  # what the column holds, in the words of a newcomer
@@ -122,6 +165,7 @@ def feature(
     family: Family,
     *,
     fit: Fit | Counted | Optimised | None = None,
+    prepare: Prepare | None = None,
     queries: TextSource | None = None,
     documents: TextSource | None = None,
     shares: tuple[Shared, ...] = (),
@@ -133,6 +177,9 @@ def feature(
     parameters of all these functions are the options of the feature. `queries` and `documents` are functions of
     (candidates, context) that return texts: they are encoded before these functions are called, for all features at
     once, and `context.vectors` has their rows. `shares` are functions like them; `context.shared` returns their values.
+    `prepare` is a function of (tools, state, context) that returns what the tools of a catalogue alone decide, an array
+    with a row for each tool or a `Table`; it is called once for each tool. The column finds it in `context.table`, and
+    the row of each candidate in `context.tools`; the texts of `documents` are then encoded for the fit alone.
     Without a title the name stands in tables.
     """
     prefix, dot, _ = name.partition(".")
@@ -149,7 +196,9 @@ def feature(
             raise UsageError(f"feature {name}: {column!r} is not a function")
         learner = fit if fit is None or isinstance(fit, Counted | Optimised) else InMemory(fit)
         options: dict[str, Option] = {}
-        for function in (column, *(learner.functions if learner else ())):
+        if prepare and prefix != "tool":
+            raise UsageError(f"feature {name}: only tools are prepared")
+        for function in (column, *([prepare] if prepare else []), *(learner.functions if learner else ())):
             parameters = inspect.signature(function).parameters
             for option in option_names(function):
                 ranges = [word for word in get_args(parameters[option].annotation) if word in RANGES]
@@ -159,6 +208,7 @@ def feature(
             kind="graph" if prefix == "graph" else "tool",
             column=column,
             learner=learner,
+            prepare=prepare,
             encodes=tuple(encodes),
             shares=shares,
             title=title or name,
@@ -196,10 +246,16 @@ class FeatureConfig:
             raise RangeError(*wrong)
 
 
-def text_sources(configs: Iterable[FeatureConfig]) -> list[tuple[TextSource, Role, str]]:
-    """The texts that an encoder reads for the features: what returns them, their role, and the first such feature."""
+def text_sources(configs: Iterable[FeatureConfig], *, are_prepared: bool) -> list[tuple[TextSource, Role, str]]:
+    """The texts that an encoder reads for the features: what returns them, their role, and the first such feature.
+
+    Features that are prepared find their documents in their tables.
+    """
     sources: dict[TextSource, tuple[TextSource, Role, str]] = {}
     for config in configs:
-        for source, role in FEATURES[config.name].encodes:
+        plugin = FEATURES[config.name]
+        for source, role in plugin.encodes:
+            if are_prepared and plugin.prepare and role == "document":
+                continue
             sources.setdefault(source, (source, role, config.name))
     return list(sources.values())

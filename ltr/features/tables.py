@@ -34,6 +34,15 @@ def table_texts(table: State) -> tuple[str, ...]:
     return unpack_texts(table["texts"], table["ends"])
 
 
+def place_of(listed: Sequence[str]) -> dict[str, int]:
+    """Where each text stands in the list.
+
+    >>> place_of(["a", "b"])
+    {'a': 0, 'b': 1}
+    """
+    return {text: place for place, text in enumerate(listed)}
+
+
 def positions(listed: Sequence[Any], wanted: Sequence[Any]) -> IntArray:
     """Where each wanted item stands in the list; -1 where it does not.
 

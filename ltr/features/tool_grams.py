@@ -1,20 +1,35 @@
 """Character n-grams that a query shares with the texts of tools: TF-IDF like that of the encoder hash."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.hashing import BUCKETS, COUNTED, HashEncoder, counts
+from ltr.encoders.hashing import BUCKETS, COUNTED, Counts, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
-from ltr.features.clauses import query_clauses
+from ltr.features.clauses import Clauses, query_clauses
 from ltr.features.nodes_and_edges import graph_tables
-from ltr.features.registry import Context, feature
+from ltr.features.registry import Context, ToolList, feature
 from ltr.features.rows import row_queries
 from ltr.features.tool_texts import distinct_tools
+from ltr.features.tool_vectors import ToolVectors
 from ltr.features.words import sparse_rows
 from ltr.files.state_types import learns
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
+
+
+@dataclass(frozen=True, slots=True)
+class GramTable:
+    """The encoder of a state, and what it makes of each tool."""
+
+    encoder: HashEncoder
+    vectors: ToolVectors
+
+    def extended(self, more: "GramTable") -> "GramTable":
+        """These tools, then those that came later."""
+        return GramTable(self.encoder, self.vectors.extended(more.vectors))
 
 
 def gram_counts(texts: tuple[str, ...]) -> State:
@@ -29,23 +44,34 @@ def fit_tool_grams(groups: Groups, context: Context) -> State:
     return gram_counts(context.shared(distinct_tools, groups.candidates).texts)
 
 
-@feature("tool.char", "coop", fit=fit_tool_grams, title="letters shared with its text")
+def clause_grams(candidates: Candidates, context: Context) -> Counts:
+    """The n-grams of the queries and their clauses; for `Context.shared`."""
+    return counts(context.shared(query_clauses, candidates).texts)
+
+
+def tool_grams(tools: ToolList, state: State, context: Context) -> GramTable:
+    """The n-grams of the text of each tool."""
+    encoder = context.of_state(HashEncoder.restored, state)
+    return GramTable(encoder, ToolVectors.of(encoder.encode(tools.plain_texts, "document")))
+
+
+@feature("tool.char", "coop", fit=fit_tool_grams, prepare=tool_grams, title="letters shared with its text")
 def character_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of hashed character 3-5-gram TF-IDF of the query, and of the tool's name and description."""
-    encoder, tools = HashEncoder.restored(state), context.shared(distinct_tools, candidates)
-    texts = encoder.encode(tools.texts, "document")
-    return encoder.encode(candidates.query_texts, "query").dots(row_queries(candidates), texts, tools.codes)
+    return _overlap(candidates, context.shared(query_clauses, candidates).queries_alone(), context)
 
 
-@feature("tool.clause_char", "coop", fit=fit_tool_grams, title="letters a part of the query shares")
+@feature("tool.clause_char", "coop", fit=fit_tool_grams, prepare=tool_grams, title="letters a part of the query shares")
 def clause_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The largest tool.char of the query and of each of its clauses."""
-    encoder, tools = HashEncoder.restored(state), context.shared(distinct_tools, candidates)
-    clauses = context.shared(query_clauses, candidates)
-    tool_rows, clause_rows = encoder.encode(tools.texts, "document"), encoder.encode(clauses.texts, "query")
-    return clauses.best(
-        row_queries(candidates), lambda clause, row: clause_rows.dots(clause, tool_rows, tools.codes[row])
-    )[0]
+    return _overlap(candidates, context.shared(query_clauses, candidates), context)
+
+
+def _overlap(candidates: Candidates, clauses: Clauses, context: Context) -> FloatArray:
+    """The largest cosine over the clauses."""
+    table = context.prepared(GramTable)
+    vectors = table.encoder.rows(context.shared(clause_grams, candidates), len(clauses.texts))
+    return table.vectors.best(clauses, vectors, row_queries(candidates), context.tools)
 
 
 @learns(COUNTED)

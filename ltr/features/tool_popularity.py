@@ -5,8 +5,8 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.learning import Counted
-from ltr.features.registry import Context, Positive, feature
-from ltr.features.tables import looked_up, spelled_table, table_texts
+from ltr.features.registry import Context, Positive, ToolList, feature
+from ltr.features.tables import place_of, spelled_table, table_texts
 from ltr.files.parts import Part, digests, spelled, table
 from ltr.files.state_types import Floats, Integers, TextTable, learns
 
@@ -35,15 +35,26 @@ def lift_state(part: Part) -> State:
     return spelled_table(part["tools"].lists["name"], **part["tools"].sums)
 
 
-@feature("tool.lift", "hist", fit=Counted(count_wins, lift_state), title="how often chosen when offered")
-def lift(candidates: Candidates, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
+def tool_lifts(tools: ToolList, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
+    """The lift of each tool."""
+    places = context.of_state(listed_names, state)
+    wins, chance = (found(places, state[column], tools.names) for column in ("wins", "chance"))
+    return np.log((wins + strength) / (chance + strength))
+
+
+@feature(
+    "tool.lift",
+    "hist",
+    fit=Counted(count_wins, lift_state),
+    prepare=tool_lifts,
+    title="how often chosen when offered",
+)
+def lift(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """ln((wins + 5) / (chance + 5)); chance = sum over groups that offered the tool of right / candidates; unseen: 0.
 
     5 is the option `strength`.
     """
-    names = table_texts(state)
-    wins, chance = (looked_up(names, state[column], candidates.name_texts) for column in ("wins", "chance"))
-    return np.log((wins + strength) / (chance + strength))[candidates.names]
+    return context.prepared(np.ndarray)[context.tools]
 
 
 @learns(TextTable("tools"))
@@ -52,8 +63,23 @@ def right_tools(part: Part) -> State:
     return spelled_table(part["tools"].lists["name"].take(np.flatnonzero(part["tools"].sums["wins"])))
 
 
-@feature("tool.known", "struct", fit=Counted(count_wins, right_tools), title="was right before")
+def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:
+    """1 for a tool of the state, else 0."""
+    places = context.of_state(listed_names, state)
+    return found(places, np.ones(len(places)), tools.names)
+
+
+@feature("tool.known", "struct", fit=Counted(count_wins, right_tools), prepare=known_tools, title="was right before")
 def was_right(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the tool was right in the groups it was fitted on, else 0; its weight is learned."""
-    names = table_texts(state)
-    return looked_up(names, np.ones(len(names)), candidates.name_texts)[candidates.names]
+    return context.prepared(np.ndarray)[context.tools]
+
+
+def listed_names(state: State) -> dict[str, int]:
+    """Where each name stands in a state."""
+    return place_of(table_texts(state))
+
+
+def found(places: dict[str, int], numbers: FloatArray, names: tuple[str, ...]) -> FloatArray:
+    """The number of each name; 0 where it has no place."""
+    return np.append(numbers, 0).astype(np.float64)[[places.get(name, -1) for name in names]]

@@ -8,10 +8,11 @@ from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_f
 from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
 from ltr.features.nodes_and_edges import graph_tables
-from ltr.features.registry import Context, Positive, feature
+from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import positions, table_texts, text_table
+from ltr.features.tables import place_of, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
+from ltr.features.tool_vectors import ToolVectors
 from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
@@ -70,16 +71,24 @@ def prototypes(
     `tools` are the codes of the texts' tools into `names`.
     """
     refuse_other_revision(state, context)
-    stored = positions(table_texts(state["tools"]), names)[tools]
+    places, directions = context.of_state(stored_prototypes, state)
+    stored = np.array([places.get(name, -1) for name in names], dtype=np.int64)[tools]
     answered = np.flatnonzero(stored >= 0)
+    own_vectors = text_vectors.scaled(own)
     if not len(answered):
-        return text_vectors
-    own_rows = np.arange(len(tools))
-    owner = np.concatenate([own_rows, answered])
-    rows = np.concatenate([own_rows, len(tools) + stored[answered]])
-    weights = np.concatenate([np.full(len(tools), own), state["lengths"][stored[answered]].astype(float)])
-    vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
-    return vectors.sums(owner, rows, weights, len(tools)).unit()
+        return own_vectors.unit()
+    owner = np.tile(np.arange(len(answered)), 2)
+    rows = np.concatenate([np.arange(len(answered)), len(answered) + stored[answered]])
+    weights = np.concatenate([np.full(len(answered), own), state["lengths"][stored[answered]].astype(float)])
+    pulled = stacked_rows([text_vectors.take(answered), directions]).sums(owner, rows, weights, len(answered))
+    order = np.arange(len(tools))
+    order[answered] = len(tools) + np.arange(len(answered))
+    return stacked_rows([own_vectors, pulled]).take(order).unit()
+
+
+def stored_prototypes(state: State) -> tuple[dict[str, int], Vectors]:
+    """The place of each tool in a state of fit_prototypes, and the vectors there."""
+    return place_of(table_texts(state["tools"])), vectors_from(state["directions"])
 
 
 def refuse_other_revision(state: State, context: Context) -> None:
@@ -97,36 +106,48 @@ def best_cosines(
     return clauses.best(queries, lambda clause, pair: clause_vectors.dots(clause, vectors, rows[pair]))[0]
 
 
+def tool_vectors(tools: ToolList, state: State, context: Context, *, own: Positive = OWN_TEXT) -> ToolVectors:
+    """The prototype of each tool."""
+    text_vectors = context.encoder.encode(tools.plain_texts, "document")
+    codes = np.arange(len(tools.names))
+    return ToolVectors.of(prototypes(state, tools.names, text_vectors, codes, context, own))
+
+
 @feature(
     "tool.proto",
     "rel",
     fit=fit_prototypes,
+    prepare=tool_vectors,
     queries=query_clauses,
     documents=distinct_tools,
     title="query is like those it answered",
 )
-def tool_prototype(candidates: Candidates, state: State, context: Context, *, own: Positive = OWN_TEXT) -> FloatArray:
+def tool_prototype(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), 3 e(text) + sum of e(clauses the tool answered)).
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
-    tools = context.shared(distinct_tools, candidates)
-    text_vectors = context.vectors[distinct_tools]
-    vectors = prototypes(state, candidates.name_texts, text_vectors, tools.names, context, own)
-    return best_cosines(candidates, row_queries(candidates), vectors, tools.codes, context)
+    clauses, vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
+
+
+def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:
+    """The vector of the text of each tool."""
+    return ToolVectors.of(context.encoder.encode(tools.plain_texts, "document"))
 
 
 @feature(
     "tool.clause",
     "rel",
+    prepare=text_vectors,
     queries=query_clauses,
     documents=distinct_tools,
     title="a part of the query is like its text",
 )
 def clause_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), e(text))."""
-    tools = context.shared(distinct_tools, candidates)
-    return best_cosines(candidates, row_queries(candidates), context.vectors[distinct_tools], tools.codes, context)
+    clauses, vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
 
 
 @feature(

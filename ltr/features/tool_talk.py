@@ -1,21 +1,24 @@
 """How people talk about tools: which words of queries go with which words of the texts of the tools that answer."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.matrices import product, transposed
-from ltr.features.registry import Context, feature
+from ltr.features.registry import Context, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import table_texts, text_table
+from ltr.features.tables import place_of, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
+from ltr.features.tool_vectors import Postings, ToolVectors
 from ltr.features.words import Lexicon, sparse_rows
 from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state
-TOOLS = 1 << 10  # whose words are added up at once
+NUMBERS = 1 << 20  # words of tools that queries reach, at once
 
 
 @learns(
@@ -75,33 +78,67 @@ def _meetings(queries: Ragged, texts: Ragged, answering: IntArray, query_words: 
     return product(transposed(has_word), answered)
 
 
-@feature("tool.talk", "hist", fit=fit_talk, title="words that go with those of its text")
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A state of fit_talk, ready to be looked up."""
+
+    asked: dict[str, int]  # the place of each word
+    said: dict[str, int]
+    gains: Postings  # (words of tools, words of queries)
+
+    @classmethod
+    def of(cls, state: State) -> "Talk":
+        """That of the state."""
+        asked, said = (place_of(table_texts(state[side])) for side in ("asked", "said"))
+        pairs, shape = state["pairs"], (max(len(said), 1), len(asked))
+        rows = sparse_rows(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
+        return cls(asked, said, Postings.of(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class TalkTable:
+    """What is known of how people talk, and the words of each tool."""
+
+    talk: Talk
+    words: ToolVectors
+
+    def extended(self, more: "TalkTable") -> "TalkTable":
+        """These tools, then those that came later."""
+        return TalkTable(self.talk, self.words.extended(more.words))
+
+
+def tool_words(tools: ToolList, state: State, context: Context) -> TalkTable:
+    """The words of the text of each tool that stand in the state."""
+    talk = context.of_state(Talk.of, state)
+    return TalkTable(talk, ToolVectors.of(_weighted(context.lexicon, tools.plain_texts, talk.said)))
+
+
+@feature("tool.talk", "hist", fit=fit_talk, prepare=tool_words, title="words that go with those of its text")
 def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Sum over words w of the query and v of the tool's text of ln((c_wv + 1) / (c_w c_v / N + 1)) / sqrt(|q| |t|).
 
     Of N answers to training queries c_w have w in the query, c_v have v in the right tool's text, c_wv both; a pair
     with c_wv < 2 counts 0, words are distinct. So a tool that was never right is known by its words.
     """
-    lexicon, tools = context.lexicon, context.shared(distinct_tools, candidates)
-    queries, texts = _distinct_words(lexicon, candidates.query_texts), _distinct_words(lexicon, tools.texts)
-    query_words, tool_words = (lexicon.codes(table_texts(state[side])) for side in ("asked", "said"))
-    pairs, shape = state["pairs"], (max(len(tool_words), 1), len(query_words))
-    gains = sparse_rows(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
-    query_rows = _weighted(queries, query_words, len(lexicon))
-    values, rows = np.zeros(len(candidates.names)), row_queries(candidates)
-    for first in range(0, len(tools.texts), TOOLS):
-        part = np.flatnonzero((tools.codes >= first) & (tools.codes < first + TOOLS))
-        block = texts.take(np.arange(first, min(first + TOOLS, len(tools.texts))))
-        profiles = product(_weighted(block, tool_words, len(lexicon)), gains)
-        values[part] = profiles.dots(tools.codes[part] - first, query_rows, rows[part])
+    table, queries = context.prepared(TalkTable), row_queries(candidates)
+    asked = _weighted(context.lexicon, candidates.query_texts, table.talk.asked)
+    by_query = np.argsort(queries, kind="stable")
+    at_once = max(NUMBERS // table.talk.gains.count, 1)
+    bounds = np.searchsorted(queries[by_query], np.arange(0, len(asked) + at_once, at_once))
+    values = np.empty(len(queries))
+    for part, first in enumerate(range(0, len(asked), at_once)):
+        rows = by_query[bounds[part] : bounds[part + 1]]
+        gains = table.talk.gains.products(asked.take(np.arange(first, min(first + at_once, len(asked)))))
+        reached = Sparse.of(gains)
+        values[rows] = table.words.products(reached, queries[rows] - first, context.tools[rows])
     return values
 
 
-def _weighted(texts: Ragged, words: IntArray, vocabulary: int) -> Sparse:
-    """Of each text of n distinct words those among `words`, by their places there, each 1 / sqrt(n)."""
-    place = np.full(vocabulary, -1)
-    place[words] = np.arange(len(words))
-    columns, owners = place[texts.codes], texts.owners
-    numbers = 1 / np.sqrt(texts.lengths[owners])
+def _weighted(lexicon: Lexicon, texts: tuple[str, ...], vocabulary: dict[str, int]) -> Sparse:
+    """Of each text of n distinct words those of the vocabulary, by their places there, each 1 / sqrt(n)."""
+    words = _distinct_words(lexicon, texts)
+    columns, owners = lexicon.places(words.codes, vocabulary), words.owners
     is_listed = columns >= 0
-    return sparse_rows(owners[is_listed], columns[is_listed], numbers[is_listed], (len(texts.lengths), len(words)))
+    keys = np.sort(owners[is_listed] * max(len(vocabulary), 1) + columns[is_listed])
+    owners, columns = np.divmod(keys, max(len(vocabulary), 1))
+    return sparse_rows(owners, columns, 1 / np.sqrt(words.lengths[owners]), (len(texts), len(vocabulary)))

@@ -1,17 +1,18 @@
 """Words that queries share with the names and texts of tools, and with the queries a tool answered before."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
-from ltr.features.clauses import query_clauses
-from ltr.features.registry import Context, Positive, feature
+from ltr.features.clauses import Clauses, query_clauses
+from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import positions, table_texts, text_table
+from ltr.features.tables import place_of, table_texts, text_table
 from ltr.features.tool_texts import distinct_tools, right_answers
+from ltr.features.tool_vectors import ToolVectors
 from ltr.features.words import Lexicon, sparse_rows
 from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
 
@@ -34,57 +35,111 @@ def fit_frequencies(groups: Groups, context: Context) -> State:
     return {"documents": len(texts), "length": float(words.lengths.mean()) if texts else 0.0, "words": table}
 
 
-def idf(state: State, lexicon: Lexicon) -> FloatArray:
-    """ln((N + 1) / (df + 1/2)) of each word of the lexicon; df = 0 where no text of the fit has it."""
-    codes = lexicon.codes(table_texts(state["words"]))
-    frequencies = np.zeros(len(lexicon))
-    frequencies[codes] = state["words"]["frequencies"]
-    return np.log((state["documents"] + 1) / (frequencies + 0.5))
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of a state of fit_frequencies, then others as tools bring them; and how much each says."""
+
+    places: dict[str, int]
+    idf: list[float]
+    unknown: float  # of a word that no text of the fit has
+    length: float  # mean words of the texts of the fit
+
+    @classmethod
+    def of(cls, state: State) -> "Vocabulary":
+        """ln((N + 1) / (df + 1/2)) of each word; df = 0 where no text of the fit has it."""
+        words, documents = state["words"], state["documents"]
+        weights = np.log((documents + 1) / (words["frequencies"] + 0.5))
+        unknown = float(np.log((documents + 1) / 0.5))
+        return cls(place_of(table_texts(words)), weights.tolist(), unknown, max(state["length"], 1.0))
+
+    def placed(self, words: Ragged, lexicon: Lexicon) -> Ragged:
+        """The words by their places here; new ones get the next."""
+        for word in lexicon.spellings(np.unique(words.codes)):
+            if word not in self.places:
+                self.idf.append(self.unknown)
+                self.places[word] = len(self.places)
+        return Ragged(words.starts, lexicon.places(words.codes, self.places))
+
+    def asked(self, candidates: Candidates, lexicon: Lexicon) -> Sparse:
+        """The distinct words of each query that have a place here, as ones."""
+        words, count = lexicon.words(candidates.query_texts), len(self.places)
+        places, owners = lexicon.places(words.codes, self.places), words.owners
+        keys = np.unique((owners * count + places)[(places >= 0) & (places < count)])
+        shape = (len(candidates.query_texts), count)
+        return sparse_rows(keys // max(count, 1), keys % max(count, 1), np.ones(len(keys)), shape)
 
 
-def query_words(candidates: Candidates, context: Context) -> Sparse:
-    """The distinct words of each query, as ones; for `Context.shared`."""
-    words = context.lexicon.words(candidates.query_texts)
-    queries, codes, _ = words.counted(len(context.lexicon))
-    return sparse_rows(queries, codes, np.ones(len(codes)), (len(candidates.query_texts), len(context.lexicon)))
+@dataclass(frozen=True, slots=True)
+class NameTable:
+    """The names of tools and the share of each of their words."""
+
+    vocabulary: Vocabulary
+    names: tuple[str, ...]  # in lower case
+    words: ToolVectors
+
+    def extended(self, more: "NameTable") -> "NameTable":
+        """These tools, then those that came later."""
+        return NameTable(self.vocabulary, self.names + more.names, self.words.extended(more.words))
 
 
-@feature("tool.name", "coop", fit=fit_frequencies, title="query mentions its name")
+def tool_names(tools: ToolList, state: State, context: Context) -> NameTable:
+    """The name of each tool, and its words."""
+    vocabulary, count = context.of_state(Vocabulary.of, state), len(tools.names)
+    words = vocabulary.placed(context.lexicon.words(tools.names), context.lexicon)
+    names, codes, _ = words.counted(len(vocabulary.places))
+    weights = np.array(vocabulary.idf)
+    totals = code_sums(names, weights[codes], count)
+    shares = sparse_rows(names, codes, weights[codes] / totals[names], (count, len(weights)))
+    return NameTable(vocabulary, tuple(name.lower() for name in tools.names), ToolVectors.of(shares))
+
+
+@feature("tool.name", "coop", fit=fit_frequencies, prepare=tool_names, title="query mentions its name")
 def name_match(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the query contains the name, in lower case; else the idf of its words found in the query / of all of them.
 
     No words: 0.
     """
-    lexicon, count = context.lexicon, len(candidates.name_texts)
-    name_words = lexicon.words(candidates.name_texts)
-    queries = context.shared(query_words, candidates)
-    names, codes, _ = name_words.counted(len(lexicon))
-    weights = idf(state, lexicon)
-    totals = code_sums(names, weights[codes], count)
-    shares_of_name = sparse_rows(names, codes, weights[codes] / totals[names], (count, len(weights)))
-    query_of_row = row_queries(candidates)
-    shares = shares_of_name.dots(candidates.names, replace(queries, dimensions=len(weights)), query_of_row)
-    lower_queries = [text.lower() for text in candidates.query_texts]
-    lower_names = [text.lower() for text in candidates.name_texts]
-    rows = zip(query_of_row.tolist(), candidates.names.tolist(), strict=True)
-    is_contained = np.array([lower_names[name] in lower_queries[query] for query, name in rows], dtype=bool)
+    table, query_of_row = context.prepared(NameTable), row_queries(candidates)
+    asked = table.vocabulary.asked(candidates, context.lexicon)
+    shares = table.words.products(asked, query_of_row, context.tools)
+    queries = [text.lower() for text in candidates.query_texts]
+    rows = zip(query_of_row.tolist(), context.tools.tolist(), strict=True)
+    is_contained = np.array([table.names[tool] in queries[query] for query, tool in rows], dtype=bool)
     return np.where(is_contained, 1.0, np.minimum(shares, 1.0))
 
 
-@feature("tool.bm25", "coop", fit=fit_frequencies, title="words shared with its text (BM25)")
+@dataclass(frozen=True, slots=True)
+class Bm25Table:
+    """The words of the texts of tools, weighted by BM25."""
+
+    vocabulary: Vocabulary
+    words: ToolVectors
+
+    def extended(self, more: "Bm25Table") -> "Bm25Table":
+        """These tools, then those that came later."""
+        return Bm25Table(self.vocabulary, self.words.extended(more.words))
+
+
+def tool_bm25_words(tools: ToolList, state: State, context: Context) -> Bm25Table:
+    """What each word of the text of each tool adds."""
+    vocabulary, texts = context.of_state(Vocabulary.of, state), tools.plain_texts
+    words = vocabulary.placed(context.lexicon.words(texts), context.lexicon)
+    owners, codes, times = words.counted(len(vocabulary.places))
+    weights = np.array(vocabulary.idf)
+    lengths = words.lengths / vocabulary.length
+    gains = weights[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
+    return Bm25Table(vocabulary, ToolVectors.of(sparse_rows(owners, codes, gains, (len(texts), len(weights)))))
+
+
+@feature("tool.bm25", "coop", fit=fit_frequencies, prepare=tool_bm25_words, title="words shared with its text (BM25)")
 def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """BM25 of the query's distinct words against name and description: sum of idf tf 2.2 / (tf + 1.2 (1/4 + 3/4 L)).
 
     L = words of the text / mean words of the texts it was fitted on.
     """
-    tools, lexicon = context.shared(distinct_tools, candidates), context.lexicon
-    queries, words = context.shared(query_words, candidates), lexicon.words(tools.texts)
-    owners, codes, times = words.counted(len(lexicon))
-    weights = idf(state, lexicon)
-    lengths = words.lengths / max(state["length"], 1.0)
-    gains = weights[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
-    tool_rows = sparse_rows(owners, codes, gains, (len(tools.texts), len(weights)))
-    return tool_rows.dots(tools.codes, replace(queries, dimensions=len(weights)), row_queries(candidates))
+    table = context.prepared(Bm25Table)
+    asked = table.vocabulary.asked(candidates, context.lexicon)
+    return table.words.products(asked, row_queries(candidates), context.tools)
 
 
 @learns(
@@ -128,63 +183,91 @@ def fit_answered_words(groups: Groups, context: Context) -> State:
     }
 
 
-@feature("tool.words", "hist", fit=fit_answered_words, title="words of queries it answered")
-def answered_words(candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0) -> FloatArray:
+@dataclass(frozen=True, slots=True)
+class AnsweredTools:
+    """ln((c_tw + s p_w) / ((n_t + s) p_w)) of the tools and words of a state of fit_answered_words.
+
+    A tool has a number for each of its words, its gain, and one for the length of a text, its constant.
+    """
+
+    tools: dict[str, int]  # the place of each
+    words: dict[str, int]
+    gains: ToolVectors
+
+    @classmethod
+    def of(cls, state: State, strength: float) -> "AnsweredTools":
+        """Those of the state."""
+        tools, words, pairs = state["tools"], state["words"], state["pairs"]
+        count, width = len(tools["ends"]), len(words["ends"]) + 1
+        gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
+        owners = np.concatenate([pairs["tools"], np.arange(count)])
+        columns = np.concatenate([pairs["words"], np.full(count, width - 1)])
+        numbers = np.concatenate([gains, np.log(strength / (tools["totals"] + strength))])
+        order = np.argsort(owners * width + columns, kind="stable")
+        rows = sparse_rows(owners[order], columns[order], numbers[order], (count, width))
+        return cls(place_of(table_texts(tools)), place_of(table_texts(words)), ToolVectors.of(rows))
+
+    def asked(self, texts: tuple[str, ...], lexicon: Lexicon, power: float) -> Sparse:
+        """Of each text of n words how often each of them occurs / n ** power, and n ** (1 - power) as its length."""
+        words, width = lexicon.words(texts), len(self.words) + 1
+        places, lengths = lexicon.places(words.codes, self.words), words.lengths.astype(float)
+        is_listed, owners = places >= 0, words.owners
+        keys, times = np.unique(owners[is_listed] * width + places[is_listed], return_counts=True)
+        filled = np.flatnonzero(lengths)
+        all_keys = np.concatenate([keys, filled * width + width - 1])
+        numbers = np.concatenate([times / lengths[keys // width] ** power, lengths[filled] ** (1 - power)])
+        order = np.argsort(all_keys, kind="stable")
+        columns = all_keys[order] % width
+        return sparse_rows(all_keys[order] // width, columns, numbers[order], (len(texts), width))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """The tools that answered queries, and which of them each tool is; -1: it was never right."""
+
+    answered: AnsweredTools
+    places: IntArray
+
+    def extended(self, more: "AnswerTable") -> "AnswerTable":
+        """These tools, then those that came later."""
+        return AnswerTable(self.answered, np.concatenate([self.places, more.places]))
+
+
+def answering_tools(tools: ToolList, state: State, context: Context, *, strength: Positive = 20.0) -> AnswerTable:
+    """Where each tool stands in the state."""
+    answered = context.of_state(AnsweredTools.of, state, strength=strength)
+    places = [answered.tools.get(name, -1) for name in tools.names]
+    return AnswerTable(answered, np.array(places, dtype=np.int64))
+
+
+@feature("tool.words", "hist", fit=fit_answered_words, prepare=answering_tools, title="words of queries it answered")
+def answered_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1/|q| sum over the query's words of ln((c_tw + 20 p_w) / ((n_t + 20) p_w)); never right, or no words: 0.
 
     c_tw = times w occurs in queries the tool answered, n_t their sum, p_w = share of w in all queries; 20 is the
     option `strength`. A word the tool never answered gives ln(20 / (n_t + 20)).
     """
-    ratios = LogRatios.of(state, candidates, context, strength)
-    queries, rows = context.lexicon.words(candidates.query_texts), row_queries(candidates)
-    return ratios.sums(queries, rows, candidates.names, power=1.0)
+    clauses = context.shared(query_clauses, candidates).queries_alone()
+    return _answered(candidates, clauses, context, power=1.0)
 
 
-@feature("tool.clause_words", "hist", fit=fit_answered_words, title="words of queries it answered, by part")
-def clause_answered_words(
-    candidates: Candidates, state: State, context: Context, *, strength: Positive = 20.0
-) -> FloatArray:
+@feature(
+    "tool.clause_words",
+    "hist",
+    fit=fit_answered_words,
+    prepare=answering_tools,
+    title="words of queries it answered, by part",
+)
+def clause_answered_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The largest tool.words of the query and of each of its clauses c, the sums over sqrt|c| words instead of |c|."""
-    ratios = LogRatios.of(state, candidates, context, strength)
-    clauses = context.shared(query_clauses, candidates)
-    words = context.lexicon.words(clauses.texts)
-    return clauses.best(
-        row_queries(candidates),
-        lambda clause, row: ratios.sums(words, clause, candidates.names[row], power=0.5),
-    )[0]
+    return _answered(candidates, context.shared(query_clauses, candidates), context, power=0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class LogRatios:
-    """ln((c_tw + s p_w) / ((n_t + s) p_w)) of tools and words: a constant of the tool, and a gain where c_tw > 0."""
-
-    rows: IntArray  # (names,) the row of each name in the two below; -1 where it was never right
-    gains: Sparse  # (tools, words)
-    constants: FloatArray  # (tools,)
-
-    @classmethod
-    def of(cls, state: State, candidates: Candidates, context: Context, strength: float) -> "LogRatios":
-        """Those of a state of fit_answered_words."""
-        tools, words, pairs = state["tools"], state["words"], state["pairs"]
-        codes = context.lexicon.codes(table_texts(words))
-        gains = np.log1p(pairs["counts"] / (strength * words["shares"][pairs["words"]]))
-        shape = (len(tools["ends"]), len(context.lexicon))
-        constants = np.log(strength / (tools["totals"] + strength))
-        rows = positions(table_texts(tools), candidates.name_texts)
-        return cls(rows, sparse_rows(pairs["tools"], codes[pairs["words"]], gains, shape), constants)
-
-    def sums(self, texts: Ragged, text_of_pair: IntArray, names: IntArray, *, power: float) -> FloatArray:
-        """Sum over the words of a text / their number ** power, for pairs of a text and a name.
-
-        No words, or never right: 0.
-        """
-        lengths = texts.lengths.astype(float)
-        vocabulary = int(max(texts.codes.max(initial=0) + 1, self.gains.dimensions))
-        owners, codes, times = texts.counted(vocabulary)
-        shares = sparse_rows(owners, codes, times / lengths[owners] ** power, (len(lengths), vocabulary))
-        tool_rows, values = self.rows[names], np.zeros(len(names))
-        scored = np.flatnonzero((tool_rows >= 0) & (lengths[text_of_pair] > 0))
-        tools, words = tool_rows[scored], text_of_pair[scored]
-        values[scored] = replace(self.gains, dimensions=vocabulary).dots(tools, shares, words)
-        values[scored] += self.constants[tools] * lengths[words] ** (1 - power)
-        return values
+def _answered(candidates: Candidates, clauses: Clauses, context: Context, *, power: float) -> FloatArray:
+    """The largest sum over the clauses."""
+    table, values = context.prepared(AnswerTable), np.zeros(len(candidates.names))
+    asked = table.answered.asked(clauses.texts, context.lexicon, power)
+    places = table.places[context.tools]
+    known = np.flatnonzero(places >= 0)
+    values[known] = table.answered.gains.best(clauses, asked, row_queries(candidates)[known], places[known])
+    return values

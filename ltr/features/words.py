@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -94,6 +94,7 @@ class Lexicon:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+        self._spellings: list[str] = []
         self._token_codes: dict[str, tuple[int, ...]] = {}
         self._rows: dict[str, int] = {}  # of a text, in the two below
         self._starts, self._words = array("q", [0]), array("q")
@@ -104,12 +105,28 @@ class Lexicon:
 
     def codes(self, words: Iterable[str]) -> IntArray:
         """The codes of words; a new word gets the next code."""
-        return np.array([self._codes.setdefault(word, len(self._codes)) for word in words], dtype=np.int64)
+        return np.array([self._code(word) for word in words], dtype=np.int64)
+
+    def _code(self, word: str) -> int:
+        code = self._codes.setdefault(word, len(self._codes))
+        if code == len(self._spellings):
+            self._spellings.append(word)
+        return code
 
     def spellings(self, codes: IntArray) -> list[str]:
         """The words of codes."""
-        words = list(self._codes)
-        return [words[code] for code in codes.tolist()]
+        return [self._spellings[code] for code in codes.tolist()]
+
+    def places(self, codes: IntArray, vocabulary: Mapping[str, int]) -> IntArray:
+        """Where the word of each code stands in another vocabulary; -1 where it does not.
+
+        >>> lexicon = Lexicon()
+        >>> lexicon.places(lexicon.words(["book a flight"]).codes, {"flight": 7})
+        array([-1,  7])
+        """
+        distinct, which = np.unique(codes, return_inverse=True)
+        places = [vocabulary.get(word, -1) for word in self.spellings(distinct)]
+        return np.array(places, dtype=np.int64)[which]
 
     def words(self, texts: Sequence[str]) -> Ragged:
         """The words of each text, in its order.
@@ -128,7 +145,7 @@ class Lexicon:
                     self._token_codes[token] = tuple(self.codes(stemmed_words(token)).tolist())
                 self._words.extend(self._token_codes[token])
             self._starts.append(len(self._words))
-        starts, codes = (np.array(column, dtype=np.int64) for column in (self._starts, self._words))
+        starts, codes = (np.frombuffer(column, dtype=np.int64) for column in (self._starts, self._words))  # no copy
         return Ragged(starts, codes).take(np.array([self._rows[text] for text in texts], dtype=np.int64))
 
     def clauses(self, query: str) -> list[str]:

@@ -1,0 +1,44 @@
+"""What a catalogue of tools alone decides for columns: computed once for each tool."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import IntArray, distinct
+from ltr.data.groups import Candidates
+from ltr.features.registry import ToolList
+
+
+def listed_tools(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:
+    """The distinct tools of the rows, and which of them each row has; for `Context.shared`."""
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
+    names_of_tools = tuple(candidates.name_texts[name] for name in names.tolist())
+    return ToolList(names_of_tools, tuple(candidates.tool_texts[text] for text in texts.tolist())), codes
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What each feature prepared of tools, None for one that prepares nothing; and the row of each candidate there."""
+
+    of_features: tuple[Any, ...]
+    rows: IntArray  # (rows,)
+
+
+def extended(table: Any, more: Any) -> Any:
+    """The rows of a table, then those of tools that came later.
+
+    >>> extended(np.array([1, 2]), np.array([3]))
+    array([1, 2, 3])
+    """
+    if isinstance(table, np.ndarray):
+        return np.concatenate([table, more])
+    return None if table is None else table.extended(more)
+
+
+def all_extended(tables: Sequence[Any], more: Sequence[Any]) -> tuple[Any, ...]:
+    """The same of the tables of all features."""
+    return tuple(extended(table, rows) for table, rows in zip(tables, more, strict=True))
