@@ -1,0 +1,178 @@
+"""The columns of tools computed pair by pair from the texts of the candidates: the oracle of what is prepared."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ltr.arrays import Ragged, code_sums
+from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.vectors import stacked_rows, vectors_from
+from ltr.features.clauses import query_clauses
+from ltr.features.matrices import product
+from ltr.features.registry import Context
+from ltr.features.rows import row_queries
+from ltr.features.tables import looked_up, positions, table_texts
+from ltr.features.tool_texts import distinct_tools
+from ltr.features.tool_wording import K1, B
+from ltr.features.words import Lexicon, sparse_rows
+
+
+def plain_column(name, candidates, state, encoder):
+    """The column of that name."""
+    return COLUMNS[name](candidates, state, Context(encoder, Lexicon()))
+
+
+def lift(candidates, state, context):
+    names = table_texts(state)
+    wins, chance = (looked_up(names, state[column], candidates.name_texts) for column in ("wins", "chance"))
+    return np.log((wins + 5) / (chance + 5))[candidates.names]
+
+
+def known(candidates, state, context):
+    names = table_texts(state)
+    return looked_up(names, np.ones(len(names)), candidates.name_texts)[candidates.names]
+
+
+def best_cosines(candidates, encoder, vectors, context):
+    clauses, tools = context.shared(query_clauses, candidates), context.shared(distinct_tools, candidates)
+    rows = encoder.encode(clauses.texts, "query")
+    queries = row_queries(candidates)
+    return clauses.best(queries, lambda clause, row: rows.dots(clause, vectors, tools.codes[row]))[0]
+
+
+def proto(candidates, state, context):
+    tools = context.shared(distinct_tools, candidates)
+    text_vectors = context.encoder.encode(tools.texts, "document")
+    stored = positions(table_texts(state["tools"]), candidates.name_texts)[tools.names]
+    answered, own_rows = np.flatnonzero(stored >= 0), np.arange(len(tools.names))
+    owner = np.concatenate([own_rows, answered])
+    rows = np.concatenate([own_rows, len(own_rows) + stored[answered]])
+    weights = np.concatenate([np.full(len(own_rows), 3.0), state["lengths"][stored[answered]].astype(float)])
+    vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
+    return best_cosines(candidates, context.encoder, vectors.sums(owner, rows, weights, len(own_rows)).unit(), context)
+
+
+def clause(candidates, state, context):
+    texts = context.shared(distinct_tools, candidates).texts
+    return best_cosines(candidates, context.encoder, context.encoder.encode(texts, "document"), context)
+
+
+def clause_char(candidates, state, context):
+    encoder, texts = HashEncoder.restored(state), context.shared(distinct_tools, candidates).texts
+    return best_cosines(candidates, encoder, encoder.encode(texts, "document"), context)
+
+
+def char(candidates, state, context):
+    encoder, tools = HashEncoder.restored(state), context.shared(distinct_tools, candidates)
+    texts = encoder.encode(tools.texts, "document")
+    return encoder.encode(candidates.query_texts, "query").dots(row_queries(candidates), texts, tools.codes)
+
+
+def idf(state, lexicon):
+    codes = lexicon.codes(table_texts(state["words"]))
+    frequencies = np.zeros(len(lexicon))
+    frequencies[codes] = state["words"]["frequencies"]
+    return np.log((state["documents"] + 1) / (frequencies + 0.5))
+
+
+def asked_words(candidates, lexicon, width):
+    words = lexicon.words(candidates.query_texts)
+    queries, codes, _ = words.counted(len(lexicon))
+    return sparse_rows(queries, codes, np.ones(len(codes)), (len(candidates.query_texts), width))
+
+
+def name(candidates, state, context):
+    lexicon, count = context.lexicon, len(candidates.name_texts)
+    names, asked = lexicon.words(candidates.name_texts), lexicon.words(candidates.query_texts)
+    weights = idf(state, lexicon)
+    owners, codes, _ = names.counted(len(lexicon))
+    totals = code_sums(owners, weights[codes], count)
+    shares_of_name = sparse_rows(owners, codes, weights[codes] / totals[owners], (count, len(weights)))
+    assert asked.codes.max(initial=0) < len(weights)
+    query_of_row = row_queries(candidates)
+    shares = shares_of_name.dots(candidates.names, asked_words(candidates, lexicon, len(weights)), query_of_row)
+    queries, lower = ([text.lower() for text in texts] for texts in (candidates.query_texts, candidates.name_texts))
+    rows = zip(query_of_row.tolist(), candidates.names.tolist(), strict=True)
+    is_contained = np.array([lower[name] in queries[query] for query, name in rows], dtype=bool)
+    return np.where(is_contained, 1.0, np.minimum(shares, 1.0))
+
+
+def bm25(candidates, state, context):
+    tools, lexicon = context.shared(distinct_tools, candidates), context.lexicon
+    words, _ = lexicon.words(tools.texts), lexicon.words(candidates.query_texts)
+    owners, codes, times = words.counted(len(lexicon))
+    weights = idf(state, lexicon)
+    lengths = words.lengths / max(state["length"], 1.0)
+    gains = weights[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
+    tool_rows = sparse_rows(owners, codes, gains, (len(tools.texts), len(weights)))
+    return tool_rows.dots(tools.codes, asked_words(candidates, lexicon, len(weights)), row_queries(candidates))
+
+
+def answered(candidates, state, context, texts, text_of_pair, names, power):
+    tools, words, pairs, lexicon = state["tools"], state["words"], state["pairs"], context.lexicon
+    codes, texts = lexicon.codes(table_texts(words)), lexicon.words(texts)
+    vocabulary = len(lexicon)
+    gains = np.log1p(pairs["counts"] / (20 * words["shares"][pairs["words"]]))
+    tool_gains = sparse_rows(pairs["tools"], codes[pairs["words"]], gains, (len(tools["ends"]), vocabulary))
+    constants = np.log(20 / (tools["totals"] + 20))
+    lengths = texts.lengths.astype(float)
+    owners, codes, times = texts.counted(vocabulary)
+    shares = sparse_rows(owners, codes, times / lengths[owners] ** power, (len(lengths), vocabulary))
+    tool_rows, values = positions(table_texts(tools), candidates.name_texts)[names], np.zeros(len(names))
+    scored = np.flatnonzero((tool_rows >= 0) & (lengths[text_of_pair] > 0))
+    rows, words_of = tool_rows[scored], text_of_pair[scored]
+    values[scored] = tool_gains.dots(rows, shares, words_of) + constants[rows] * lengths[words_of] ** (1 - power)
+    return values
+
+
+def words(candidates, state, context):
+    rows = row_queries(candidates)
+    return answered(candidates, state, context, candidates.query_texts, rows, candidates.names, 1.0)
+
+
+def clause_words(candidates, state, context):
+    clauses = context.shared(query_clauses, candidates)
+    return clauses.best(
+        row_queries(candidates),
+        lambda clause, row: answered(candidates, state, context, clauses.texts, clause, candidates.names[row], 0.5),
+    )[0]
+
+
+def distinct_words(lexicon, texts):
+    owners, codes, _ = lexicon.words(texts).counted(len(lexicon))
+    return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), codes)
+
+
+def weighted(texts, listed, vocabulary):
+    place = np.full(vocabulary, -1)
+    place[listed] = np.arange(len(listed))
+    columns, owners = place[texts.codes], texts.owners
+    numbers, is_listed = 1 / np.sqrt(texts.lengths[owners]), columns >= 0
+    shape = (len(texts.lengths), len(listed))
+    return sparse_rows(owners[is_listed], columns[is_listed], numbers[is_listed], shape)
+
+
+def talk(candidates, state, context):
+    lexicon, tools = context.lexicon, context.shared(distinct_tools, candidates)
+    lexicon.words([*candidates.query_texts, *tools.texts])
+    queries, texts = distinct_words(lexicon, candidates.query_texts), distinct_words(lexicon, tools.texts)
+    asked, said = (lexicon.codes(table_texts(state[side])) for side in ("asked", "said"))
+    pairs, shape = state["pairs"], (max(len(said), 1), len(asked))
+    gains = sparse_rows(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
+    profiles = product(replace(weighted(texts, said, len(lexicon)), dimensions=shape[0]), gains)
+    return profiles.dots(tools.codes, weighted(queries, asked, len(lexicon)), row_queries(candidates))
+
+
+COLUMNS = {
+    "tool.proto": proto,
+    "tool.lift": lift,
+    "tool.clause_char": clause_char,
+    "tool.name": name,
+    "tool.clause_words": clause_words,
+    "tool.known": known,
+    "tool.talk": talk,
+    "tool.char": char,
+    "tool.clause": clause,
+    "tool.words": words,
+    "tool.bm25": bm25,
+}

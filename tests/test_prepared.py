@@ -1,0 +1,156 @@
+"""What a catalogue alone decides is computed once for each tool; columns are the same as pair by pair."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ltr.arrays import Ragged
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.groups import read_groups
+from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.dense import Dense
+from ltr.encoders.sparse import Sparse
+from ltr.features import tool_vectors
+from ltr.features.clauses import Clauses
+from ltr.features.crossfit import FittedFeatures, fit_states
+from ltr.features.prepared import Tables, all_extended, listed_tools
+from ltr.features.registry import FEATURES, Context, FeatureConfig, ToolList
+from ltr.features.tool_vectors import Postings, ToolVectors
+from tests.builders import LetterEncoder
+from tests.made import written
+from tests.plain_columns import COLUMNS, plain_column
+
+WORDS = "weather city mail send find flights train book the of then notes Paris café 天気 x2".split()
+    ["weather", "city", "mail", "send", "find", "flights", "train", "book", "the", "of", "and", "then", "search", "notes", "Paris", "tomorrow", "café", "天気", "x2"]
+)
+
+
+def made_rows(rng, queries, tools, offered):
+    """Lines of samples: queries of several clauses, tools with and without a text, one name with two texts."""
+    for query in range(queries):
+        text = ", then ".join(" ".join(rng.choice(WORDS, rng.integers(1, 6))) for _ in range(rng.integers(1, 4)))
+        for place, tool in enumerate(rng.permutation(tools)[:offered].tolist()):
+            described = f"{WORDS[tool % len(WORDS)]} {WORDS[tool * 7 % len(WORDS)]} {tool // 3}" if tool % 5 else ""
+            yield {
+                "trace_id": f"t{query // 2}",
+                "node_id": query,
+                "query": text if query % 9 else "?",
+                "tool": f"{WORDS[tool % len(WORDS)]}_{tool}",
+                "tool_description": described + " again" * (tool % 7 == 1 and query % 2),
+                "label": int(place == query % 2),
+            }
+
+
+@pytest.fixture(scope="module", params=["hash", "letters"])
+def fitted(request, tmp_path_factory):
+    """All prepared features, fitted, and other candidates: lists of 4 of 60 tools, and of all of them."""
+    home, rng = tmp_path_factory.mktemp("prepared"), np.random.default_rng(0)
+    train = read_groups(written(home / "train.jsonl", made_rows(rng, 60, 40, 6)))
+    few = read_groups(written(home / "few.jsonl", made_rows(rng, 30, 60, 4))).candidates
+    all_of_them = read_groups(written(home / "all.jsonl", made_rows(rng, 12, 60, 60))).candidates
+    encoder = CachedEncoder.fitted("hash", train.candidates.query_texts) if request.param == "hash" else LetterEncoder()
+    configs = tuple(FeatureConfig(name) for name in COLUMNS)
+    return FittedFeatures("tool", configs, fit_states(configs, train, encoder), encoder), {
+        "few": few,
+        "all": all_of_them,
+    }
+
+
+@pytest.mark.parametrize("lists", ["few", "all"])
+def test_columns_are_those_computed_pair_by_pair(fitted, lists):
+    features, candidates = fitted[0], fitted[1][lists]
+    phi = features(candidates)
+    for place, (name, state) in enumerate(zip(features.names, features.states, strict=True)):
+        plain = plain_column(name, candidates, state, features.encoder)
+        np.testing.assert_allclose(phi[:, place], plain, rtol=0, atol=1e-12, err_msg=name)
+        assert np.ptp(plain) > 0, name
+
+
+def test_every_prepared_feature_is_compared():
+    assert {name for name in FEATURES.names() if FEATURES[name].prepare} == set(COLUMNS)
+
+
+@pytest.mark.parametrize("cuts", [[30], [1, 2, 3], [59], list(range(1, 60))])
+def test_tools_that_come_later_change_no_bit(fitted, cuts, monkeypatch):
+    monkeypatch.setattr(tool_vectors, "MOST_TOOLS", 25)
+    features, candidates = fitted[0], fitted[1]["all"]
+    tools, rows = listed_tools(candidates, None)
+    tables, memo = None, {}
+    for part in np.split(np.arange(len(tools.names)), cuts):
+        some = ToolList(tuple(tools.names[i] for i in part), tuple(tools.texts[i] for i in part))
+        more = features.prepared(some, memo)
+        tables = more if tables is None else all_extended(tables, more)
+    np.testing.assert_array_equal(features(candidates, Tables(tables, rows)), features(candidates))
+
+
+def test_what_is_made_of_a_state_is_made_once(fitted):
+    made = []
+    context = Context(fitted[0].encoder)
+    state = {"a": 1}
+    for _ in range(3):
+        context.of_state(made.append, state)
+    assert made == [state]
+
+
+def sparse(matrix):
+    return Sparse.of(np.array(matrix, dtype=float))
+
+
+def test_postings_give_the_bits_of_pairs_whether_short_or_long(monkeypatch):
+    rng = np.random.default_rng(1)
+    tools, asked = (sparse(rng.normal(size=(9, 50)) * (rng.random((9, 50)) < 0.3)) for _ in range(2))
+    rows, others = np.repeat(np.arange(9), 9), np.tile(np.arange(9), 9)
+    pairs = asked.dots(rows, tools, others).reshape(9, 9)
+    for long in (0, 10**9):
+        monkeypatch.setattr(tool_vectors, "LONG_POSTINGS", long)
+        np.testing.assert_array_equal(Postings.of(tools).products(asked), pairs)
+    assert Postings.of(tools).vectors().numbers.tolist() == tools.numbers.tolist()
+
+
+def test_dense_products_give_the_bits_of_pairs():
+    rng = np.random.default_rng(2)
+    tools, asked = (Dense(rng.normal(size=(7, 64)).astype(np.float32)) for _ in range(2))
+    rows, others = np.repeat(np.arange(7), 7), np.tile(np.arange(7), 7)
+    np.testing.assert_array_equal(asked.products(tools), asked.dots(rows, tools, others).reshape(7, 7))
+
+
+def test_a_query_that_meets_few_of_many_tools_leaves_them_as_rows(monkeypatch):
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(400, 30)) * (rng.random((400, 30)) < 0.3)
+    vectors, every = sparse(matrix), np.arange(400)
+    held = ToolVectors.of(vectors)
+    few = held.products(vectors, np.array([0, 0]), np.array([3, 5]))
+    assert not held.blocks[0].is_turned
+    many = held.products(vectors, np.zeros(400, dtype=int), every)
+    assert held.blocks[0].is_turned
+    np.testing.assert_array_equal(many[[3, 5]], few)
+    np.testing.assert_allclose(many, matrix @ matrix[0], atol=1e-12)
+    np.testing.assert_array_equal(held.products(vectors, np.array([0, 0]), np.array([3, 5])), few)
+
+
+def test_rows_of_queries_may_stand_in_any_order(fitted):
+    features, candidates = fitted[0], fitted[1]["all"]
+    table = features.prepared(listed_tools(candidates, None)[0], {})[features.names.index("tool.clause")]
+    clauses = Clauses(("a", "b"), Ragged(np.array([0, 1, 2]), np.array([0, 1])))
+    vectors = features.encoder.encode(["weather mail", "send"], "query")
+    queries, tools = np.tile([1, 0], 60), np.repeat(np.arange(60), 2)
+    one = [table.products(vectors, np.array([q]), np.array([t]))[0] for q, t in zip(queries, tools, strict=True)]
+    np.testing.assert_array_equal(table.best(clauses, vectors, queries, tools), one)
+
+
+def test_a_tool_without_a_description_and_a_lone_tool_have_columns(fitted):
+    features = fitted[0]
+    tables = features.prepared(ToolList(("zz",), (ToolText(),)), {})
+    candidates = replace(
+        fitted[1]["few"],
+        offsets=np.array([0, 1]),
+        traces=np.zeros(1, dtype=int),
+        queries=np.zeros(1, dtype=int),
+        query_texts=("find the weather",),
+        names=np.zeros(1, dtype=int),
+        name_texts=("zz",),
+        texts=np.zeros(1, dtype=int),
+        tool_texts=(ToolText(),),
+    )
+    assert np.isfinite(features(candidates, Tables(tables, np.zeros(1, dtype=int)))).all()
