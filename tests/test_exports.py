@@ -57,7 +57,7 @@ SIGNATURES = {
         "max_grade",
         "probability",
     ),
-    "feature": ("name", "family", "fit", "queries", "documents", "shares", "title"),
+    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "shares", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "valid", "on_epoch", "progress"),
     "importer": ("name", "title", "looks_like"),
     "load": ("path", "tools", "graphs"),

@@ -30,6 +30,9 @@ ORDERS = {
     "data/codes.py",  # codes by first appearance
     "encoders/dense.py",  # rows that are added up, by owner
     "encoders/sparse.py",  # the same, and pairs of texts by the first
+    "features/tool_vectors.py",  # entries by column, rows by query
+    "features/tool_talk.py",  # rows by query, words by place
+    "features/tool_wording.py",  # words by tool and place
     "features/graph_neighbours.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "storage/feature_file.py",  # rows by their line
