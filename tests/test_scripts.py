@@ -131,6 +131,7 @@ def test_a_part_that_does_not_exist_is_refused_with_those_that_do(family):
         (["training", "--groups=many"], 2, "argument --groups: invalid whole number value: 'many'"),
         (["evaluation", "--groups=200"], 0, "evaluation: 200 queries"),
         (["training", "--groups=100"], 0, "our own tools: 842 queries"),
+        (["calls", "list", "trainers"], 0, "\n  numpy at most "),
     ],
 )
 def test_a_part_takes_its_own_options(words, code, text):
