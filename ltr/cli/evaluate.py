@@ -29,7 +29,7 @@ from ltr.cli.options import (
     Verbose,
     comma_separated,
     configured,
-    fetch_own_encoder,
+    fetch_encoder,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -214,7 +214,8 @@ def evaluated(
     from ltr.serving.router import load
 
     router = load(asked.model, tools=config.data.tools)
-    fetch_own_encoder(router, allowed=allow_download)
+    if allow_download and router.features:
+        fetch_encoder(router.features.encoder.name)
     return evaluate_router(router, router.read(asked.samples, config.data), config, also=also), router
 
 

@@ -68,7 +68,8 @@ def featurize(
         data__negatives=whole_or_number(negatives),
         data__graphs=graphs,
     )
-    fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder, allowed=allow_download)
+    if allow_download:
+        fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
         made = featurize_and_save(wanted, out, model=model, overwrite=overwrite, on_progress=on_progress)
     for warning in made.warnings:

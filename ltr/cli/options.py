@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.config.sweeps import Point
     from ltr.configtext.document import Document
-    from ltr.serving.router import Router
 
 
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
@@ -130,19 +129,12 @@ def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Docume
     return document
 
 
-def fetch_encoder(name: str, *, allowed: bool) -> None:
-    """Download the model of an encoder that is not on this machine, when that is allowed; nothing else reaches out."""
-    if allowed:
-        from ltr.encoders.naming import AUTO, fetch
+def fetch_encoder(name: str) -> None:
+    """Download the model of an encoder that is not on this machine; only --allow-download lets a command do it."""
+    from ltr.encoders.naming import AUTO, fetch
 
-        if name != AUTO:
-            fetch(name)
-
-
-def fetch_own_encoder(router: "Router", *, allowed: bool) -> None:
-    """The same for the encoder a model was trained with."""
-    if router.features:
-        fetch_encoder(router.features.encoder.name, allowed=allowed)
+    if name != AUTO:
+        fetch(name)
 
 
 def whole_or_number(text: str | None) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_own_encoder
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_encoder
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -57,7 +57,8 @@ def rank_command(
     if query is not None and not query.strip():
         raise UsageError("the QUERY is blank; a text is needed")
     router = load(model, tools=tools, graphs=graphs)
-    fetch_own_encoder(router, allowed=allow_download)
+    if allow_download and router.features:
+        fetch_encoder(router.features.encoder.name)
     if samples is not None:
         answers = answers_to_samples(router, samples, configured(None, None, data__tools=tools, data__graphs=graphs), k)
     elif query == "-":

@@ -70,8 +70,8 @@ def run_command(
     if dry_run:
         show_batch_plan(plan, options)
         return
-    for name in dict.fromkeys(planned_run.config.encoder for planned_run in plan):
-        fetch_encoder(name, allowed=allow_download)
+    for name in dict.fromkeys(planned_run.config.encoder for planned_run in plan if allow_download):
+        fetch_encoder(name)
     warned: set[str] = set()
     with batch_progress(plan, quiet=quiet) as (on_progress, on_run):
 

@@ -113,7 +113,8 @@ def train_command(
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
-    fetch_encoder(wanted.encoder, allowed=allow_download)
+    if allow_download:
+        fetch_encoder(wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
         finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
     if finished.is_untouched and not quiet:

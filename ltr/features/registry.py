@@ -136,9 +136,13 @@ class Feature:
     encodes: tuple[tuple[TextSource, Role], ...]  # texts whose vectors both functions find in the context
     shares: tuple[Shared, ...]  # what else of the candidates the column finds there
     title: str  # what the column holds, in the words of a newcomer
-    summary: str  # what it holds exactly, in one line
     family: Family
     options: dict[str, Option]
+
+    @property
+    def summary(self) -> str:
+        """What the column holds exactly, in one line."""
+        return summary_of(self.column)
 
 
 FEATURES: Registry[Feature] = Registry(
@@ -212,7 +216,6 @@ def feature(
             encodes=tuple(encodes),
             shares=shares,
             title=title or name,
-            summary=summary_of(column),
             family=family,
             options=options,
         )

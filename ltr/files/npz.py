@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.errors import FileError
-from ltr.files.atomic_write import atomic_file
 from ltr.files.reading import AnyPath, regular_file, shown
 
 Array = npt.NDArray[Any]
@@ -40,6 +39,8 @@ DAMAGES = (
 
 def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
     """Write the arrays under their names, uncompressed, complete or not at all; equal arrays give equal bytes."""
+    from ltr.files.atomic_write import atomic_file  # who only reads does not need it
+
     with atomic_file(path) as sink, zipfile.ZipFile(sink, "w") as package:
         for name, array in arrays.items():
             with package.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
