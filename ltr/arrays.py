@@ -114,9 +114,9 @@ def vanishing(weights: FloatArray) -> tuple[int, str]:
 
 def as_floats(argument: str, values: npt.ArrayLike) -> FloatArray:
     """The values as float64 in C order; anything that is not a number is refused."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
     array = as_array(argument, values)
-    if array.dtype == np.float64 and array.flags.c_contiguous:
-        return array
     if array.dtype.kind == "b":
         raise ArrayError(argument, "", f"numbers are needed, found bool; use {argument}.astype(float)")
     if array.dtype.kind not in "fiu":

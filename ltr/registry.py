@@ -56,12 +56,12 @@ class Registry(Generic[Plugin]):
         return self._own[name]
 
     def __contains__(self, name: object) -> bool:
-        self._load_modules()
         if name in self._own:
             return True
+        self._load_modules()
         if name in self._homes:
             import_module(self._homes[str(name)])
-        else:
+        elif name not in self._own:
             self._load_installed()
         return name in self._own
 

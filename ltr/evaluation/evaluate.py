@@ -13,7 +13,7 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.classified import FLOOR
 from ltr.evaluation.metrics.probabilities import CandidateProbabilities, Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
-from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, named
+from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, as_names, named
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ranking, Ties, as_choice
 from ltr.evaluation.ties import NOWHERE
@@ -103,7 +103,7 @@ def evaluate(
     (0.41666666666666663, array([3]), array([1]))
     """
     rules = Rules(
-        metrics=tuple(measure.name for measure in all_named(metrics)),
+        metrics=as_names(metrics),
         ties=as_choice(Ties, "ties", ties),
         rel_threshold=_above_zero("rel_threshold", rel_threshold),
         no_relevant=as_choice(NoRelevant, "no_relevant", no_relevant),

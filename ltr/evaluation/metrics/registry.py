@@ -192,9 +192,14 @@ def all_named(names: Iterable[str]) -> list[Measure]:
     >>> [measure.name for measure in all_named(["mrr", "hit@5", "RR"])]
     ['mrr', 'hit@5']
     """
+    return list({measure.name: measure for measure in map(named, as_names(names))}.values())
+
+
+def as_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of metrics, not resolved; a single text would be taken apart into letters, and is refused."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise UsageError(f"metrics is {names!r}; a list of names is needed, as in ['ndcg@5']")
-    return list({measure.name: measure for measure in map(named, names)}.values())
+    return tuple(names)
 
 
 def example(name: str, scores: list[float], labels: list[float], max_grade: float = 1.0) -> float:
