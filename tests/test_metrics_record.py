@@ -25,6 +25,7 @@ def test_the_metrics_name_their_rules_and_counts(tmp_path):
         "num_candidates": 4 + 1 + 2 + 3,
         "num_tied": 1,
         "num_no_relevant": 1,
+        "num_none": 0,
         "num_one_candidate": 1,
     }
     rules = {key: flat[key] for key in ("split", "ties", "gain", "rel_threshold", "no_relevant")}

@@ -22,7 +22,8 @@ ORDERS = {
     "training/kernels/compiling.py",  # files of the package
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
-    "data/groups.py",  # rows by group and name, where no score is known
+    "data/groups.py",  # rows by group, where no score is known
+    "data/contradictions.py",  # rows by group and name
     "files/parts.py",  # keys
     "data/drawn_candidates.py",  # rows by their group
     "experiments/negatives.py",  # tools by a hash, drawn ones by name

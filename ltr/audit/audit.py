@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ltr.audit.columns import column_findings
-from ltr.audit.degenerate import degenerate, not_in_catalogue
+from ltr.audit.degenerate import degenerate, none_findings, not_in_catalogue
 from ltr.audit.findings import AuditReport, Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently
@@ -11,6 +11,7 @@ from ltr.audit.likeness import likeness_leak
 from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import without_none
 from ltr.errors import DataError
 from ltr.files.reading import AnyPath
 
@@ -31,11 +32,14 @@ def audit_samples(
         tool_catalogue = read_tools(tools) if tools else {}
         graph_catalogue = read_graphs(graphs) if graphs else {}
         groups, errors = read_leniently(paths, tools=tool_catalogue, graphs=graph_catalogue)
+        none = [] if groups is None else list(none_findings(groups))
+        groups = None if groups is None else without_none(groups)
         if against:
             training, training_errors = read_leniently(against, tools=tool_catalogue, graphs=graph_catalogue)
+            training = None if training is None else without_none(training)
     except DataError as error:  # a file that cannot be used at all, such as a catalogue
         return AuditReport.of([error_finding(error)], {})
-    findings = [*errors, *training_errors]
+    findings = [*errors, *training_errors, *none]
     if groups is None:
         return AuditReport.of(findings, {"groups": 0})
     for check in (degenerate, label_leaks, likeness_leak, column_findings):
@@ -53,5 +57,6 @@ def audit_samples(
         "groups": len(groups.offsets) - 1,
         "candidates": len(groups.labels),
         "positives": int((groups.labels > 0).sum()),
+        "none": groups.num_none,
     }
     return AuditReport.of(findings, sizes)

@@ -8,6 +8,7 @@ from ltr.arrays import BoolArray, IntArray
 from ltr.audit.findings import Finding, Severity, first_lines, row_lines
 from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
 from ltr.data.groups import Candidates, Groups
+from ltr.data.none_candidates import RIGHT
 from ltr.serving.candidate_warnings import tools_without_text
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
@@ -80,6 +81,13 @@ def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
     if silent.size:
         where = row_lines(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
         yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
+
+
+def none_findings(groups: Groups) -> Iterator[Finding]:
+    """Groups for which nothing offered is right."""
+    if groups.none is not None:
+        message = "say that nothing offered is right (none): read and counted, not used to train or to measure"
+        yield from _of_groups(groups, groups.none == RIGHT, "info", "none", message)
 
 
 def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:

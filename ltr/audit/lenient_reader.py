@@ -13,11 +13,12 @@ from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.groups import Groups, group_samples, repeated_rows, repetition_error
+from ltr.data.contradictions import none_errors, none_without_label, repeated_rows, repetition_error
+from ltr.data.groups import Groups, group_samples
 from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
-from ltr.data.samples import Samples, as_samples
+from ltr.data.samples import Samples, as_samples, nothing_read
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
@@ -27,7 +28,8 @@ from ltr.storage.feature_file import load_columns, load_features, sidecar
 
 MOST_ERRORS = 100  # findings; more errors are counted in one
 KEYS = re.compile(
-    rb'"(trace_id|node_id|query|tool|tool_description|candidate_id|candidate_type|tree|label|features|weight|time)"\s*:'
+    rb'"(trace_id|node_id|query|context|previous|tool|tool_description|candidate_id|candidate_type|tree|none|label|'
+    rb'features|drawn|draw_probability|weight|time)"\s*:'
 )
 
 
@@ -131,7 +133,7 @@ def read_leniently(
         reader.read(path)
     kind, groups = reader.rows.kind, None
     if kind is None and not reader.errors:
-        reader.errors.append(DataError(f"{', '.join(files)}: no samples; at least one line is needed"))
+        reader.errors.append(nothing_read(reader.files, reader.rows))
     if kind is not None:
         samples = as_samples(kind, reader.files, reader.groups, reader.rows)
         keys = zip(samples.traces.tolist(), samples.nodes.tolist(), strict=True)
@@ -140,6 +142,10 @@ def read_leniently(
         for error, rows in sample_errors(samples, graphs):
             reader.errors.append(error)
             damaged.update(samples.groups[rows].tolist())
+        for error, group in (*none_errors(samples), *none_without_label(samples)):
+            if group not in damaged:  # else what stands beside it is an error already
+                reader.errors.append(error)
+            damaged.add(group)
         usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
         if len(usable.groups):
             groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
@@ -197,13 +203,15 @@ def without_groups(samples: Samples, damaged: IntArray) -> Samples:
     intact = np.setdiff1d(np.unique(samples.groups), damaged)
     rows = np.isin(samples.groups, intact)
     by_row = ("lines", "names", "labels", "features", "descriptions", "types", "trees")
-    by_group = ("traces", "nodes", "queries", "weights", "times")
+    by_group = ("traces", "nodes", "queries", "contexts", "previous", "weights", "times")
     columns = {name: getattr(samples, name) for name in (*by_row, *by_group)}
     cut = {
         name: column if column is None or not column.size else column[rows if name in by_row else intact]
         for name, column in columns.items()
     }
-    return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), **cut)
+    draws = None if samples.draws is None else samples.draws.at(np.flatnonzero(rows))
+    none = None if samples.none is None else samples.none.of_groups(intact)
+    return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), draws=draws, none=none, **cut)
 
 
 def _with_feature_names(groups: Groups, files: list[str]) -> Groups:

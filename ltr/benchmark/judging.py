@@ -11,7 +11,7 @@ from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Candidates, Groups, none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
 from ltr.rerankers.registry import RERANKERS, spelled
@@ -69,6 +69,7 @@ def judge_outcomes(
         comparisons=paired_tests(results, rankings, config.seed),
         conclusions=conclude(results),
         warnings=[
+            *none_warnings(groups),
             *trained_on_queries([entry for entry, _ in measured], groups.candidates),
             *too_few(config.sample, queries, results),
         ],

@@ -24,7 +24,7 @@ from ltr.benchmark.judging import Bench, Outcome, judge_outcomes
 from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process, measured, revision, revision_of, scored
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Groups, read_groups, select
+from ltr.data.groups import Groups, read_groups, select, without_none
 from ltr.errors import DataError, DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.locked import locked
@@ -115,10 +115,10 @@ def plan_bench(config: BenchConfig, home: Path, allowed: Allowed, *, resume: boo
     data = config.data
     tools = read_tools(data.tools) if data.tools else None
     graphs = read_graphs(data.graphs) if data.graphs else None
-    groups = read_groups(data.samples, tools=tools, graphs=graphs)
+    groups = without_none(read_groups(data.samples, tools=tools, graphs=graphs))
     queries_in_data = len(groups.offsets) - 1
     drawn, timed = draw(config, queries_in_data)
-    chosen = select(groups, drawn)
+    chosen = replace(select(groups, drawn), num_none=groups.num_none)
     if not (chosen.labels >= config.rel_threshold).any():
         of = "" if config.sample is None else " of the queries that were drawn"
         raise DataError(f"no candidate{of} has a label of {config.rel_threshold:g} or more, so none is right")

@@ -1,6 +1,6 @@
 """Groups: the candidates of each query and their labels, as columns with offsets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,10 +9,10 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.tools import foreign_catalogue, replace_texts, tool_columns
 from ltr.data.codes import recoded
-from ltr.data.jsonlines import excerpt
+from ltr.data.none_candidates import RIGHT
 from ltr.data.ready_numbers import unnamed
 from ltr.data.source_files import SourceFile, place
-from ltr.errors import DataError, SampleError, count
+from ltr.errors import DataError, count
 from ltr.files.reading import expand
 from ltr.logs import LOG, stage
 
@@ -62,6 +62,10 @@ class Candidates:
     are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
     draws: "Draws | None" = None  # which rows were added to those of the log; None: none was
+    contexts: IntArray | None = None  # (groups,) codes into context_texts; None where no group has one
+    context_texts: tuple[str, ...] = ()  # the conversation before a query; "" where a group has none
+    previous: IntArray | None = None  # (groups,) codes into previous_lists; None where no group has one
+    previous_lists: tuple[tuple[str, ...], ...] = ()  # names used before in the trace, in order; () where none is known
 
     @property
     def is_logged(self) -> BoolArray:
@@ -83,6 +87,8 @@ class Groups:
     offsets: IntArray  # those of the candidates
     weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None where no group has one
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
+    none: IntArray | None = None  # (groups,) ABSENT, WRONG or RIGHT: nothing offered is right; None: all ABSENT
+    num_none: int = 0  # groups that were left out because none is right
 
 
 @stage("reading")
@@ -97,13 +103,11 @@ def read_groups(
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
-    from ltr.data.samples import read_samples  # a single query is ranked without samples
+    from ltr.data.contradictions import refuse_contradictions  # a single query is ranked without samples
+    from ltr.data.samples import read_samples
 
     samples = read_samples(expand(paths), labels_required=labels_required)
-    repeated, before = repeated_rows(samples)
-    if repeated.size:
-        first = int(np.argmin(repeated))
-        raise repetition_error(samples, int(repeated[first]), int(before[first]))
+    refuse_contradictions(samples)
     for file in samples.files:
         LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
     problem = foreign_catalogue(samples.name_texts, tools or {}) if samples.kind == "tool" else ""
@@ -113,27 +117,6 @@ def read_groups(
     counts = {"candidate": len(groups.labels), "group": len(samples.traces), "trace": len(samples.trace_ids)}
     LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")
     return groups
-
-
-def repeated_rows(samples: "Samples") -> tuple[IntArray, IntArray]:
-    """The rows whose name an earlier row of their group has, and for each the last such row."""
-    keys = samples.groups * len(samples.name_texts) + samples.names
-    ordered = np.sort(keys)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    order = np.argsort(keys, kind="stable")
-    repeated = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
-    return order[repeated], order[repeated - 1]
-
-
-def repetition_error(samples: "Samples", row: int, before: int) -> SampleError:
-    """The error for a row whose name the row `before` has for the same group."""
-    path, line = place(samples.files, int(samples.lines[row]))
-    first_path, first_line = place(samples.files, int(samples.lines[before]))
-    name = excerpt(samples.name_texts[samples.names[row]])
-    field = "tool" if samples.kind == "tool" else "candidate_id"
-    problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
-    return SampleError(path, line, field, problem)
 
 
 def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphCatalogue") -> Groups:
@@ -169,8 +152,13 @@ def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphC
         lines=samples.lines[rows],
         files=samples.files,
         draws=None if samples.draws is None else samples.draws.at(rows),
+        contexts=samples.contexts,
+        context_texts=samples.context_texts,
+        previous=samples.previous,
+        previous_lists=samples.previous_lists,
     )
-    return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times)
+    none = None if samples.none is None else samples.none.marks(len(samples.traces))
+    return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times, none)
 
 
 def _at(codes: IntArray, rows: Rows) -> IntArray:
@@ -194,6 +182,8 @@ def select(groups: Groups, indices: IntArray) -> Groups:
     texts, tool_texts = _cut(_at(candidates.texts, rows), candidates.tool_texts)
     types, type_texts = _cut(_at(candidates.types, rows), candidates.type_texts)
     graphs, distinct_graphs = _cut(_at(candidates.graphs, rows), candidates.distinct_graphs)
+    contexts, context_texts = _cut_optional(candidates.contexts, indices, candidates.context_texts)
+    previous, previous_lists = _cut_optional(candidates.previous, indices, candidates.previous_lists)
     selected = replace(
         candidates,
         offsets=offsets,
@@ -213,9 +203,32 @@ def select(groups: Groups, indices: IntArray) -> Groups:
         features=None if candidates.features is None else candidates.features[rows],
         lines=candidates.lines[rows],
         draws=None if candidates.draws is None else candidates.draws.at(rows),
+        contexts=contexts,
+        context_texts=context_texts,
+        previous=previous,
+        previous_lists=previous_lists,
     )
     weights, times = (None if column is None else column[indices] for column in (groups.weights, groups.times))
-    return Groups(selected, groups.labels[rows], offsets, weights, times)
+    none = None if groups.none is None else groups.none[indices]
+    return Groups(selected, groups.labels[rows], offsets, weights, times, none)
+
+
+def without_none(groups: Groups) -> Groups:
+    """The groups for which something offered may be right, and how many were left out: no model knows none yet."""
+    if groups.none is None or not (is_none := groups.none == RIGHT).any():
+        return groups
+    number = int(is_none.sum())
+    if number == len(is_none):
+        names = ", ".join(file.path for file in groups.candidates.files)
+        raise DataError(f"{names}: none is right in {count(number, 'group')}, and there is no other to use")
+    return replace(select(groups, np.flatnonzero(~is_none)), num_none=number)
+
+
+def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:
+    """That groups were left out because none is right; `of`: the data they belong to, such as "test data: "."""
+    if groups.num_none:
+        groups_of_none = count(groups.num_none, "group")
+        yield f"{of}none: {groups_of_none}, not used: nothing offered is right, and no model knows none"
 
 
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
@@ -226,6 +239,13 @@ def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Val
     """
     renumbered, distinct = recoded(codes)
     return renumbered, tuple(table[code] for code in distinct.tolist())
+
+
+def _cut_optional(
+    codes: IntArray | None, indices: IntArray, table: tuple[Value, ...]
+) -> tuple[IntArray | None, tuple[Value, ...]]:
+    """As above, of a column that may be missing."""
+    return (None, ()) if codes is None else _cut(codes[indices], table)
 
 
 def with_tool_texts(candidates: Candidates, tools: "ToolCatalogue") -> Candidates:

@@ -6,19 +6,29 @@ Errors are FieldErrors: the loop that reads adds file and line.
 import math
 from array import array
 from collections.abc import Sequence
+from typing import TypeVar
 
 from ltr.data.codes import Codes, NameCodes
 from ltr.data.draws import DRAW_RULES, LOGGED
 from ltr.data.jsonlines import excerpt
-from ltr.data.schema import NEEDED, Candidate, Id, Kind, Sample, seconds
+from ltr.data.schema import NEEDED, NO_TREE, Candidate, Id, Kind, Sample, seconds
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import FieldError
 
+Value = TypeVar("Value")
+
 NO_FEATURES = -1
+BESIDE_NONE = (
+    *("tool", "tool_description", "candidate_id", "candidate_type", "tree"),
+    *("features", "drawn", "draw_probability"),
+)
 
 
 class GroupColumns:
-    """One entry a group: key, query, weight, time. Lines of one group that contradict each other are refused."""
+    """One entry a group: key, query, context, what was used before, weight, time.
+
+    Lines of one group that contradict each other are refused.
+    """
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.files = files
@@ -28,6 +38,10 @@ class GroupColumns:
         self.traces, self.nodes, self.queries, self.first_lines = (array("q") for _ in range(4))
         self.weights: dict[int, tuple[float, int]] = {}  # of a group: the value and the line that has it first
         self.times: dict[int, tuple[float, int]] = {}
+        self.contexts: dict[int, tuple[str, int]] = {}
+        self.previous: dict[int, tuple[tuple[str, ...], int]] = {}
+        self.context_texts: dict[str, str] = {}  # each held once, however many groups have it
+        self.previous_names = NameCodes("previous")
 
     def enter(self, sample: Sample, line: int) -> int:
         """The code of the line's group, which becomes the current one."""
@@ -49,9 +63,20 @@ class GroupColumns:
             self._set("weight", self.weights, sample.weight, line)
         if sample.time is not None:
             self._set("time", self.times, seconds(sample.time), line)
+        if sample.context is not None:
+            context = self.context_texts.setdefault(sample.context, sample.context)
+            self._set("context", self.contexts, context, line)
+        if sample.previous is not None:
+            self._set("previous", self.previous, self._names(sample.previous), line)
         return self.group
 
-    def _set(self, field: str, values: dict[int, tuple[float, int]], value: float, line: int) -> None:
+    def _names(self, previous: list[str]) -> tuple[str, ...]:
+        """The names; a name that was met before is the same text in memory."""
+        for name in previous:
+            self.previous_names[name]
+        return tuple(previous)
+
+    def _set(self, field: str, values: dict[int, tuple[Value, int]], value: Value, line: int) -> None:
         earlier_value, earlier_line = values.setdefault(self.group, (value, line))
         if earlier_value != value:
             raise self._contradiction(field, value, earlier_value, earlier_line)
@@ -75,12 +100,13 @@ class RowColumns:
         self.descriptions, self.types, self.trees = (array("q") for _ in range(3))
         self.labels, self.features = array("d"), array("d")
         self.draw_rules, self.draw_probabilities = array("q"), array("d")  # up to the last row that was drawn
+        self.none_groups, self.none_lines, self.none_labels = array("q"), array("q"), array("d")
 
     def add_all(self, sample: Sample, group: int, line: int) -> None:
         """The rows of a line that holds several candidates."""
         if not sample.candidates:
             raise FieldError("candidates", "found []; at least one candidate is needed")
-        for field in ("tool", "candidate_id", "label", "features", "drawn", "draw_probability"):
+        for field in ("tool", "candidate_id", "label", "features", "drawn", "draw_probability", "none"):
             if getattr(sample, field) is not None:
                 raise FieldError(field, "stands beside candidates; its place is inside one of them")
         for index, candidate in enumerate(sample.candidates):
@@ -91,8 +117,11 @@ class RowColumns:
                 raise FieldError(f"candidates[{index}].{field}", problem) from cause
 
     def add(self, candidate: Candidate, group: int, line: int) -> None:
-        """One more row."""
+        """One more row; that nothing offered is right is none."""
         tool, label, features = candidate.tool, candidate.label, candidate.features
+        if candidate.none:
+            self._add_none(candidate, group, line)
+            return
         if tool is None or candidate.candidate_id is not None or self.kind != "tool":
             self._settle_kind(candidate)
         if (NO_FEATURES if features is None else len(features)) != self.width:
@@ -115,6 +144,19 @@ class RowColumns:
         self.labels.append(label)
         self.groups.append(group)
         self.lines.append(line)
+
+    def _add_none(self, candidate: Candidate, group: int, line: int) -> None:
+        for field in BESIDE_NONE:
+            value = getattr(candidate, field)
+            if value is not None and (field != "tree" or bytes(value) not in NO_TREE):
+                raise FieldError(field, "stands beside none; a candidate is a tool, a graph or none")
+        if candidate.label is None and self.labels_required:
+            raise FieldError("label", "missing; 0 or 1 is needed beside none")
+        if candidate.label not in (None, 0, 1):
+            raise FieldError("label", f"found {excerpt(candidate.label)}; 0 or 1 is needed beside none")
+        self.none_groups.append(group)
+        self.none_lines.append(line)
+        self.none_labels.append(math.nan if candidate.label is None else candidate.label)
 
     def _add_draw(self, candidate: Candidate) -> None:
         """That the row to come was drawn, and how probably it would be; NaN for a random one that does not say it."""

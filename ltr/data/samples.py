@@ -4,19 +4,26 @@ import gc
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.data.codes import Codes
 from ltr.data.draws import Draws
 from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.misspelt_keys import with_suggestion
+from ltr.data.none_candidates import NoneCandidates
 from ltr.data.schema import NEEDED, Kind, Sample
-from ltr.data.source_files import SourceFile
+from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, read_lines, shown
+
+Value = TypeVar("Value")
+
+NONE_ALONE = "stands alone; what was offered is needed beside it"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -44,6 +51,11 @@ class Samples:
     node_ids: tuple[str, ...]
     queries: IntArray  # (groups,) codes
     query_texts: tuple[str, ...]
+    contexts: IntArray | None  # (groups,) codes; None where no group has one
+    context_texts: tuple[str, ...]
+    previous: IntArray | None  # (groups,) codes; None as above
+    previous_lists: tuple[tuple[str, ...], ...]
+    none: NoneCandidates | None  # None where there is none
     weights: FloatArray | None  # (groups,) 1 where a group has none; None where no group has one
     times: FloatArray | None  # (groups,) seconds since 1970, NaN where a group has none; None as above
 
@@ -61,9 +73,16 @@ def read_samples(paths: Iterable[AnyPath], *, labels_required: bool = True) -> S
         if collects_garbage:
             gc.enable()
     if rows.kind is None:
-        names = ", ".join(source.path for source in files) or "no file"
-        raise DataError(f"{names}: no samples; at least one line is needed")
+        raise nothing_read(files, rows)
     return as_samples(rows.kind, files, groups, rows)
+
+
+def nothing_read(files: list[SourceFile], rows: RowColumns) -> DataError:
+    """The error for files without a candidate that is a tool or a graph."""
+    if rows.none_lines:
+        return SampleError(*place(files, rows.none_lines[0]), "none", NONE_ALONE)
+    names = ", ".join(source.path for source in files) or "no file"
+    return DataError(f"{names}: no samples; at least one line is needed")
 
 
 def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> None:
@@ -76,12 +95,12 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
                 continue
             if not line.isascii():
                 line.decode()  # the decoder skips unknown keys, bad bytes included
-            sample = decode(line)
-            group = enter(sample, before + number)
+            sample, place_in_all = decode(line), before + number
+            group = enter(sample, place_in_all)
             if sample.candidates is None:
-                add(sample, group, before + number)
+                add(sample, group, place_in_all)
             else:
-                rows.add_all(sample, group, before + number)
+                rows.add_all(sample, group, place_in_all)
     except FieldError as cause:
         raise SampleError(shown(path), number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
@@ -92,6 +111,8 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
 
 def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:
     """The columns of everything that was read."""
+    contexts, context_texts = _coded(groups.contexts, len(groups.traces), absent="")
+    previous, previous_lists = _coded(groups.previous, len(groups.traces), absent=())
     return Samples(
         kind=kind,
         files=tuple(files),
@@ -114,6 +135,11 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
         node_ids=tuple(groups.node_codes),
         queries=_integers(groups.queries),
         query_texts=tuple(groups.query_codes),
+        contexts=contexts,
+        context_texts=context_texts,
+        previous=previous,
+        previous_lists=previous_lists,
+        none=NoneCandidates.of(rows.none_groups, rows.none_lines, rows.none_labels) if rows.none_groups else None,
         weights=_per_group(groups.weights, len(groups.traces), absent=1.0),
         times=_per_group(groups.times, len(groups.traces), absent=np.nan),
     )
@@ -129,3 +155,13 @@ def _per_group(values: Mapping[int, tuple[float, int]], groups: int, *, absent: 
     column = np.full(groups, absent)
     column[list(values)] = [value for value, _ in values.values()]
     return column
+
+
+def _coded(
+    values: Mapping[int, tuple[Value, int]], groups: int, *, absent: Value
+) -> tuple[IntArray | None, tuple[Value, ...]]:
+    """The code of each group's value, and the values in order of first appearance."""
+    if not values:
+        return None, ()
+    codes, nothing = Codes(), (absent, 0)
+    return np.array([codes[values.get(group, nothing)[0]] for group in range(groups)]), tuple(codes)

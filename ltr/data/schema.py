@@ -17,6 +17,9 @@ Label = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Weight = Annotated[float, msgspec.Meta(gt=0)]
 Probability = Annotated[float, msgspec.Meta(gt=0, le=1)]
+LONGEST_NAME, MOST_PREVIOUS = 1000, 10_000
+Name = Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)]
+Previous = Annotated[list[Name], msgspec.Meta(max_length=MOST_PREVIOUS)]
 
 NO_TREE = (b"", b"null")
 TEXT_NEEDED, ID_NEEDED = "a text is needed", "a text or an integer is needed"
@@ -25,10 +28,13 @@ NEEDED: Mapping[str, str] = {
     "trace_id": ID_NEEDED,
     "node_id": ID_NEEDED,
     "query": TEXT_NEEDED,
+    "context": TEXT_NEEDED,
+    "previous": f"a list of at most {MOST_PREVIOUS:,} names of at most {LONGEST_NAME:,} characters is needed",
     "tool": "the name of a tool is needed",
     "tool_description": TEXT_NEEDED,
     "candidate_id": "the id of a graph is needed",
     "candidate_type": TEXT_NEEDED,
+    "none": "true is needed; a candidate that is a tool or a graph has no such key",
     "label": "a number from 0 to 1e300 is needed",
     "features": "a list of numbers from -1e300 to 1e300 is needed",
     "drawn": "random or near is needed; a candidate of the log has no such key",
@@ -52,6 +58,7 @@ class Candidate(msgspec.Struct):
     features: list[Number] | None = None
     drawn: DrawRule | None = None  # the rule by which it was added; None: the log offers it
     draw_probability: Probability | None = None
+    none: bool | None = None  # true: the candidate says that nothing offered is right
 
 
 class Sample(Candidate, kw_only=True):
@@ -60,6 +67,8 @@ class Sample(Candidate, kw_only=True):
     trace_id: Id
     node_id: Id
     query: str
+    context: str | None = None  # the conversation before the query
+    previous: Previous | None = None  # what was used before in the trace, in order
     weight: Weight | None = None
     time: float | str | None = None
     candidates: list[Candidate] | None = None

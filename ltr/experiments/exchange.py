@@ -1,5 +1,6 @@
 """Runs and samples in other people's formats."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ from ltr.config.run import load_config
 from ltr.data.config import DataConfig
 from ltr.data.exporters.exporting import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import key_order
-from ltr.errors import DataError
+from ltr.data.groups import key_order, none_warnings, without_none
+from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
@@ -35,7 +36,9 @@ def export(format_name: str, source: AnyPath, out: AnyPath, *, overwrite: bool =
 
 def exported_samples(source: AnyPath) -> Exported:
     """Samples as they are; their one ready number, if it is one, is their score."""
-    groups, _ = read((str(source),), DataConfig(), labels_required=False)
+    groups = without_none(read((str(source),), DataConfig(), labels_required=False)[0])
+    for warning in none_warnings(groups):
+        warnings.warn(warning, LtrWarning, stacklevel=3)
     phi = groups.candidates.features
     if phi is None or phi.shape[1] != 1:
         return Exported(groups, phi, groups.candidates.feature_names)

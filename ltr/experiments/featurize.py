@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups
+from ltr.data.groups import Groups, none_warnings, select, without_none
+from ltr.data.none_candidates import RIGHT
 from ltr.encoders.naming import AUTO
 from ltr.errors import UsageError
 from ltr.experiments.loading import drawn
@@ -45,8 +49,10 @@ def featurize_and_save(
     groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
     warnings: tuple[str, ...] = ()
     if model is None:
-        prepared = prepare(config, groups, None, on_progress)
-        features, phi, warnings = prepared.features, prepared.phi, prepared.warnings
+        learned = without_none(groups)
+        prepared = prepare(config, learned, None, on_progress)
+        features, phi, warnings = prepared.features, prepared.phi, (*none_warnings(learned), *prepared.warnings)
+        phi = with_none_rows(groups, phi, features)
     else:
         features = fitted_features(model)
         on_progress(Step("featurising"))
@@ -58,6 +64,17 @@ def featurize_and_save(
         write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
     auto_encoder = features.encoder.name if model is None and config.encoder == AUTO else ""
     return Featurized(groups, features.names, warnings, auto_encoder)
+
+
+def with_none_rows(groups: Groups, phi: FloatArray, features: FittedFeatures | None) -> FloatArray:
+    """Columns for all groups: those for which none is right have not been learned from, and get the final features."""
+    if groups.none is None or features is None or not (is_none := groups.none == RIGHT).any():
+        return phi
+    is_none_row = np.repeat(is_none, np.diff(groups.offsets))
+    columns = np.empty((len(is_none_row), phi.shape[1]))
+    columns[~is_none_row] = phi
+    columns[is_none_row] = features(select(groups, np.flatnonzero(is_none)).candidates)
+    return columns
 
 
 def refuse_output(out: Path, *, overwrite: bool) -> None:

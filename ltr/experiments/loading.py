@@ -9,7 +9,7 @@ from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
-from ltr.data.groups import Groups
+from ltr.data.groups import Groups, none_warnings, without_none
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError
@@ -22,6 +22,7 @@ APPLIED = (
     "samples, the weights trust them too much"
 )
 STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
+HELD = {"valid": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def read_data(config: RunConfig) -> Loaded:
             train, held[name] = split_off(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(asked, data)[0]
+    train, held = without_none(train), {name: without_none(groups) for name, groups in held.items()}
     if train.weights is not None:
         group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
         if problem:
@@ -75,7 +77,10 @@ def drawn(groups: Groups, config: RunConfig) -> Groups:
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    warnings = [
+    warnings = [*none_warnings(train)]
+    for name, groups in held.items():
+        warnings += none_warnings(groups, f"{HELD[name]} data: ")
+    warnings += [
         f"{finding.code}: {finding.message}"
         for finding in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
     ]

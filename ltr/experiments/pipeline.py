@@ -8,7 +8,7 @@ import msgspec
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups
+from ltr.data.groups import Groups, none_warnings
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import all_named
@@ -119,8 +119,8 @@ def evaluate_router(
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best_feature=best)
         measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
-    learned = training_trace_warnings(router, groups.candidates) if split == "given" else ()
-    before = (*learned, *candidate_warnings(router, groups.candidates))
+    given = (*none_warnings(groups), *training_trace_warnings(router, groups.candidates)) if split == "given" else ()
+    before = (*given, *candidate_warnings(router, groups.candidates))
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))
     return replace(measured, warnings=warnings)
 

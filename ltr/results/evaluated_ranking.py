@@ -85,6 +85,7 @@ def evaluate_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, run_rules, evaluation),
         breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
+        counts={"num_none": groups.num_none},
         warnings=tuple(nothing_right(evaluation)),
     )
 

@@ -134,7 +134,7 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         "probability",
         "no_relevant",
     )
-    own_counts = ("num_groups", "num_candidates", "num_tied", "num_no_relevant", "num_one_candidate")
+    own_counts = ("num_groups", "num_candidates", "num_tied", "num_no_relevant", "num_none", "num_one_candidate")
     fields: dict[str, Json] = {name: getattr(rules, name) for name in own_rules}
     fields |= {} if rules.complete is None else {"complete": rules.complete}
     fields |= {name: getattr(counts, name) for name in own_counts}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, overload
 from ltr.arrays import FloatArray
 from ltr.data.catalogue_query import graph_candidates, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
+from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
 from ltr.data.ready_numbers import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
@@ -148,10 +148,14 @@ class Router(StoredModel):
             )
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
-        """The groups of samples; tools without a text have the one of this router's catalogue."""
+        """The groups of samples, without those where none is right if labels are required.
+
+        Tools without a text have the one of this router's catalogue.
+        """
         from ltr.storage.read_samples import read  # the reader of featurised files, which a single query does not need
 
         groups, _ = read(samples, data, labels_required=labels_required)
+        groups = without_none(groups) if labels_required else groups
         if data.tools is not None or not self.tools:
             return groups
         return replace(groups, candidates=with_tool_texts(groups.candidates, self.tools))

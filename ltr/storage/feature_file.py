@@ -12,6 +12,7 @@ from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.draws import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
+from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
@@ -26,7 +27,8 @@ from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
 FORMAT: Final = "ltr-features/2"
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")
 CODES = ("offsets", "traces", "queries", "names", "texts")
-OPTIONAL = ("weights", "times")
+OPTIONAL = ("weights", "times", "none")
+TABLE_OF = {"contexts": "context_texts", "previous": "previous_lists"}  # group columns that may be missing
 DRAWS = {"draw_rules": "rules", "draw_probabilities": "probabilities"}  # the columns of rows that were drawn
 NOTHING = np.empty(0, dtype=np.int64)
 NO_GRAPHS: dict[str, Any] = {"types": NOTHING, "type_texts": (), "graphs": NOTHING, "distinct_graphs": ()}
@@ -58,8 +60,13 @@ def save_columns(
     columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
     if candidates.draws is not None:
         columns |= {name: getattr(candidates.draws, field) for name, field in DRAWS.items()}
+    columns |= {name: codes for name in TABLE_OF if (codes := getattr(candidates, name)) is not None}
     tables: dict[str, Sequence[str]] = {name: getattr(candidates, name) for name in TABLES}
     tables |= {field: [getattr(text, field) for text in candidates.tool_texts] for field in ToolText._fields}
+    if candidates.contexts is not None:
+        tables["context_texts"] = candidates.context_texts
+    if candidates.previous is not None:
+        tables["previous_lists"] = [msgspec.json.encode(names).decode() for names in candidates.previous_lists]
     for name, table in tables.items():
         columns[name], columns[f"{name}.ends"] = pack_texts(table)
     write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
@@ -90,12 +97,14 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
         raise DataError(f"phi of shape {phi.shape} does not fit {len(features.names)} features")
     refuse_outside("phi", phi, offsets, least=-LARGEST)
     labels = _numbers("labels", arrays["labels"], offsets, least=0.0)
-    weights, times = map(arrays.get, OPTIONAL)
+    weights, times, none = map(arrays.get, OPTIONAL)
     if weights is not None:
         weights = as_weights(weights, len(offsets) - 1)
     if times is not None:
         times = _numbers("times", times, np.arange(len(offsets)), least=-LARGEST)
-    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, weights, times)
+    if none is not None:
+        none = _codes(none, len(offsets) - 1, (ABSENT, WRONG, RIGHT))
+    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, weights, times, none)
 
 
 def _candidates(
@@ -123,7 +132,19 @@ def _candidates(
         lines=np.ones(rows, dtype=np.int64),
         files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
         draws=_draws(arrays, offsets) if DRAWS.keys() <= arrays.keys() else None,
+        **_context(arrays, groups),
     )
+
+
+def _context(arrays: dict[str, Array], groups: int) -> dict[str, Any]:
+    """What stood before each query, and what was used before, where the file says it."""
+    found: dict[str, Any] = {}
+    for name in TABLE_OF.keys() & arrays.keys():
+        table: tuple[Any, ...] = tuple(unpack_texts(arrays[TABLE_OF[name]], arrays[f"{TABLE_OF[name]}.ends"]))
+        if name == "previous":
+            table = tuple(msgspec.json.decode(names, type=tuple[str, ...]) for names in table)
+        found |= {name: _codes(arrays[name], groups, table), TABLE_OF[name]: table}
+    return found
 
 
 def _draws(arrays: dict[str, Array], offsets: IntArray) -> Draws:
@@ -187,13 +208,21 @@ def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Itera
 
 
 def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
-    """The line with the features of its candidates; every other field stays byte for byte as it is."""
+    """The line with the features of its candidates, but none has none; all else stays byte for byte as it is."""
     sample = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    if _is_none(sample):
+        return line
     if bytes(sample.get("candidates", msgspec.Raw(b"null"))) == b"null":
         return msgspec.json.encode(sample | {"features": next(rows, [])})
     candidates = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
-    with_rows = [candidate | {"features": next(rows, [])} for candidate in candidates]
+    with_rows = [
+        candidate if _is_none(candidate) else candidate | {"features": next(rows, [])} for candidate in candidates
+    ]
     return msgspec.json.encode(sample | {"candidates": with_rows})
+
+
+def _is_none(candidate: dict[str, msgspec.Raw]) -> bool:
+    return bytes(candidate.get("none", msgspec.Raw(b"null"))) == b"true"
 
 
 def sidecar(path: AnyPath) -> Path:

@@ -60,6 +60,7 @@ class CountsRecord(msgspec.Struct, omit_defaults=True):
     num_one_candidate: int
     interval_num_units: int
     queries_of: dict[str, int] = {}  # of metrics that are not defined for every query that counts
+    num_none: int = 0  # groups that are in none of the counts above: nothing that they offered is right
     num_missing: int | None = None  # of a TREC run: topics that it lacks
     num_ignored: int | None = None  # of a TREC run: lines of topics that were not judged
 

@@ -2,18 +2,21 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ltr.data.exporters.exporting import Exported, exporter
+from ltr.data.groups import Candidates
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath
 
 FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")  # wide ones too: spreadsheets take them for the narrow
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+BEFORE = {"context": ("contexts", "context_texts"), "previous": ("previous", "previous_lists")}  # of Candidates
 
 
 @exporter("csv")
@@ -56,12 +59,23 @@ def _rows(exported: Exported) -> Iterator[list[Any]]:
     if order is not None:
         rank_of_row[order] = np.arange(len(order)) - np.repeat(groups.offsets[:-1], np.diff(groups.offsets)) + 1
     rank_names = ["score", "rank"] if is_ranked else []
-    yield ["trace_id", "node_id", "query", "candidate", "label", *rank_names, *exported.names]
+    before = [name for name in ("context", "previous") if getattr(candidates, BEFORE[name][0]) is not None]
+    yield ["trace_id", "node_id", "query", *before, "candidate", "label", *rank_names, *exported.names]
     for group in range(len(groups.offsets) - 1):
         key = [candidates.trace_ids[candidates.traces[group]], candidates.node_ids[group]]
-        query = candidates.query_texts[candidates.queries[group]]
+        query = [
+            candidates.query_texts[candidates.queries[group]],
+            *(_before(candidates, name, group) for name in before),
+        ]
         for row in range(int(groups.offsets[group]), int(groups.offsets[group + 1])):
             name, label = candidates.name_texts[candidates.names[row]], float(groups.labels[row])
             ranked = [float(scores[row]), int(rank_of_row[row])] if is_ranked and scores is not None else []
             numbers = [] if exported.phi is None else exported.phi[row].tolist()
-            yield [*key, query, name, None if np.isnan(label) else label, *ranked, *numbers]
+            yield [*key, *query, name, None if np.isnan(label) else label, *ranked, *numbers]
+
+
+def _before(candidates: Candidates, name: str, group: int) -> str:
+    """The context of a group; what was used before as a JSON list."""
+    codes, table = (getattr(candidates, column) for column in BEFORE[name])
+    value = table[codes[group]]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

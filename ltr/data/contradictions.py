@@ -1,0 +1,77 @@
+"""Candidates of one group that contradict each other: the same name twice, none beside a right one or alone."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.jsonlines import excerpt
+from ltr.data.samples import NONE_ALONE, Samples
+from ltr.data.source_files import place
+from ltr.errors import SampleError
+
+
+def refuse_contradictions(samples: Samples) -> None:
+    """Raise for the first name that its group has already, and for the first none that cannot be."""
+    repeated, before = repeated_rows(samples)
+    if repeated.size:
+        first = int(np.argmin(repeated))
+        raise repetition_error(samples, int(repeated[first]), int(before[first]))
+    for error, _ in none_errors(samples):
+        raise error
+
+
+def repeated_rows(samples: Samples) -> tuple[IntArray, IntArray]:
+    """The rows whose name an earlier row of their group has, and for each the last such row."""
+    keys = samples.groups * len(samples.name_texts) + samples.names
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    repeated = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
+    return order[repeated], order[repeated - 1]
+
+
+def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
+    """The error for a row whose name the row `before` has for the same group."""
+    path, line = place(samples.files, int(samples.lines[row]))
+    first_path, first_line = place(samples.files, int(samples.lines[before]))
+    name = excerpt(samples.name_texts[samples.names[row]])
+    field = "tool" if samples.kind == "tool" else "candidate_id"
+    problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
+    return SampleError(path, line, field, problem)
+
+
+def none_without_label(samples: Samples) -> Iterator[tuple[SampleError, int]]:
+    """None candidates without a label beside rows that have one, each with its group."""
+    if samples.none is None or np.isnan(samples.labels).all():
+        return
+    missing = np.isnan(samples.none.labels)
+    for group, line in zip(samples.none.groups[missing].tolist(), samples.none.lines[missing].tolist(), strict=True):
+        yield SampleError(*place(samples.files, line), "label", "missing; 0 or 1 is needed beside none"), group
+
+
+def none_errors(samples: Samples) -> Iterator[tuple[SampleError, int]]:
+    """What is wrong with none candidates, in file order, each error with its group."""
+    none = samples.none
+    if none is None:
+        return
+    rows_of_group = np.bincount(samples.groups, minlength=len(samples.traces))
+    right_rows = np.flatnonzero(samples.labels > 0)
+    right_row = dict(zip(samples.groups[right_rows].tolist(), right_rows.tolist(), strict=True))
+    first_line: dict[int, int] = {}
+    for group, line, label in zip(none.groups.tolist(), none.lines.tolist(), none.labels.tolist(), strict=True):
+        path, number = place(samples.files, line)
+        if group in first_line:
+            earlier = "{}:{}".format(*place(samples.files, first_line[group]))
+            problem = f"found again; {earlier} has it for the same group, and once is right"
+            yield SampleError(path, number, "none", problem), group
+        elif not rows_of_group[group]:
+            yield SampleError(path, number, "none", NONE_ALONE), group
+        elif label == 1 and group in right_row:
+            row = right_row[group]
+            earlier = "{}:{}".format(*place(samples.files, int(samples.lines[row])))
+            name = excerpt(samples.name_texts[samples.names[row]])
+            problem = f"found 1; {earlier} has {name} as right for the same group, and either is right or none is"
+            yield SampleError(path, number, "label", problem), group
+        first_line.setdefault(group, line)
