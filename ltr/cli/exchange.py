@@ -21,6 +21,9 @@ def import_files(
         typer.Argument(metavar="[FORMAT] FILES", help="A format (ltr list importers), and files, globs or -."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
+    outcome: Annotated[
+        str | None, typer.Option("--outcome", help="What calls were right by: span-status, feedback, evaluation:FILE.")
+    ] = None,
     redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the importer.")
@@ -39,7 +42,7 @@ def import_files(
     from ltr.data.importers.importing import import_samples
 
     format_name, files = format_and_files(words)
-    options = dict(_option(text) for text in option or ())
+    options = dict(_option(text) for text in option or ()) | ({"outcome": outcome} if outcome else {})
     summary = import_samples(format_name, files, out, options=options, redact=redact, overwrite=overwrite)
     warn(*summary.notes)
     counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))

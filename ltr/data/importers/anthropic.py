@@ -12,6 +12,7 @@ from ltr.data.importers.chat_requests import (
     call_of,
     exchanges,
     is_anthropic_body,
+    is_span,
     objects,
     table_of,
     text_or_empty,
@@ -39,7 +40,7 @@ OF_OPENAI = "lines in OpenAI's form: import them with openai"
 def is_anthropic(opening: Opening) -> bool:
     """Whether the first value is a line of such a log."""
     line = opening.document
-    if not isinstance(line, dict):
+    if not isinstance(line, dict) or is_span(line):
         return False
     bodies = [line, *(line[key] for key in ("request", "body", "input", "response") if isinstance(line.get(key), dict))]
     return any("messages" in body for body in bodies) and any(map(is_anthropic_body, bodies))

@@ -157,6 +157,11 @@ def is_anthropic_body(body: Object) -> bool:
     )
 
 
+def is_span(line: Object) -> bool:
+    """Whether a line is a span of a trace, whose input may be such a request: other importers read those."""
+    return any(key in line for key in ("traceId", "run_type", "span_kind", "resourceSpans", "observations"))
+
+
 def _unwrapped(value: object) -> Object | None:
     """The object that a log holds as it is, as JSON in a text, or as the body of an HTTP message."""
     if isinstance(value, str) and value.lstrip().startswith("{"):

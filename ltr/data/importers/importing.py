@@ -72,8 +72,11 @@ IMPORTERS: Registry[Importer] = Registry(
         "ltr.data.importers.anthropic": ("anthropic",),
         "ltr.data.importers.calling_trees": ("calling-trees",),
         "ltr.data.importers.columns": ("csv",),
+        "ltr.data.importers.langfuse": ("langfuse",),
+        "ltr.data.importers.langsmith": ("langsmith",),
         "ltr.data.importers.letor": ("letor",),
         "ltr.data.importers.lists": ("lists",),
+        "ltr.data.importers.otel": ("otel",),
         "ltr.data.importers.trecsamples": ("trec",),
     },
 )

@@ -33,7 +33,7 @@ class LetorLine:
 
 def looks_like_letor(opening: Opening) -> bool:
     """Whether the first line that is no comment can be read."""
-    lines = opening.content.decode(errors="replace").splitlines()[:-1]
+    lines = opening.content.decode(errors="replace").split("\n")[:-1]
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
     try:
         return bool(_parsed(first).values)

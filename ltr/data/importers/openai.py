@@ -13,6 +13,7 @@ from ltr.data.importers.chat_requests import (
     exchanges,
     function_of,
     is_anthropic_body,
+    is_span,
     objects,
     table_of,
     text_or_empty,
@@ -53,7 +54,7 @@ OF_ANTHROPIC = "lines in Anthropic's form: import them with anthropic"
 def is_openai(opening: Opening) -> bool:
     """Whether the first value is a line of such a log."""
     line = opening.document
-    if not isinstance(line, dict):
+    if not isinstance(line, dict) or is_span(line):
         return False
     bodies = [line, *(line[key] for key in ("request", "body", "input") if isinstance(line.get(key), dict))]
     is_chat = any(isinstance(body.get("messages"), list) for body in bodies)

@@ -6,13 +6,21 @@ import numpy as np
 
 from ltr.data.importers.fields import as_tokens
 from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.opening import Opening
 from ltr.data.importers.ranked import RankedGroups, read_ranked
 from ltr.data.importers.trec import QRELS, Topics, read_trec_run
 from ltr.errors import UsageError, count
 from ltr.files.reading import read_lines
 
 
-@importer("trec")
+def looks_like_trec(opening: Opening) -> bool:
+    """Whether the first line is one of a run, `TOPIC Q0 DOC RANK SCORE TAG`, or of qrels, `TOPIC 0 DOC GRADE`."""
+    columns = opening.content.lstrip().split(b"\n", 1)[0].split()
+    is_run = len(columns) == 6 and columns[1].upper() == b"Q0" and columns[3].isdigit()
+    return is_run or (len(columns) == 4 and columns[1].isdigit() and columns[3].lstrip(b"-").isdigit())
+
+
+@importer("trec", title="a TREC run or its qrels", looks_like=looks_like_trec)
 def import_trec(files: Sequence[str]) -> Imported:
     """A line for each retrieved document; judged documents that were not retrieved are counted in a note."""
     qrels = [path for path in files if is_qrels(path)]

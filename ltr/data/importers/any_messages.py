@@ -1,0 +1,261 @@
+"""Messages as frameworks write them into traces: OpenAI's, Anthropic's, Gemini's, LangChain's, OpenInference's, OTel's.
+
+A trace mixes them, and wraps them: in a text that holds JSON, in a list of lists, under `message` or `kwargs`. Each
+function takes anything and leaves out what it cannot read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ltr.data.importers.chat_requests import call_of, function_of, text_or_empty
+from ltr.data.importers.conversations import (
+    CUT_OFF,
+    FAILED,
+    REFUSED,
+    Call,
+    Message,
+    Role,
+    content_text,
+    looks_failed,
+)
+from ltr.data.jsonlines import FAILURES
+
+Object = Mapping[str, Any]
+
+ROLES: Mapping[str, Role] = {
+    "system": "instruction", "developer": "instruction", "systemmessage": "instruction",
+    "user": "user", "human": "user", "humanmessage": "user",
+    "assistant": "answer", "ai": "answer", "model": "answer", "aimessage": "answer",
+    "tool": "result", "function": "result", "toolmessage": "result", "functionmessage": "result",
+}  # fmt: skip
+FINISHES = {
+    "length": CUT_OFF, "max_tokens": CUT_OFF, "content_filter": REFUSED, "safety": REFUSED, "refusal": REFUSED,
+    "error": FAILED,
+}  # fmt: skip
+LISTS = ("messages", "input", "prompts", "contents", "history")  # of an input, in the order in which they are tried
+ANSWERS = ("generations", "choices", "candidates", "message", "output", "response", "messages", "generation")
+WRAPPERS = ("message", "kwargs", "data", "message_content")
+CHOICE = {"index", "finish_reason", "generation_info"}  # of these a choice has one beside its message
+DEEPEST = 8
+
+
+def decoded(value: object) -> Any:
+    """The value that a text of JSON holds; any other value as it is.
+
+    >>> decoded('[1]'), decoded("rain"), decoded(7)
+    ([1], 'rain', 7)
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return msgspec.json.decode(value)
+        except FAILURES:
+            return value
+    return value
+
+
+def entries(value: object) -> list[Any]:
+    """The entries of a list, or of an object whose keys count them: {"0": ..., "1": ...}."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict) and value and all(key.isdecimal() for key in value):
+        return [value[key] for key in sorted(value, key=lambda key: (len(key.lstrip("0")), key.lstrip("0")))]
+    return []
+
+
+def messages_in(value: object, depth: int = 0) -> list[Message]:
+    """The messages of an input: a list of them, alone or under a key; a text is what the user said."""
+    value = decoded(value)
+    if isinstance(value, str):
+        return [Message(role="user", text=value)] if value.strip() else []
+    if depth > DEEPEST:
+        return []
+    if listed := entries(value):
+        return [message for entry in listed for message in _of_entry(entry, depth)]
+    if isinstance(value, dict):
+        if _role(value):
+            return list(_messages(value))
+        return next((found for key in LISTS if value.get(key) and (found := messages_in(value[key], depth + 1))), [])
+    return []
+
+
+def _of_entry(entry: object, depth: int) -> Iterator[Message]:
+    if isinstance(entry, list):
+        yield from messages_in(entry, depth + 1)
+    elif isinstance(entry, str) and entry.strip():
+        yield Message(role="user", text=entry)
+    elif isinstance(entry, dict):
+        yield from _messages(entry)
+
+
+def _messages(entry: Object) -> Iterator[Message]:
+    """The messages of one entry: results of tools may stand inside a message of the user."""
+    role, message = _role(entry), _unwrapped(entry)
+    if role is None:
+        return
+    blocks = _blocks(message)
+    for block in blocks:
+        if (result := _result(block)) is not None:
+            yield result
+    said = "\n".join(filter(None, map(_said, blocks))) if blocks else content_text(message.get("content"))
+    if role == "answer":
+        yield Message(role=role, text=said, calls=_calls(message, blocks))
+    elif role == "result" and not any(map(_is_result, blocks)):
+        call_id, name = text_or_empty(message.get("tool_call_id")), text_or_empty(message.get("name"))
+        is_error = message.get("status") == "error" or looks_failed(said)
+        yield Message(role=role, text=said, call_id=call_id, name=name, is_error=is_error)
+    elif role in ("user", "instruction") and (said or not blocks):
+        yield Message(role=role, text=said)
+
+
+def answer_in(value: object, depth: int = 0) -> Message | None:
+    """The answer of an output: what it says, what it calls, and why it is no decision if it says so; None if empty."""
+    value = decoded(value)
+    if isinstance(value, str):
+        return Message(role="answer", text=value) if value.strip() else None
+    if depth > DEEPEST:
+        return None
+    if listed := entries(value):
+        inner = [found for entry in _first_choice(listed) if (found := answer_in(entry, depth + 1))]
+        return _joined(inner) if inner else None
+    if not isinstance(value, dict) or not value:
+        return None
+    reason = _finish(value)
+    if _role(value) == "answer" or (_role(value) is None and _calls(_unwrapped(value), _blocks(_unwrapped(value)))):
+        message = _unwrapped(value)
+        blocks = _blocks(message)
+        said = "\n".join(filter(None, map(_said, blocks))) if blocks else content_text(message.get("content"))
+        refusal = REFUSED if message.get("refusal") else ""
+        calls = _calls(message, blocks)
+        return Message(role="answer", text=said, calls=calls, no_decision=_finish(message) or reason or refusal)
+    if _role(value) is not None:
+        return None
+    for key in (*ANSWERS, "content", "text"):
+        if value.get(key) and (found := answer_in(value[key], depth + 1)):
+            return found if found.no_decision or not reason else msgspec.structs.replace(found, no_decision=reason)
+    return Message(role="answer", no_decision=reason) if reason else None
+
+
+def _first_choice(listed: Sequence[Any]) -> Sequence[Any]:
+    """Of several choices of a response the first; of messages the answers after the last message of anybody else."""
+    if all(isinstance(entry, dict) and "message" in entry and CHOICE & entry.keys() for entry in listed):
+        return listed[:1]
+    if isinstance(listed[0], list):
+        return listed[:1]
+    others = [at for at, entry in enumerate(listed) if isinstance(entry, dict) and _role(entry) not in (None, "answer")]
+    return listed[others[-1] + 1 :] if others else listed
+
+
+def _joined(answers: Sequence[Message]) -> Message:
+    """One answer of its parts."""
+    return Message(
+        role="answer",
+        text="\n".join(answer.text for answer in answers if answer.text),
+        calls=tuple(call for answer in answers for call in answer.calls),
+        no_decision=next((answer.no_decision for answer in answers if answer.no_decision), ""),
+    )
+
+
+def _unwrapped(entry: Object) -> Object:
+    """The message inside its wrappers."""
+    for _ in range(DEEPEST):
+        inner = next((entry[key] for key in WRAPPERS if isinstance(entry.get(key), dict)), None)
+        if inner is None or "content" in entry or "role" in entry:
+            return entry
+        entry = inner
+    return entry
+
+
+def _role(entry: Object) -> Role | None:
+    """Whose message it is: `role`, LangChain's `type`, or the class that its id ends in."""
+    message = _unwrapped(entry)
+    for holder in (message, entry):
+        for name in (holder.get("role"), holder.get("type"), *_class(holder)):
+            if isinstance(name, str) and (role := ROLES.get(name.lower().removesuffix("chunk"))):
+                return role
+    return None
+
+
+def _class(entry: Object) -> Iterator[object]:
+    path = entry.get("id")
+    if isinstance(path, list) and path:
+        yield path[-1]
+
+
+def _finish(value: Object) -> str:
+    """Why the answer is no decision, by how it ended."""
+    inner = value.get("generation_info") or value.get("response_metadata") or {}
+    holders = (value, inner if isinstance(inner, dict) else {})
+    for name in (holder.get(key) for holder in holders for key in ("finish_reason", "stop_reason", "finishReason")):
+        if isinstance(name, str) and (reason := FINISHES.get(name.lower())):
+            return reason
+    return ""
+
+
+def _blocks(message: Object) -> list[Object]:
+    """The parts of a message's content that are objects."""
+    for key in ("parts", "contents", "content"):
+        listed = entries(message.get(key))
+        if listed:
+            return [_unwrapped(block) for block in listed if isinstance(block, dict)] + [
+                {"type": "text", "text": block} for block in listed if isinstance(block, str)
+            ]
+    return []
+
+
+def _is_result(block: Object) -> bool:
+    kind = text_or_empty(block.get("type"))
+    return kind.endswith(("tool_result", "tool_call_response")) or "function_response" in block
+
+
+def _result(block: Object) -> Message | None:
+    if not _is_result(block):
+        return None
+    inner = block.get("function_response")
+    holder = inner if isinstance(inner, dict) else block
+    text = content_text(next((holder[key] for key in ("content", "response", "result") if holder.get(key)), ""))
+    call_id = next(filter(None, (text_or_empty(holder.get(key)) for key in ("tool_use_id", "id", "tool_call_id"))), "")
+    is_error = holder.get("is_error") is True or looks_failed(text)
+    name = text_or_empty(holder.get("name"))
+    return Message(role="result", text=text, call_id=call_id, name=name, is_error=is_error)
+
+
+def _said(block: Object) -> str:
+    """The text of a part; "" of a call, a result or a thought."""
+    kind = block.get("type")
+    if _is_result(block) or "function_call" in block or kind not in (None, "text", "output_text", "input_text"):
+        return ""
+    return content_text(block.get("text") or block.get("content"))
+
+
+def _calls(message: Object, blocks: Sequence[Object]) -> tuple[Call, ...]:
+    """The calls of an answer, under whatever key."""
+    more = message.get("additional_kwargs")
+    holders = (message, more if isinstance(more, dict) else {})
+    listed = next((found for holder in holders if (found := entries(holder.get("tool_calls")))), [])
+    found = [_call(entry.get("tool_call", entry)) for entry in listed if isinstance(entry, dict)]
+    if not found:
+        found = [_call(holder["function_call"]) for holder in holders if isinstance(holder.get("function_call"), dict)]
+    if not found and message.get("function_call_name"):
+        found = [call_of(message["function_call_name"], message.get("function_call_arguments_json"), "")]
+    if not found:
+        if text_or_empty(message.get("type")).endswith(("tool_use", "function_call", "tool_call")):
+            found = [_call(message)]
+        for block in blocks:
+            inner = block.get("function_call") or block.get("tool_call")
+            if isinstance(inner, dict):
+                found.append(_call(inner))
+            elif text_or_empty(block.get("type")).endswith(("tool_use", "tool_call", "function_call")):
+                found.append(_call(block))
+    return tuple(call for call in found if call)
+
+
+def _call(entry: object) -> Call | None:
+    if not isinstance(entry, dict):
+        return None
+    function = function_of(entry)
+    name = function.get("name", function.get("toolName"))
+    arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+    call_id = next((entry[key] for key in ("id", "call_id", "toolCallId") if entry.get(key)), "")
+    return call_of(name, arguments, call_id)

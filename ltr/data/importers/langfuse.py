@@ -1,0 +1,149 @@
+"""Observations of Langfuse: lines or an array of JSON, a table, or a trace with its observations."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
+from ltr.data.importers.chat_requests import log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.conversations import FAILED, Message
+from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.opening import Opening
+from ltr.data.importers.outcomes import outcome_note, outcomes
+from ltr.data.importers.span import Span, nanoseconds, tool_name
+from ltr.data.importers.span_attributes import span_of, tree_of
+from ltr.data.importers.tables import read_table
+from ltr.data.importers.tally import Tally
+from ltr.data.importers.traces import groups_of_spans
+
+Object = Mapping[str, Any]
+
+MODEL_TYPES, TOOL_TYPES = ("GENERATION",), ("TOOL",)
+FEEDBACK_NAMES = ("feedback", "thumb", "rating", "user")  # a part of the name of a score that a user gave
+
+NO_OBSERVATION = "values without an observation of Langfuse"
+TOP_LEVEL = "traces without observations: export the table of observations"
+
+
+def is_langfuse(opening: Opening) -> bool:
+    """Whether the first value, or the header of a table, is of an observation or of a trace with observations."""
+    document = opening.document
+    if isinstance(document, dict):
+        return {"traceId", "type"} <= document.keys() or isinstance(document.get("observations"), list)
+    header = opening.content.split(b"\n", 1)[0]
+    return b"traceId" in header and b"parentObservationId" in header
+
+
+@importer("langfuse", title="an export of Langfuse", looks_like=is_langfuse)
+def import_langfuse(files: Sequence[str], *, outcome: str = "") -> Imported:
+    """A group for each generation of a model: the table of observations as JSON or CSV, or traces as JSON.
+
+    `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
+    """
+    tally, judged = Tally(), outcomes(outcome)
+    return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
+
+
+def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
+    for place, document in _documents(files, tally):
+        listed = document.get("observations")
+        if isinstance(listed, list):
+            trace_id = _id(document.get("id"))
+            for entry in objects(listed):
+                yield _span({"traceId": trace_id, **entry}, place, tally)
+            if not objects(listed):
+                tally.skip(TOP_LEVEL, place)
+            yield from _scores(document, trace_id, place)
+        elif "traceId" in document and "type" in document:
+            yield _span(document, place, tally)
+        else:
+            tally.skip(TOP_LEVEL if "observations" in document or "latency" in document else NO_OBSERVATION, place)
+
+
+def _documents(files: Sequence[str], tally: Tally) -> Iterator[tuple[str, Object]]:
+    for path in files:
+        if not path.removesuffix(".gz").removesuffix(".zst").endswith((".csv", ".tsv")):
+            yield from log_objects([path], tally)
+            continue
+        table = read_table(path)
+        for line, row in table.rows:
+            cells = {name: cell for name, cell in zip(table.header, row, strict=True) if cell}
+            yield f"{table.path}:{line}", cells
+
+
+def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
+    """What users said of a trace, or of one of its observations, as spans that hold nothing else."""
+    for number, score in enumerate(objects(trace.get("scores"))):
+        value, name = score.get("value"), text_or_empty(score.get("name")).lower()
+        if any(part in name for part in FEEDBACK_NAMES) and isinstance(value, bool | int | float):
+            about = _id(score.get("observationId"))
+            yield Span(
+                trace_id=trace_id, span_id=f"score {number} {about}", place=place, kind="other",
+                feedback=float(value), about=about,
+            )  # fmt: skip
+
+
+def _span(entry: Object, place: str, tally: Tally) -> Span:
+    kind, name = text_or_empty(entry.get("type")).upper(), text_or_empty(entry.get("name"))
+    read = Span(
+        trace_id=_id(entry.get("traceId")),
+        span_id=_id(entry.get("id")),
+        parent_id=_id(entry.get("parentObservationId")),
+        place=place,
+        kind="model" if kind in MODEL_TYPES else "tool" if kind in TOOL_TYPES else "other",
+        start=nanoseconds(entry.get("startTime")),
+        end=nanoseconds(entry.get("endTime")),
+        has_failed=text_or_empty(entry.get("level")).upper() == "ERROR",
+    )
+    metadata = decoded(entry.get("metadata"))
+    attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    tree = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
+    told = span_of(tree, read, name, tally)
+    if told.kind == "model":
+        return _generation(entry, told, tally)
+    replaced = msgspec.structs.replace
+    if told.kind == "tool":
+        return told
+    said = next((message.text for message in reversed(messages_in(entry.get("input"))) if message.role == "user"), "")
+    is_root = not read.parent_id
+    return replaced(told, tool=tool_name(name), said=told.said or (said if is_root else ""))
+
+
+def _generation(entry: Object, told: Span, tally: Tally) -> Span:
+    """A model's span: its own columns first, then its input and output, then its attributes."""
+    given, place = decoded(entry.get("input")), told.place
+    listed = _definitions(entry.get("toolDefinitions"))
+    if not listed and isinstance(given, dict):
+        listed = [decoded(tool) for tool in entries(decoded(given.get("tools")))]
+    answer = answer_in(entry.get("output"))
+    called = [decoded(call) for call in entries(decoded(entry.get("toolCalls")))]
+    if called:
+        calls = answer_in({"role": "assistant", "tool_calls": called})
+        if calls is not None and calls.calls:
+            answer = msgspec.structs.replace(answer or calls, calls=calls.calls)
+    answer = answer or told.answer
+    if told.has_failed:
+        answer = Message(role="answer", no_decision=FAILED)
+    return msgspec.structs.replace(
+        told,
+        messages=tuple(messages_in(given)) or told.messages,
+        answer=answer,
+        tools=table_of(listed, tally, place) if listed else told.tools,
+    )
+
+
+def _definitions(value: object) -> list[Any]:
+    """The tools of a column that maps names to texts of JSON."""
+    value = decoded(value)
+    if not isinstance(value, dict):
+        return [decoded(tool) for tool in entries(value)]
+    tools = []
+    for name, definition in value.items():
+        inner = decoded(definition)
+        tools.append({**inner, "name": name} if isinstance(inner, dict) else {"name": name})
+    return tools
+
+
+def _id(value: object) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

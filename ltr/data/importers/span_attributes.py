@@ -1,0 +1,162 @@
+"""What the attributes of a span say, in the conventions of OpenInference, of OTel GenAI and of their forerunners."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
+from ltr.data.importers.chat_requests import allowed, table_of, text_or_empty
+from ltr.data.importers.conversations import FAILED, Message
+from ltr.data.importers.span import Kind, Span, tool_name
+from ltr.data.importers.tally import Tally
+from ltr.data.jsonlines import FAILURES
+
+Tree = dict[str, Any]
+
+MOST_PARTS = 32  # of a dotted key
+MODEL_OPERATIONS = ("chat", "generate_content", "text_completion")
+KINDS: Mapping[str, Kind] = {"llm": "model", "tool": "tool", "chat": "model"}
+FEEDBACK_KEYS = ("feedback.score", "user.feedback", "user_feedback")
+
+BAD_SCHEMA = "tools whose schema is not JSON, known by their name or left out"
+
+
+def tree_of(attributes: Iterable[tuple[str, Any]]) -> Tree:
+    """Attributes with dotted keys as objects inside objects; those that nest already keep their shape.
+
+    >>> tree_of([("llm.tools.0.tool.json_schema", "{}"), ("llm", {"model_name": "m"})])
+    {'llm': {'tools': {'0': {'tool': {'json_schema': '{}'}}}, 'model_name': 'm'}}
+    """
+    tree: Tree = {}
+    waiting = [(tree, key, value) for key, value in reversed([*attributes])]
+    while waiting:
+        node, key, value = waiting.pop()
+        *path, last = key.split(".", MOST_PARTS)
+        for part in path:
+            inner = node.get(part)
+            if not isinstance(inner, dict):
+                inner = node[part] = {}
+            node = inner
+        if not isinstance(value, dict):
+            if not isinstance(node.get(last), dict):  # a key that has keys below it is an object
+                node[last] = value
+            continue
+        if not isinstance(node.get(last), dict):
+            node[last] = {}
+        waiting += [(node[last], str(inner), entry) for inner, entry in reversed(value.items())]
+    return tree
+
+
+def at(tree: Any, path: str) -> Any:
+    """The value at the dotted path; None where there is none."""
+    for part in path.split("."):
+        tree = tree.get(part) if isinstance(tree, dict) else None
+    return tree
+
+
+def kind_of(tree: Tree) -> Kind:
+    """What the attributes say that the span is."""
+    for path in ("openinference.span.kind", "traceloop.span.kind", "llm.request.type"):
+        kind = at(tree, path)
+        if isinstance(kind, str):
+            return KINDS.get(kind.lower(), "other")
+    operation = at(tree, "gen_ai.operation.name")
+    if operation == "execute_tool":
+        return "tool"
+    return "model" if operation in MODEL_OPERATIONS else "other"
+
+
+def span_of(tree: Tree, span: Span, name: str, tally: Tally) -> Span:
+    """The span with what its attributes say; `name` is the span's own."""
+    replaced = msgspec.structs.replace
+    kind = span.kind if span.kind != "other" else kind_of(tree)
+    feedback = next((score for key in FEEDBACK_KEYS if (score := _score(at(tree, key))) is not None), span.feedback)
+    if kind == "tool":
+        paths = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
+        named = next((found for path in paths if isinstance(found := at(tree, path), str) and found.strip()), "")
+        ids = (at(tree, path) for path in ("gen_ai.tool.call.id", "tool_call.id", "tool.id"))
+        call_id = next((found for found in ids if isinstance(found, str)), "")
+        tool = named.strip() or tool_name(name)
+        return replaced(span, kind="tool" if tool else "other", tool=tool, call_id=call_id, feedback=feedback)
+    if kind != "model":
+        said = messages_in(at(tree, "input.value") or at(tree, "gen_ai.input.messages"))
+        last = next((message.text for message in reversed(said) if message.role == "user" and message.text), "")
+        return replaced(span, kind=kind, said=last, feedback=feedback)
+    parameters = decoded(at(tree, "llm.invocation_parameters"))
+    choice = parameters.get("tool_choice") if isinstance(parameters, dict) else None
+    table, forced = allowed(table_of(_tools(tree, parameters, tally, span.place), tally, span.place), choice)
+    answer = _answer(tree)
+    if span.has_failed:
+        answer = Message(role="answer", no_decision=FAILED)
+    elif answer is not None and forced and not answer.no_decision:
+        answer = replaced(answer, no_decision=forced)
+    messages = tuple(_messages(tree))
+    return replaced(span, kind="model", tools=table, answer=answer, messages=messages, feedback=feedback)
+
+
+def _messages(tree: Tree) -> list[Message]:
+    """The conversation before the answer, under the first of the keys that has it."""
+    listed = (
+        at(tree, "llm.input_messages"),
+        at(tree, "gen_ai.input.messages"),
+        at(tree, "gen_ai.prompt"),
+        at(tree, "input.value"),
+    )
+    return next((found for value in listed if value and (found := messages_in(value))), [])
+
+
+def _answer(tree: Tree) -> Message | None:
+    """The answer, under the first of the keys that has it."""
+    listed = (
+        at(tree, "llm.output_messages"),
+        at(tree, "gen_ai.output.messages"),
+        at(tree, "gen_ai.completion"),
+        at(tree, "output.value"),
+    )
+    found = next((found for value in listed if value and (found := answer_in(value))), None)
+    if (found is None or not found.calls) and (legacy := decoded(at(tree, "llm.function_call"))):
+        called = answer_in({"role": "assistant", "function_call": legacy})
+        found = called if called is not None and called.calls else found
+    ended = at(tree, "gen_ai.response.finish_reasons") or at(tree, "llm.finish_reason")
+    ended = entries(decoded(ended)) or [ended]
+    if found is not None and not found.no_decision and isinstance(ended[0], str):
+        reason = answer_in({"finish_reason": ended[0]})
+        found = msgspec.structs.replace(found, no_decision=reason.no_decision) if reason else found
+    return found
+
+
+def _tools(tree: Tree, parameters: Any, tally: Tally, place: str) -> list[Any]:
+    """The tools on the table, as a list that `table_of` reads."""
+    tools = []
+    for entry in entries(at(tree, "llm.tools")):
+        tool = entry.get("tool", entry) if isinstance(entry, dict) else {}
+        schema = tool.get("json_schema") if isinstance(tool, dict) else None
+        read = decoded(schema)
+        if isinstance(read, dict):
+            tools.append(read)
+        elif isinstance(tool, dict) and tool.get("name"):
+            tools.append({"name": tool["name"], "description": tool.get("description")})
+        if schema is not None and not isinstance(read, dict):
+            tally.remark(BAD_SCHEMA, place)
+    if tools:
+        return tools
+    own = decoded(at(tree, "gen_ai.tool.definitions")) or decoded(at(tree, "gen_ai.request.tools"))
+    listed = entries(own) or entries(at(tree, "llm.request.functions"))
+    if not listed and isinstance(parameters, dict):
+        listed = entries(parameters.get("tools")) or entries(parameters.get("functions"))
+    return [decoded(tool) for tool in listed]
+
+
+def _score(value: object) -> float | None:
+    return float(value) if isinstance(value, bool | int | float) and value == value else None
+
+
+def text_of(value: object) -> str:
+    """A text, or JSON of what is none; "" of nothing."""
+    if value is None or isinstance(value, str):
+        return text_or_empty(value)
+    try:
+        return msgspec.json.encode(value).decode()
+    except (*FAILURES, TypeError):
+        return ""

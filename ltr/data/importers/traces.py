@@ -1,0 +1,229 @@
+"""Spans of agents' traces, whatever wrote them, become groups: one for each answer of a model with tools on the table.
+
+An importer gives spans in any order, those of a trace scattered over lines and files. They are kept in a temporary
+file and put together trace by trace: memory holds one trace, and about 100 bytes a span of the others. Inside a trace
+time orders spans. What spans say of their parents decides nothing but that one and the same call stands in two spans.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ltr.data.importers.conversations import Call, Conversation, Message
+from ltr.data.importers.decisions import SEEN_BEFORE, Group, decisions
+from ltr.data.importers.outcomes import Outcomes
+from ltr.data.importers.span import NANOSECONDS, Kind, Span
+from ltr.data.importers.spool import Spool
+from ltr.data.importers.tally import Tally
+
+NO_ID = "spans without the id of a trace or of their own"
+NO_ANSWER = "model spans without an answer"
+REPEATED = "spans that the log repeats"
+FROM_ROOT = "queries taken from the input of the whole trace"
+BAD_CALLS = "calls with a bad outcome: not right"
+NO_OUTCOME = "calls without an outcome: taken to be right"
+UNKNOWN = "decisions left without a right tool: unknown"
+
+
+def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: Outcomes | None = None) -> Iterator[Group]:
+    """The decisions of all traces, in the order in which the traces first appear; inside a trace by time."""
+    encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Span).decode
+    with Spool() as spool:
+        for span in spans:
+            if span.trace_id and span.span_id:
+                spool.add(span.trace_id, encode(span))
+            else:
+                tally.skip(NO_ID, span.place)
+        judged: dict[tuple[str, str], _Verdict] = {}
+
+        def conversations() -> Iterator[Conversation]:
+            for trace_id in spool:
+                judged.clear()
+                trace = _Trace(outcomes)
+                for place in spool.places(trace_id):
+                    trace.see(decode(spool.record(place)), place, tally)
+                trace.close()
+                for place in trace.models():
+                    span = decode(spool.record(place))
+                    if span.answer is None:
+                        tally.skip(NO_ANSWER, span.place)
+                        continue
+                    if outcomes:
+                        judged[trace_id, span.span_id] = trace.verdict(span)
+                    yield _conversation(span, span.answer, trace, tally)
+
+        for group in decisions(conversations(), tally):
+            verdict = judged.get((group["trace_id"], group["node_id"]))
+            yield group if verdict is None else _relabelled(group, verdict, tally)
+
+
+class _Event(msgspec.Struct):
+    """What a trace keeps of a span while its others are read."""
+
+    at: tuple[int, int, int]  # when its calls were made, when it began, its number in the log
+    place: int
+    kind: Kind
+    span_id: str
+    parent_id: str
+    calls: tuple[Call, ...]  # of a model's answer; the one of a tool's span
+    is_good: bool | None  # None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """How the calls of an answer turned out; a call that is in neither is unknown."""
+
+    good: frozenset[str]  # tools of which a call did
+    bad: frozenset[str]  # of which each known call did not
+    is_bad: bool  # the answer as a whole
+    unknown: int  # calls
+    where: str
+
+
+@dataclass(slots=True)
+class _Trace:
+    """The spans of one trace, in order of time: which called what before which, and with what outcome."""
+
+    outcomes: Outcomes | None
+    _events: list[_Event] = field(default_factory=list)
+    _starts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of model spans
+    _ids: set[str] = field(default_factory=set)
+    _said: tuple[tuple[int, int], str] | None = None
+    _is_good: bool | None = None  # the trace as a whole
+    _about: dict[str, bool] = field(default_factory=dict)  # outcomes that stand apart from their spans
+    _called: list[tuple[tuple[int, int, int], str]] = field(default_factory=list)
+    _outcomes: dict[str, list[tuple[str, bool | None]]] = field(default_factory=dict)  # of the calls of model spans
+
+    def see(self, span: Span, place: int, tally: Tally) -> None:
+        """Take in the next span as the log has it."""
+        if span.span_id in self._ids:
+            tally.skip(SEEN_BEFORE if span.kind == "model" else REPEATED, span.place)
+            return
+        self._ids.add(span.span_id)
+        number = len(self._ids)
+        start = span.start if span.start is not None else span.end
+        before = (start if start is not None else 0, number)
+        if self.outcomes:
+            self._is_good = self._is_good if self._is_good is not None else self.outcomes.of_trace(span.trace_id)
+        is_good = self.outcomes.of_span(span) if self.outcomes else None
+        if span.kind == "other":
+            if span.said and (self._said is None or before < self._said[0]):
+                self._said = before, span.said
+            if is_good is not None and span.about:
+                self._about[span.about] = is_good
+            elif is_good is not None and not span.tool:
+                self._is_good = is_good
+            if not span.tool:
+                return
+        if span.kind == "model":
+            self._starts[span.span_id] = before
+        is_model = span.kind == "model"
+        calls = (span.answer.calls if span.answer else ()) if is_model else (Call(span.tool, id=span.call_id),)
+        ended = max(before[0], span.end) if is_model and span.end is not None else before[0]
+        at = (ended, *before)
+        self._events.append(_Event(at, place, span.kind, span.span_id, span.parent_id, calls, is_good))
+
+    def close(self) -> None:
+        """Every span was seen: match the spans of tools with the calls of models."""
+        for event in self._events:
+            event.is_good = self._about.get(event.span_id, event.is_good)
+        of_id = {event.span_id: event for event in self._events}
+        waiting: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)  # calls by name, and by id
+        for event in sorted(self._events, key=lambda event: (event.at[0], event.kind != "model", event.at)):
+            if event.kind == "model":
+                self._outcomes[event.span_id] = [(call.name, event.is_good) for call in event.calls]
+                for number, call in enumerate(event.calls):
+                    self._called.append((event.at, call.name))
+                    waiting[f"name {call.name}"].append((event.span_id, number))
+                    if call.id:
+                        waiting[f"id {call.id}"].append((event.span_id, number))
+                continue
+            (call,) = event.calls
+            parent = of_id.get(event.parent_id)
+            if (
+                parent is not None
+                and parent is not event
+                and parent.kind == "tool"
+                and parent.calls[0].name == call.name
+            ):
+                continue  # the same call, seen by another instrument
+            queue = (
+                waiting[f"id {call.id}"] if call.id and waiting.get(f"id {call.id}") else waiting[f"name {call.name}"]
+            )
+            if queue:
+                owner, number = queue.pop()
+                if event.is_good is not None:
+                    self._outcomes[owner][number] = (call.name, event.is_good)
+            elif event.kind == "tool":
+                self._called.append((event.at, call.name))
+            elif event.is_good is not None:
+                self._is_good = event.is_good
+
+    def models(self) -> list[int]:
+        """Where the records of model spans begin, the earliest span first."""
+        spans = [event for event in self._events if event.kind == "model"]
+        return [event.place for event in sorted(spans, key=lambda event: self._starts[event.span_id])]
+
+    def called_before(self, span: Span) -> list[str]:
+        """The tools that were called before the span began, in order."""
+        start, number = self._starts[span.span_id]
+        return [name for at, name in self._called if at < (start, start, number)]
+
+    @property
+    def said(self) -> str:
+        """The input of the earliest span that has one."""
+        return self._said[1] if self._said else ""
+
+    def verdict(self, span: Span) -> _Verdict:
+        """How the calls of a model span turned out."""
+        calls = self._outcomes.get(span.span_id, [])
+        known = [(name, self._is_good if is_good is None else is_good) for name, is_good in calls]
+        good = frozenset(name for name, is_good in known if is_good)
+        own = self._about.get(span.span_id, self.outcomes.of_span(span) if self.outcomes else None)
+        return _Verdict(
+            good=good,
+            bad=frozenset(name for name, is_good in known if is_good is False) - good,
+            is_bad=(self._is_good if own is None else own) is False,
+            unknown=sum(is_good is None for _, is_good in known),
+            where=span.place,
+        )
+
+
+def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) -> Conversation:
+    """The span's messages and its answer; before them, calls of the trace that its messages do not show."""
+    messages = list(span.messages)
+    if not any(message.role == "user" for message in messages) and trace.said:
+        tally.remark(FROM_ROOT, span.place)
+        messages.insert(0, Message(role="user", text=trace.said))
+    shown = Counter(call.name for message in messages for call in message.calls)
+    elsewhere: list[Call] = []
+    for name in reversed(trace.called_before(span)):
+        if shown[name]:
+            shown[name] -= 1
+        else:
+            elsewhere.append(Call(name))
+    if elsewhere:
+        messages.insert(0, Message(role="answer", calls=tuple(reversed(elsewhere))))
+    time = None if span.start is None else span.start / NANOSECONDS
+    answer = msgspec.structs.replace(answered, node_id=span.span_id, time=time, tools=span.tools)
+    return Conversation(messages=(*messages, answer), place=span.place, trace_id=span.trace_id, decided=len(messages))
+
+
+def _relabelled(group: Group, verdict: _Verdict, tally: Tally) -> Group:
+    """The group in which no candidate is right whose outcome was bad."""
+    candidates: list[dict[str, Any]] = []
+    for candidate in group["candidates"]:
+        is_bad = verdict.is_bad if candidate.get("none") else candidate.get("tool") in verdict.bad
+        candidates.append({**candidate, "label": 0} if candidate["label"] and is_bad else candidate)
+    number = _right(group["candidates"]) - _right(candidates)
+    tally.remark(BAD_CALLS, verdict.where, number)
+    tally.remark(NO_OUTCOME, verdict.where, verdict.unknown)
+    tally.remark(UNKNOWN, verdict.where, int(number > 0 and not _right(candidates)))
+    return {**group, "candidates": candidates}
+
+
+def _right(candidates: Sequence[dict[str, Any]]) -> int:
+    return sum(candidate["label"] > 0 for candidate in candidates)
