@@ -10,7 +10,7 @@ import pytest
 from ltr.data.importers.importing import IMPORTERS, import_samples
 from ltr.data.importers.opening import read_opening
 from ltr.errors import LtrError
-from tests import test_import_langfuse, test_import_langsmith, test_import_otel
+from tests import test_import_atif, test_import_langfuse, test_import_langsmith, test_import_mlflow, test_import_otel
 from tests.mutations import ODD_VALUES, inner_places
 from tests.test_import_lists import FOUR, SHAPES
 
@@ -35,6 +35,8 @@ JSON = {
                  "scores": [{"name": "feedback", "value": 1, "observationId": "o5"}]}],
     "langsmith": [*test_import_langsmith.FIXTURE[:4], test_import_langsmith.ROOT | {
         "child_runs": [test_import_langsmith.FIXTURE[2]], "feedback_stats": {"user": {"avg": 0.5}}}],
+    "mlflow": [test_import_mlflow.FIXTURE],
+    "atif": [test_import_atif.FIXTURE],
     "lists": [*FOUR, *SHAPES["objects"], *SHAPES["one object"]],
 }  # fmt: skip
 TABLES = {
@@ -73,7 +75,11 @@ def test_a_value_changed_anywhere_gives_no_traceback(name):
             if change == "delete":
                 del parent[key]
             else:
-                values = {"odd": draw.choice(TEXTS), "wrap": [parent[key]], "text": json.dumps(parent[key])}
+                values = {
+                    "odd": copy.deepcopy(draw.choice(TEXTS)),
+                    "wrap": [parent[key]],
+                    "text": json.dumps(parent[key]),
+                }
                 parent[key] = values[change]
             if not documents:
                 break

@@ -7,9 +7,11 @@ import pytest
 
 from ltr.data.importers.importing import IMPORTERS, recognise
 from tests.spans import document, inference, span
+from tests.test_import_atif import FIXTURE as TRAJECTORY
 from tests.test_import_langfuse import FIXTURE as OBSERVATIONS
 from tests.test_import_langsmith import FIXTURE as RUNS
 from tests.test_import_lists import FOUR, SHAPES
+from tests.test_import_mlflow import FIXTURE as TRACE
 from tests.test_import_otel import PHOENIX
 
 MESSAGES = {"messages": [{"role": "user", "content": "q"}]}
@@ -23,6 +25,8 @@ BEGINNINGS = {
     "langfuse trace": {"id": "t", "observations": []},
     "langfuse table": "id,traceId,type,parentObservationId,name,input\n",
     "langsmith": RUNS[0],
+    "mlflow": TRACE,
+    "atif": TRAJECTORY,
     "lists": FOUR[0],
     "lists in one object": SHAPES["one object"][0],
     "csv": "query,tool,label\n",

@@ -204,6 +204,41 @@ def write_langsmith(path, lines, draw):
     scattered(path, (row(*step) for step in steps(lines, draw)), draw)
 
 
+def write_mlflow(path, lines, draw):
+    """A line is a trace: a model, then its tool."""
+    tools = [schema(name) for name in TOOLS]
+
+    def span(number, kind, name, inputs, outputs, **more):
+        told = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs} | more
+        times = {"start_time_unix_nano": number * 10**9, "end_time_unix_nano": number * 10**9 + 1}
+        ids = {"trace_id": "a", "span_id": f"s{number}", "parent_span_id": "", "name": name}
+        return ids | times | {"attributes": {key: json.dumps(value) for key, value in told.items()}}
+
+    with path.open("w") as file:
+        for number in range(lines):
+            tool = draw.choice(TOOLS)
+            message = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": tool, "arguments": "{}"}}]}
+            given = {"messages": [{"role": "user", "content": said(draw)}]}
+            model = span(
+                1, "CHAT_MODEL", "chat", given, {"choices": [{"message": message}]}, **{"mlflow.chat.tools": tools}
+            )
+            spans = [model, span(2, "TOOL", tool, {}, "done")]
+            file.write(json.dumps({"info": {"trace_id": f"tr-{number}"}, "data": {"spans": spans}}) + "\n")
+
+
+def write_atif(path, lines, draw):
+    """A line is a trajectory of one call and its result."""
+    agent = {"name": "a", "tool_definitions": [schema(name) for name in TOOLS]}
+    with path.open("w") as file:
+        for number in range(lines):
+            called = [{"tool_call_id": "c", "function_name": draw.choice(TOOLS), "arguments": {}}]
+            observation = {"results": [{"source_call_id": "c", "content": "done"}]}
+            step = {"step_id": 2, "source": "agent", "message": "", "tool_calls": called, "observation": observation}
+            steps = [{"step_id": 1, "source": "user", "message": said(draw)}, step]
+            about = {"schema_version": "ATIF-v1.6", "session_id": f"s{number}", "agent": agent}
+            file.write(json.dumps(about | {"steps": steps}) + "\n")
+
+
 WRITERS = {
     "csv": write_csv,
     "lists": write_lists,
@@ -211,4 +246,6 @@ WRITERS = {
     "otel": write_otel,
     "langfuse": write_langfuse,
     "langsmith": write_langsmith,
+    "mlflow": write_mlflow,
+    "atif": write_atif,
 }

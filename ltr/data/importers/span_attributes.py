@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, table_of, text_or_empty
+from ltr.data.importers.chat_requests import allowed, table_of
 from ltr.data.importers.conversations import FAILED, Message
 from ltr.data.importers.span import Kind, Span, tool_name
 from ltr.data.importers.tally import Tally
-from ltr.data.jsonlines import FAILURES
 
 Tree = dict[str, Any]
 
@@ -150,13 +149,3 @@ def _tools(tree: Tree, parameters: Any, tally: Tally, place: str) -> list[Any]:
 
 def _score(value: object) -> float | None:
     return float(value) if isinstance(value, bool | int | float) and value == value else None
-
-
-def text_of(value: object) -> str:
-    """A text, or JSON of what is none; "" of nothing."""
-    if value is None or isinstance(value, str):
-        return text_or_empty(value)
-    try:
-        return msgspec.json.encode(value).decode()
-    except (*FAILURES, TypeError):
-        return ""

@@ -16,7 +16,7 @@ class Spool:
     ...     spool.add("a", b"1")
     ...     spool.add("b", b"2")
     ...     spool.add("a", b"3")
-    ...     {key: list(spool.records(key)) for key in spool}
+    ...     {key: [spool.record(place) for place in spool.places(key)] for key in spool}
     {'a': [b'1', b'3'], 'b': [b'2']}
     """
 
@@ -45,12 +45,8 @@ class Spool:
         self._file.write(record)
         self._size += LENGTH_BYTES + len(record)
 
-    def records(self, key: str) -> Iterator[bytes]:
-        """The records of the key, in the order in which they came."""
-        return map(self.record, self.places(key))
-
     def places(self, key: str) -> "array[int]":
-        """Where the records of the key begin: `record` reads one."""
+        """Where the records of the key begin, in the order in which they came."""
         return self._places[key]
 
     def record(self, place: int) -> bytes:
