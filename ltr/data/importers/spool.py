@@ -4,6 +4,10 @@ import os
 import tempfile
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ltr.errors import DiskError
+from ltr.files.reading import reason
 
 LENGTH_BYTES = 8
 BUFFER = 1 << 20
@@ -21,7 +25,8 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(buffering=BUFFER)  # noqa: SIM115  # closed when the spool is
+        with _writing():
+            self._file = tempfile.TemporaryFile(buffering=BUFFER)  # noqa: SIM115  # closed when the spool is
         self._places: dict[str, array[int]] = {}
         self._size = 0
 
@@ -29,10 +34,12 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # what it could not write is not asked for any more
+            self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        self._file.flush()
+        with _writing():
+            self._file.flush()
         yield from self._places
 
     def add(self, key: str, record: bytes) -> None:
@@ -41,8 +48,9 @@ class Spool:
         if places is None:
             places = self._places[key] = array("Q")
         places.append(self._size)
-        self._file.write(len(record).to_bytes(LENGTH_BYTES, "big"))
-        self._file.write(record)
+        with _writing():
+            self._file.write(len(record).to_bytes(LENGTH_BYTES, "big"))
+            self._file.write(record)
         self._size += LENGTH_BYTES + len(record)
 
     def places(self, key: str) -> "array[int]":
@@ -54,3 +62,13 @@ class Spool:
         descriptor = self._file.fileno()
         length = int.from_bytes(os.pread(descriptor, LENGTH_BYTES, place), "big")
         return os.pread(descriptor, length, place + LENGTH_BYTES)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """A disk that fails is named, with what was to be written to it."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{reason(error)}; spans wait here until their trace is complete, and TMPDIR names another place"
+        raise DiskError(tempfile.gettempdir(), problem) from error

@@ -5,6 +5,7 @@ file and put together trace by trace: memory holds one trace, and about 100 byte
 time orders spans. What spans say of their parents decides nothing but that one and the same call stands in two spans.
 """
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.conversations import Call, Conversation, Message
-from ltr.data.importers.decisions import SEEN_BEFORE, Group, decisions
+from ltr.data.importers.decisions import LONGEST_PAST, SEEN_BEFORE, Group, decisions
 from ltr.data.importers.outcomes import Outcomes
 from ltr.data.importers.span import NANOSECONDS, Kind, Span
 from ltr.data.importers.spool import Spool
@@ -161,16 +162,18 @@ class _Trace:
                 self._called.append((event.at, call.name))
             elif event.is_good is not None:
                 self._is_good = event.is_good
+        self._called = sorted(self._called)
 
     def models(self) -> list[int]:
         """Where the records of model spans begin, the earliest span first."""
         spans = [event for event in self._events if event.kind == "model"]
         return [event.place for event in sorted(spans, key=lambda event: self._starts[event.span_id])]
 
-    def called_before(self, span: Span) -> list[str]:
-        """The tools that were called before the span began, in order."""
-        start, number = self._starts[span.span_id]
-        return [name for at, name in self._called if at < (start, start, number)]
+    def called_before(self, span: Span, number: int) -> list[str]:
+        """The last tools, at most so many, that were called before the span began, in order."""
+        start, place = self._starts[span.span_id]
+        end = bisect_left(self._called, ((start, start, place), ""))
+        return [name for _, name in self._called[max(0, end - number) : end]]
 
     @property
     def said(self) -> str:
@@ -200,7 +203,7 @@ def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) ->
         messages.insert(0, Message(role="user", text=trace.said))
     shown = Counter(call.name for message in messages for call in message.calls)
     elsewhere: list[Call] = []
-    for name in reversed(trace.called_before(span)):
+    for name in reversed(trace.called_before(span, LONGEST_PAST + 1 + shown.total())):
         if shown[name]:
             shown[name] -= 1
         else:
