@@ -119,6 +119,28 @@ def test_previous_holds_what_was_called_before_the_span_began_and_never_its_own_
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("call_id", ["", "c-mail"])
+def test_a_clock_that_is_late_lets_no_call_into_its_own_past(call_id):
+    ran = span("mail", 5, tool("mail", **{"tool.id": call_id}))  # by the clock of another machine
+    groups = imported(document(span("LLM", 10, inference("a", "mail")), ran, span("LLM", 20, inference("b", "mail"))))[
+        1
+    ]
+    assert [(group["query"], group.get("previous")) for group in groups] == [("a", None), ("b", ["mail"])]
+
+
+def test_a_tool_that_runs_while_the_answer_is_still_written_is_its_call():
+    spans = [span("LLM", 10, inference("a", "mail"), seconds=9), span("mail", 12, tool("mail"))]
+    groups = imported(document(*spans, span("LLM", 20, inference("b", "mail"))))[1]
+    assert groups[1]["previous"] == ["mail"]
+
+
+def test_the_input_of_a_later_span_is_no_query():
+    later = span("chain", 5, {"openinference.span.kind": "CHAIN", "input.value": "run mail"})
+    attributes = {key: value for key, value in inference("", "mail").items() if "input_messages" not in key}
+    with pytest.raises(DataError, match="answers without a text of a user before them: 1"):
+        imported(document(span("LLM", 2, attributes), later))
+
+
 def test_without_times_the_order_of_the_log_counts():
     bare = [span("LLM", at, inference(f"q{at}", "mail")) for at in (1, 2)]
     for entry in bare:

@@ -6,13 +6,14 @@ time orders spans. What spans say of their parents decides nothing but that one 
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from ltr.data.importers.call_matching import Moment, Used, match_calls
 from ltr.data.importers.conversations import Call, Conversation, Message
 from ltr.data.importers.decisions import LONGEST_PAST, SEEN_BEFORE, Group, decisions
 from ltr.data.importers.outcomes import Outcomes
@@ -64,7 +65,7 @@ def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: Outcomes | No
 class _Event(msgspec.Struct):
     """What a trace keeps of a span while its others are read."""
 
-    at: tuple[int, int, int]  # when its calls were made, when it began, its number in the log
+    at: Moment
     place: int
     kind: Kind
     span_id: str
@@ -95,8 +96,8 @@ class _Trace:
     _said: tuple[tuple[int, int], str] | None = None
     _is_good: bool | None = None  # the trace as a whole
     _about: dict[str, bool] = field(default_factory=dict)  # outcomes that stand apart from their spans
-    _called: list[tuple[tuple[int, int, int], str]] = field(default_factory=list)
-    _outcomes: dict[str, list[tuple[str, bool | None]]] = field(default_factory=dict)  # of the calls of model spans
+    _called: list[tuple[Moment, str]] = field(default_factory=list)
+    _outcomes: dict[str, list[bool | None]] = field(default_factory=dict)  # of the calls of model spans
 
     def see(self, span: Span, place: int, tally: Tally) -> None:
         """Take in the next span as the log has it."""
@@ -129,40 +130,25 @@ class _Trace:
 
     def close(self) -> None:
         """Every span was seen: match the spans of tools with the calls of models."""
-        for event in self._events:
+        events = sorted(self._events, key=lambda event: event.at)
+        for event in events:
             event.is_good = self._about.get(event.span_id, event.is_good)
-        of_id = {event.span_id: event for event in self._events}
-        waiting: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)  # calls by name, and by id
-        for event in sorted(self._events, key=lambda event: (event.at[0], event.kind != "model", event.at)):
-            if event.kind == "model":
-                self._outcomes[event.span_id] = [(call.name, event.is_good) for call in event.calls]
-                for number, call in enumerate(event.calls):
-                    self._called.append((event.at, call.name))
-                    waiting[f"name {call.name}"].append((event.span_id, number))
-                    if call.id:
-                        waiting[f"id {call.id}"].append((event.span_id, number))
-                continue
-            (call,) = event.calls
-            parent = of_id.get(event.parent_id)
-            if (
-                parent is not None
-                and parent is not event
-                and parent.kind == "tool"
-                and parent.calls[0].name == call.name
-            ):
-                continue  # the same call, seen by another instrument
-            queue = (
-                waiting[f"id {call.id}"] if call.id and waiting.get(f"id {call.id}") else waiting[f"name {call.name}"]
-            )
-            if queue:
-                owner, number = queue.pop()
-                if event.is_good is not None:
-                    self._outcomes[owner][number] = (call.name, event.is_good)
-            elif event.kind == "tool":
-                self._called.append((event.at, call.name))
-            elif event.is_good is not None:
+        of_id = {event.span_id: event for event in events}
+        models = [event for event in events if event.kind == "model"]
+        runs = [event for event in events if event.kind != "model" and not _is_inner(event, of_id.get(event.parent_id))]
+        places = [(event, number) for event in models for number in range(len(event.calls))]
+        calls = [Used(event.at, call.name, call.id) for event in models for call in event.calls]
+        ran = [Used(event.at, event.calls[0].name, event.calls[0].id) for event in runs]
+        found = match_calls(calls, ran)
+        self._outcomes = {event.span_id: [event.is_good] * len(event.calls) for event in models}
+        for number, event in enumerate(runs):
+            if number in found and event.is_good is not None:
+                owner, place = places[found[number]]
+                self._outcomes[owner.span_id][place] = event.is_good
+            elif number not in found and event.kind == "other" and event.is_good is not None:
                 self._is_good = event.is_good
-        self._called = sorted(self._called)
+        alone = [used for number, used in enumerate(ran) if number not in found and runs[number].kind == "tool"]
+        self._called = sorted((used.at, used.name) for used in (*calls, *alone))
 
     def models(self) -> list[int]:
         """Where the records of model spans begin, the earliest span first."""
@@ -175,15 +161,17 @@ class _Trace:
         end = bisect_left(self._called, ((start, start, place), ""))
         return [name for _, name in self._called[max(0, end - number) : end]]
 
-    @property
-    def said(self) -> str:
-        """The input of the earliest span that has one."""
-        return self._said[1] if self._said else ""
+    def said_before(self, span: Span) -> str:
+        """The input of the earliest span that has one, if that began before the span."""
+        return self._said[1] if self._said and self._said[0] < self._starts[span.span_id] else ""
 
     def verdict(self, span: Span) -> _Verdict:
         """How the calls of a model span turned out."""
-        calls = self._outcomes.get(span.span_id, [])
-        known = [(name, self._is_good if is_good is None else is_good) for name, is_good in calls]
+        calls = span.answer.calls if span.answer else ()
+        known = [
+            (call.name, self._is_good if is_good is None else is_good)
+            for call, is_good in zip(calls, self._outcomes[span.span_id], strict=True)
+        ]
         good = frozenset(name for name, is_good in known if is_good)
         own = self._about.get(span.span_id, self.outcomes.of_span(span) if self.outcomes else None)
         return _Verdict(
@@ -195,12 +183,18 @@ class _Trace:
         )
 
 
+def _is_inner(event: _Event, parent: _Event | None) -> bool:
+    """Whether the event is the same call as its parent, seen by another instrument."""
+    is_below = parent is not None and parent is not event and parent.kind == "tool" == event.kind
+    return is_below and parent is not None and parent.calls[0].name == event.calls[0].name
+
+
 def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) -> Conversation:
     """The span's messages and its answer; before them, calls of the trace that its messages do not show."""
     messages = list(span.messages)
-    if not any(message.role == "user" for message in messages) and trace.said:
+    if not any(message.role == "user" for message in messages) and (said := trace.said_before(span)):
         tally.remark(FROM_ROOT, span.place)
-        messages.insert(0, Message(role="user", text=trace.said))
+        messages.insert(0, Message(role="user", text=said))
     shown = Counter(call.name for message in messages for call in message.calls)
     elsewhere: list[Call] = []
     for name in reversed(trace.called_before(span, LONGEST_PAST + 1 + shown.total())):
