@@ -1,8 +1,9 @@
 """Each distinct text is encoded once: for all features, folds and splits of a run, and once on this machine."""
 
+import threading
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -83,6 +84,42 @@ class CachedEncoder:
         """That of the encoder."""
         return self.encoder().identity(role)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).restored, (self.name, self.state, self.revision)  # vectors and connections stay behind
+
+    def encode_once(self, texts: Sequence[str], role: Role) -> Vectors:
+        """The same rows as `encode`, of which memory holds none; those of documents are stored on disk all the same.
+
+        What a query of a service says is nobody's to keep.
+        """
+        encoder = self.encoder()
+        identity = encoder.identity(role)
+        if identity is None:
+            return self._encoded(encoder, texts, role)
+        spelled = [text if text.isascii() else canonical_text(text) for text in texts]
+        new = list(dict.fromkeys(spelled))
+        stored = self._stored(new, identity) if role == "document" else {}
+        missing = [text for text in new if text not in stored]
+        parts: list[Vectors] = []
+        for first in range(0, max(len(missing), not stored), TEXTS_AT_ONCE):
+            part = missing[first : first + TEXTS_AT_ONCE]
+            vectors = self._encoded(encoder, part, role)
+            if role == "document" and isinstance(vectors, Dense):
+                self._store(part, identity, vectors)
+            parts.append(vectors)
+        if stored:
+            parts.append(Dense(np.stack(list(stored.values()))))
+        place = {text: row for row, text in enumerate([*missing, *stored])}
+        return stacked_rows(parts).take(np.array([place[text] for text in spelled], dtype=np.int64))
+
+    def _encoded(self, encoder: Encoder, texts: Sequence[str], role: Role) -> Vectors:
+        """What the encoder makes of the texts: usable rows, in single precision where disk may hold them."""
+        is_stored = encoder.identity(role) is not None
+        with plugin_errors(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
+            vectors = encoder.encode(texts, role)
+        refuse_unusable(self.name, vectors, len(texts), must_be_dense=is_stored)
+        return Dense(vectors.numbers.astype(np.float32)) if is_stored and isinstance(vectors, Dense) else vectors
+
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text; only texts that are new to this object in the role reach the disk or the encoder."""
         encoder = self.encoder()
@@ -98,11 +135,8 @@ class CachedEncoder:
         parts: list[Vectors] = []
         while missing or not (parts or stored or self._parts):  # without any text the encoder still gives the width
             part, missing = missing[:at_once], missing[at_once:]
-            with plugin_errors(f"the encoder {self.name}", encoder.encode, source_of(encoder.encode)):
-                vectors = encoder.encode(part, role)
-            refuse_unusable(self.name, vectors, len(part), must_be_dense=identity is not None)
+            vectors = self._encoded(encoder, part, role)
             if identity and isinstance(vectors, Dense):
-                vectors = Dense(vectors.numbers.astype(np.float32))
                 self._store(part, identity, vectors)
                 if any(vector.shape != vectors.numbers.shape[1:] for vector in stored.values()):
                     missing, stored = [*missing, *stored], {}  # somebody else wrote those: they are encoded again
@@ -160,6 +194,24 @@ class CachedEncoder:
         self._last_used = {part: call for part, call in self._last_used.items() if part not in stale}
         for role, places in self._places.items():
             self._places[role] = {text: place for text, place in places.items() if place >> ROW_BITS not in stale}
+
+
+class ServedEncoder:
+    """An encoder in a service: threads take turns, and nothing of a query is held or stored."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
+        self._encoder, self._turn = encoder, threading.Lock()
+
+    def identity(self, role: Role) -> tuple[str, ...] | None:
+        """That of the encoder."""
+        return self._encoder.identity(role)
+
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One row a text."""
+        with self._turn:
+            encoder = self._encoder
+            return encoder.encode_once(texts, role) if isinstance(encoder, CachedEncoder) else encoder.encode(texts, role)
 
 
 def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bool) -> None:

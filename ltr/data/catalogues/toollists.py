@@ -56,15 +56,15 @@ def listed_tools(document: Any) -> Iterator[ListedTool]:
         tools = value.get("tools") if isinstance(value, dict) else None
         if isinstance(tools, dict):
             for name, tool in tools.items():
-                yield _tool(_joined(path, f"tools.{key_text(name)}"), tool, name)
+                yield listed_tool(_joined(path, f"tools.{key_text(name)}"), tool, name)
         elif isinstance(tools, list):
             for number, tool in enumerate(tools):
-                yield _tool(_joined(path, f"tools[{number}]"), tool)
+                yield listed_tool(_joined(path, f"tools[{number}]"), tool)
         else:
-            yield _tool(path, value)
+            yield listed_tool(path, value)
 
 
-def _tool(path: str, value: Any, name_of_page: str | None = None) -> ListedTool:
+def listed_tool(path: str, value: Any, name_of_page: str | None = None) -> ListedTool:
     """The tool at the path. A page that maps names to tools gives its name."""
     if not isinstance(value, dict):
         raise FieldError(path, f"found {excerpt(value)}; {NEEDED['tool' if path else '']}")

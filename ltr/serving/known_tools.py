@@ -1,0 +1,90 @@
+"""The tools that a router at work has met: what features prepared of each is computed once and shared by threads."""
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.groups import Candidates, key_order
+from ltr.encoders.cached import ServedEncoder
+from ltr.features.crossfit import FittedFeatures
+from ltr.features.prepared import Tables, all_extended
+from ltr.features.registry import StateMemo, ToolList
+
+MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
+AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools to choose from, without a query."""
+
+    tools: ToolList
+    candidates: Candidates  # of a query that says nothing
+    keys: IntArray  # the order of their names
+    objects: tuple[object, ...]  # what the caller gave; empty for a catalogue from a file
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], texts: tuple[ToolText, ...], objects: tuple[object, ...] = ()) -> "Offer":
+        """The offer of tools with different names."""
+        candidates = tool_candidates("", dict(zip(names, texts, strict=True)))
+        return cls(ToolList(names, texts), candidates, key_order(candidates), objects)
+
+    def asked(self, queries: list[str]) -> Candidates:
+        """The candidates of the queries, a group each."""
+        count, tools = len(queries), len(self.tools.names)
+        texts = list(dict.fromkeys(queries))
+        places = {text: place for place, text in enumerate(texts)}
+        return replace(
+            self.candidates,
+            offsets=np.arange(count + 1) * tools,
+            traces=np.zeros(count, dtype=np.int64),
+            node_ids=("",) * count,
+            queries=np.array([places[query] for query in queries], dtype=np.int64),
+            query_texts=tuple(texts),
+            names=np.tile(self.candidates.names, count),
+            texts=np.tile(self.candidates.texts, count),
+            lines=np.tile(self.candidates.lines, count),
+        )
+
+
+class KnownTools:
+    """What fitted features prepared of the tools that they have met. Threads may share it; a copy starts empty."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._served: FittedFeatures | None = None
+        self._rows: dict[tuple[str, ToolText], int] = {}
+        self._tables: tuple[Any, ...] | None = None
+        self._of_states: StateMemo = {}
+        self._own: tuple[object, Offer, Tables] | None = None  # the last offer that came as one object
+
+    def __reduce__(self) -> tuple[type["KnownTools"], tuple[()]]:
+        return KnownTools, ()
+
+    def served(self, features: FittedFeatures) -> FittedFeatures:
+        """The features with an encoder that holds nothing of a query."""
+        with self._lock:
+            if self._served is None:
+                self._served = replace(features, encoder=ServedEncoder(features.encoder))
+            return self._served
+
+    def tables(self, features: FittedFeatures, tools: ToolList) -> Tables:
+        """What the features prepared of the tools; only those that are new to this object are prepared."""
+        served, listed = self.served(features), list(zip(tools.names, tools.texts, strict=True))
+        with self._lock:
+            new = [place for place, tool in enumerate(listed) if tool not in self._rows]
+            if len(self._rows) + len(new) > MOST_TOOLS and self._rows:
+                self._rows, self._tables, new = {}, None, list(range(len(listed)))
+            for first in range(0, len(new), AT_ONCE):
+                part = [listed[place] for place in new[first : first + AT_ONCE]]
+                names, texts = zip(*part, strict=True)
+                more = served.prepared(ToolList(names, texts), self._of_states)
+                self._tables = more if self._tables is None else all_extended(self._tables, more)
+                self._rows |= {tool: len(self._rows) + place for place, tool in enumerate(part)}
+            rows = np.array([self._rows[tool] for tool in listed], dtype=np.int64)
+            return Tables(self._tables or (None,) * len(features.configs), rows)
