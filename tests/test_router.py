@@ -28,7 +28,7 @@ def home(tmp_path_factory):
 
 
 def test_a_run_ranks_its_own_tools(home):
-    choices = load(home / "tools").rank("what is the weather?", None)
+    choices = load(home / "tools").rank("what is the weather?", k=None)
     assert [choice.rank for choice in choices] == list(range(1, 11))
     assert choices[0].candidate == "get_weather"
     assert sum(choice.probability for choice in choices) == pytest.approx(1)
@@ -40,12 +40,12 @@ def test_a_model_file_finds_the_tools_beside_it(home):
 
 def test_the_first_k_have_the_ranks_and_probabilities_they_have_among_all(home):
     router = load(home / "tools")
-    assert router.rank("mail?", 3).choices == router.rank("mail?", None)[:3]
+    assert router.rank("mail?", k=3).choices == router.rank("mail?", k=None)[:3]
 
 
 def test_another_catalogue_takes_the_place_of_the_own_one(home, tmp_path):
     tools = written(tmp_path / "other.jsonl", [{"name": "get_mail"}, {"name": "unheard_of", "description": "x"}])
-    assert {choice.candidate for choice in load(home / "tools", tools=tools).rank("mail?", None)} == {
+    assert {choice.candidate for choice in load(home / "tools", tools=tools).rank("mail?", k=None)} == {
         "get_mail",
         "unheard_of",
     }
@@ -67,7 +67,7 @@ def test_graphs_need_a_catalogue(home):
     with pytest.raises(UsageError, match="no graphs to choose from: name a catalogue"):
         load(home / "graphs").rank("solve it")
     graphs = written(home / "catalogue.jsonl", list(graph_rows(range(1))))
-    assert {each.candidate for each in load(home / "graphs", graphs=graphs).rank("solve it", None)} == {
+    assert {each.candidate for each in load(home / "graphs", graphs=graphs).rank("solve it", k=None)} == {
         "g0",
         "g1",
         "g2",
@@ -77,7 +77,7 @@ def test_graphs_need_a_catalogue(home):
 
 def test_graphs_that_share_their_id_are_told_apart_by_their_whole_key(home, tmp_path):
     graphs = written(tmp_path / "two.jsonl", list(graph_rows(range(2))))
-    choices = load(home / "graphs", graphs=graphs).rank("solve it", None)
+    choices = load(home / "graphs", graphs=graphs).rank("solve it", k=None)
     assert {choice.candidate for choice in choices} == {
         f"t{trace}/n/g{place}" for trace in range(2) for place in range(4)
     }
@@ -104,7 +104,7 @@ def test_what_is_no_model_is_named(tmp_path, monkeypatch, path):
 @pytest.mark.parametrize("query, k", [("", None), (" \t", 3), ("mail?", 0), ("mail?", -1)])
 def test_a_query_says_something_and_k_is_at_least_one(home, query, k):
     with pytest.raises(UsageError, match="says nothing; a text is needed|at least 1 is needed"):
-        load(home / "tools").rank(query, k)
+        load(home / "tools").rank(query, k=k)
 
 
 def test_tools_that_were_changed_since_the_run_are_refused(home, tmp_path):
@@ -145,4 +145,4 @@ def test_a_router_that_is_saved_and_loaded_ranks_alike(home, tmp_path):
     router = load(home / "tools")
     router.save(tmp_path)
     again = replace(load(tmp_path), tools=router.tools)
-    assert again.rank("mail?", None) == router.rank("mail?", None)
+    assert again.rank("mail?", k=None) == router.rank("mail?", k=None)

@@ -43,6 +43,9 @@ def rank_command(
     tools: Tools = None,
     graphs: Graphs = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
+    at_least: Annotated[
+        float | None, typer.Option("--at-least", min=0, max=1, help="Only candidates that are so probable.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
     allow_download: AllowDownload = False,
     code: Code = None,
@@ -60,18 +63,21 @@ def rank_command(
     if allow_download and router.features:
         fetch_encoder(router.features.encoder.name)
     if samples is not None:
-        answers = answers_to_samples(router, samples, configured(None, None, data__tools=tools, data__graphs=graphs), k)
-    elif query == "-":
-        answers = (router.rank(text, k) for text in typed_queries())
+        config = configured(None, None, data__tools=tools, data__graphs=graphs)
+        answers = answers_to_samples(router, samples, config, k, at_least)
     else:
-        answers = iter([router.rank(str(query), k)])
+        queries = typed_queries() if query == "-" else iter([str(query)])
+        answers = (router.rank(text, k=k, at_least=at_least) for text in queries)
     SHOW[chosen_format(shown)](answers, explain)
 
 
-def answers_to_samples(router: "Router", samples: str, config: "RunConfig", k: int) -> "Iterator[Answer]":
+def answers_to_samples(
+    router: "Router", samples: str, config: "RunConfig", k: int, at_least: float | None
+) -> "Iterator[Answer]":
     """The answer to each group of the samples, after its warnings."""
     warned: tuple[str, ...] = ()
-    for answer in router.answers(router.read(samples, config.data, labels_required=False).candidates, k):
+    candidates = router.read(samples, config.data, labels_required=False).candidates
+    for answer in router.answers(candidates, k, at_least=at_least):
         for warning in answer.warnings if answer.warnings != warned else ():
             warn(warning)
         warned = answer.warnings
@@ -107,12 +113,13 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
-        say(*([""] if place else []), title, *table(headers, rows, flexible=1), *more)
+        lines = table(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
+        say(*([""] if place else []), title, *lines, *more)
 
 
 def parts_shown(answer: "Answer") -> tuple[list[str], int]:
     """The features there is room for, those first that part the candidates most, and how many are left out."""
-    names = list(answer.choices[0].contributions)
+    names = list(answer.choices[0].contributions) if answer.choices else []
     room = max((columns_of_terminal() - WITHOUT_PARTS) // PART, 1)
     if len(names) <= room:
         return names, 0
@@ -124,7 +131,7 @@ def parts_shown(answer: "Answer") -> tuple[list[str], int]:
 def show_answers_tsv(found: "Iterator[Answer]", explain: bool) -> None:
     """A line a candidate, under the names of the columns."""
     for place, answer in enumerate(found):
-        parts = list(answer.choices[0].contributions) if explain else []
+        parts = list(answer.choices[0].contributions) if explain and answer.choices else []
         if not place:
             table_of([[*COLUMNS, *parts]])
         query_fields = (answer.trace_id, answer.node_id, answer.query)
@@ -150,10 +157,8 @@ def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
 
 
 def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    left_out = {"text"} if explain else {"text", "contributions"}
-    return {name: value for name, value in asdict(choice).items() if name not in left_out}
+    names = ("rank", "candidate", "probability", "score", *(("contributions",) if explain else ()))
+    return {name: getattr(choice, name) for name in names}
 
 
 SHOW = {Format.HUMAN: show_human, Format.TSV: show_answers_tsv, Format.JSON: show_answers_json}

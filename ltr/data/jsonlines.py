@@ -133,9 +133,13 @@ def excerpt(value: object) -> str:
 
     >>> excerpt("two\nlines"), excerpt(True), excerpt([1.0, float("nan")])
     ("'two\\nlines'", 'true', '[1.0, NaN]')
+    >>> excerpt(object())
+    'an object of the type object'
     """
     try:
         text = repr(value[:LONGEST_EXCERPT]) if isinstance(value, str) else json.dumps(value)
     except RecursionError:
         return "a value nested too deep"
+    except (TypeError, ValueError):  # no value of JSON
+        return f"an object of the type {type(value).__name__}"
     return text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 3]}..."

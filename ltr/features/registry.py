@@ -3,12 +3,11 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Candidates
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
@@ -19,6 +18,9 @@ from ltr.features.rows import row_queries
 from ltr.features.words import Lexicon, plain_tool_text
 from ltr.plugins import summary_of
 from ltr.registry import Registry
+
+if TYPE_CHECKING:
+    from ltr.data.catalogues.tools import ToolText
 
 Family = Literal["rel", "hist", "coop", "struct"]
 Fit = Callable[..., State]
@@ -100,7 +102,7 @@ class ToolList:
     """Tools that a feature prepares: distinct pairs of a name and a text, in no order that means anything."""
 
     names: tuple[str, ...]
-    texts: tuple[ToolText, ...]
+    texts: "tuple[ToolText, ...]"
 
     @property
     def plain_texts(self) -> tuple[str, ...]:

@@ -1,19 +1,22 @@
 """The tools that a router at work has met: what features prepared of each is computed once and shared by threads."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.catalogue_query import tool_candidates
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Candidates, key_order
 from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.prepared import Tables, all_extended
 from ltr.features.registry import StateMemo, ToolList
+
+if TYPE_CHECKING:
+    from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
 AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
@@ -29,12 +32,12 @@ class Offer:
     objects: tuple[object, ...]  # what the caller gave; empty for a catalogue from a file
 
     @classmethod
-    def of(cls, names: tuple[str, ...], texts: tuple[ToolText, ...], objects: tuple[object, ...] = ()) -> "Offer":
+    def of(cls, names: tuple[str, ...], texts: "tuple[ToolText, ...]", objects: tuple[object, ...] = ()) -> "Offer":
         """The offer of tools with different names."""
         candidates = tool_candidates("", dict(zip(names, texts, strict=True)))
         return cls(ToolList(names, texts), candidates, key_order(candidates), objects)
 
-    def asked(self, queries: list[str]) -> Candidates:
+    def asked(self, queries: Sequence[str]) -> Candidates:
         """The candidates of the queries, a group each."""
         count, tools = len(queries), len(self.tools.names)
         texts = list(dict.fromkeys(queries))
@@ -61,7 +64,8 @@ class KnownTools:
         self._rows: dict[tuple[str, ToolText], int] = {}
         self._tables: tuple[Any, ...] | None = None
         self._of_states: StateMemo = {}
-        self._own: tuple[object, Offer, Tables] | None = None  # the last offer that came as one object
+        self._last: tuple[ToolList, Tables] | None = None  # of the own catalogue
+        self._own: tuple[ToolCatalogue, Offer] | None = None
 
     def __reduce__(self) -> tuple[type["KnownTools"], tuple[()]]:
         return KnownTools, ()
@@ -73,8 +77,18 @@ class KnownTools:
                 self._served = replace(features, encoder=ServedEncoder(features.encoder))
             return self._served
 
+    def own_offer(self, catalogue: "ToolCatalogue", objects: tuple[object, ...]) -> Offer:
+        """The offer of the router's own catalogue, made once."""
+        own = self._own
+        if own is None or own[0] is not catalogue:
+            own = self._own = catalogue, Offer.of(tuple(catalogue), tuple(catalogue.values()), objects)
+        return own[1]
+
     def tables(self, features: FittedFeatures, tools: ToolList) -> Tables:
         """What the features prepared of the tools; only those that are new to this object are prepared."""
+        held = self._last
+        if held is not None and held[0] is tools:
+            return held[1]
         served, listed = self.served(features), list(zip(tools.names, tools.texts, strict=True))
         with self._lock:
             new = [place for place, tool in enumerate(listed) if tool not in self._rows]
@@ -87,4 +101,7 @@ class KnownTools:
                 self._tables = more if self._tables is None else all_extended(self._tables, more)
                 self._rows |= {tool: len(self._rows) + place for place, tool in enumerate(part)}
             rows = np.array([self._rows[tool] for tool in listed], dtype=np.int64)
-            return Tables(self._tables or (None,) * len(features.configs), rows)
+            tables = Tables(self._tables or (None,) * len(features.configs), rows)
+            if self._own is not None and self._own[1].tools is tools:
+                self._last = tools, tables
+            return tables

@@ -1,19 +1,27 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.data.catalogue_query import graph_candidates, tool_candidates
+from ltr.data.catalogue_query import graph_candidates
+from ltr.data.catalogues.tool_objects import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
+from ltr.data.jsonlines import excerpt
 from ltr.data.ready_numbers import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
+from ltr.features.prepared import Tables
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
+from ltr.serving.known_tools import KnownTools, Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.training.softmax import softmax
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from ltr.data.config import DataConfig
 
 DEFAULT_K = 5
+ROWS_AT_ONCE = 1 << 17  # of many queries
+READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +41,11 @@ class Choice:
 
     rank: int
     candidate: str
-    probability: float  # softmax of the scores of all candidates of the query
+    probability: float  # softmax of the scores of all candidates that were scored for the query
     score: float
     contributions: dict[str, float]  # of each feature to the score
     text: str  # the candidate as a person is told it: a graph with its first nodes
+    tool: object | None = None  # the object that the caller gave for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,8 @@ class Answer:
     node_id: str
     query: str
     choices: tuple[Choice, ...]
+    scored: int  # candidates that share the probability
+    offered: int  # candidates there were: more than were scored where a large catalogue was cut
     warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
 
     def __iter__(self) -> Iterator[Choice]:
@@ -69,14 +82,21 @@ class Router(StoredModel):
 
     tools: ToolCatalogue | None = None
     graphs: "GraphCatalogue | None" = None
+    tool_objects: tuple[object, ...] = ()  # of the tools, where they came as objects
+    known: KnownTools = field(init=False, repr=False, compare=False, default_factory=KnownTools)
 
     @classmethod
     def of(
-        cls, model: StoredModel, *, tools: ToolCatalogue | None = None, graphs: "GraphCatalogue | None" = None
+        cls,
+        model: StoredModel,
+        *,
+        tools: ToolCatalogue | None = None,
+        graphs: "GraphCatalogue | None" = None,
+        tool_objects: tuple[object, ...] = (),
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
-        return cls(*trained, tools=tools, graphs=graphs)
+        return cls(*trained, tools=tools, graphs=graphs, tool_objects=tool_objects)
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -84,7 +104,7 @@ class Router(StoredModel):
             raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
         if candidates.features is None:
             if self.features is None:
-                raise DataError("the model was trained on ready numbers; it ranks featurised samples only")
+                raise DataError(READY_NUMBERS)
             return self.features(candidates)
         refuse_other_columns(self.names, candidates.feature_names)
         return candidates.features
@@ -101,33 +121,107 @@ class Router(StoredModel):
         """What each feature adds to the score of one row of phi, by name."""
         return dict(zip(self.names, self.contributions(row[None])[0].tolist(), strict=True))
 
-    def rank(self, query: str, k: int | None = DEFAULT_K) -> Answer:
-        """The catalogue's candidates for the query, best first: the first k of them, all where k is None."""
-        if not query.strip():
-            raise UsageError(f"the query {query!r} says nothing; a text is needed")
-        if k is not None and k < 1:
-            raise UsageError(f"k is {k}; at least 1 is needed")
-        if self.kind == "graph" and self.graphs:
-            candidates = graph_candidates(query, self.graphs)
-        elif self.kind == "tool" and self.tools:
-            candidates = tool_candidates(query, self.tools)
-        else:
-            raise UsageError(f"no {self.kind}s to choose from: name a catalogue (--{self.kind}s), or samples to rank")
-        return next(self._answers(candidates, self.phi(candidates), k))
+    def rank(
+        self,
+        query: str,
+        tools: Iterable[object] | None = None,
+        k: int | None = DEFAULT_K,
+        *,
+        at_least: float | None = None,
+        previous: Sequence[str] | None = None,
+    ) -> Answer:
+        """The candidates for the query, best first: the first k of them, all where k is None.
 
-    def answers(self, candidates: Candidates, k: int | None = None) -> Iterator[Answer]:
+        They are the tools of a list in memory, MCP, OpenAI or Anthropic objects, or without one the router's catalogue.
+        `at_least` drops choices that are less probable. `previous` names what was used before in the same trace.
+        """
+        return self.rank_many([query], tools, k, at_least=at_least, previous=previous)[0]
+
+    async def arank(
+        self,
+        query: str,
+        tools: Iterable[object] | None = None,
+        k: int | None = DEFAULT_K,
+        *,
+        at_least: float | None = None,
+        previous: Sequence[str] | None = None,
+    ) -> Answer:
+        """The same in a thread of its own, while the event loop goes on."""
+        import asyncio
+
+        return await asyncio.to_thread(self.rank, query, tools, k, at_least=at_least, previous=previous)
+
+    def rank_many(
+        self,
+        queries: Iterable[str],
+        tools: Iterable[object] | None = None,
+        k: int | None = DEFAULT_K,
+        *,
+        at_least: float | None = None,
+        previous: Sequence[str] | None = None,
+    ) -> list[Answer]:
+        """The answers to queries with the same candidates, each as `rank` gives it."""
+        texts = checked_queries(queries)
+        refuse_unusable_limits(k, at_least)
+        refuse_unusable_names(previous)
+        if self.kind == "graph":
+            return [self._rank_graphs(text, tools, k, at_least) for text in texts]
+        if tools is not None:
+            offered = offered_tools(tools)
+            offer = Offer.of(offered.names, offered.texts, offered.objects)
+        elif self.tools:
+            offer = self.known.own_offer(self.tools, self.tool_objects)
+        else:
+            raise UsageError("no tools to choose from: name a catalogue (--tools), tools in memory, or samples to rank")
+        if not offer.tools.names:
+            return [Answer("", "", text, (), 0, 0) for text in texts]
+        if self.features is None:
+            raise DataError(READY_NUMBERS)
+        tables, answers = self.known.tables(self.features, offer.tools), list[Answer]()
+        at_once = max(ROWS_AT_ONCE // len(offer.tools.names), 1)
+        for first in range(0, len(texts), at_once):
+            part = texts[first : first + at_once]
+            candidates = offer.asked(part)
+            rows = np.tile(tables.rows, len(part))
+            phi = self.known.served(self.features)(candidates, Tables(tables.of_features, rows))
+            answers += self._answers(candidates, phi, k, at_least=at_least, offer=offer)
+        return answers
+
+    def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
+        """The graphs of the catalogue for the query."""
+        if tools is not None:
+            raise UsageError("the model ranks graphs; tools were given")
+        if not self.graphs:
+            raise UsageError("no graphs to choose from: name a catalogue (--graphs), or samples to rank")
+        candidates = graph_candidates(query, self.graphs)
+        return next(self._answers(candidates, self.phi(candidates), k, at_least=at_least))
+
+    def answers(
+        self, candidates: Candidates, k: int | None = None, *, at_least: float | None = None
+    ) -> Iterator[Answer]:
         """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
-        phi = self.phi(candidates)
-        return self._answers(candidates, phi, k, tuple(candidate_warnings(self, candidates)))
+        phi, warnings = self.phi(candidates), tuple(candidate_warnings(self, candidates))
+        return self._answers(candidates, phi, k, at_least=at_least, warnings=warnings)
 
     def _answers(
-        self, candidates: Candidates, phi: FloatArray, k: int | None, warnings: tuple[str, ...] = ()
+        self,
+        candidates: Candidates,
+        phi: FloatArray,
+        k: int | None,
+        *,
+        at_least: float | None = None,
+        offer: Offer | None = None,
+        warnings: tuple[str, ...] = (),
     ) -> Iterator[Answer]:
-        ranking = rank(self.scores(phi), candidates.offsets, keys=key_order(candidates))
+        groups = len(candidates.offsets) - 1
+        keys = key_order(candidates) if offer is None else np.tile(offer.keys, groups)
+        ranking = rank(self.scores(phi), candidates.offsets, keys=keys)
         probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
         bounds = candidates.offsets.tolist()
-        for group in range(len(bounds) - 1):
-            rows = listed[bounds[group] : bounds[group + 1]][:k].tolist()
+        for group in range(groups):
+            rows = listed[bounds[group] : bounds[group + 1]][:k]
+            if at_least is not None:
+                rows = rows[probabilities[rows] >= at_least]
             choices = [
                 Choice(
                     rank=place,
@@ -136,15 +230,19 @@ class Router(StoredModel):
                     score=float(self.scores(phi[row : row + 1])[0]),
                     contributions=self.named_contributions(phi[row]),
                     text=candidate_text(candidates, row),
+                    tool=offer.objects[candidates.names[row]] if offer and offer.objects else None,
                 )
-                for place, row in enumerate(rows, start=1)
+                for place, row in enumerate(rows.tolist(), start=1)
             ]
+            size = bounds[group + 1] - bounds[group]
             yield Answer(
                 candidates.trace_ids[candidates.traces[group]],
                 candidates.node_ids[group],
                 candidates.query_texts[candidates.queries[group]],
                 tuple(choices),
-                warnings,
+                scored=size,
+                offered=size,
+                warnings=warnings,
             )
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
@@ -165,14 +263,53 @@ class Router(StoredModel):
         save_model(directory, self)
 
 
-def load(path: AnyPath, *, tools: AnyPath | None = None, graphs: AnyPath | None = None) -> Router:
-    """The router of a run directory or model.json: with its own tools, or those of another catalogue."""
-    model, catalogue = load_model(path), own_tools(path) if tools is None else read_tools(tools)
-    if graphs is None:
-        return Router.of(model, tools=catalogue)
-    from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
+def checked_queries(queries: Iterable[str]) -> list[str]:
+    """The queries; an error unless each is a text that says something."""
+    if isinstance(queries, str) or not isinstance(queries, Iterable):
+        raise UsageError(f"queries is {excerpt(queries)}; a list of texts is needed (rank takes a single one)")
+    texts = list(queries)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"the query is {excerpt(text)}; a text is needed")
+        if not text.strip():
+            raise UsageError(f"the query {text!r} says nothing; a text is needed")
+    return texts
 
-    return Router.of(model, tools=catalogue, graphs=read_graphs(graphs))
+
+def refuse_unusable_limits(k: Any, at_least: Any) -> None:
+    """Raise unless k is None or a whole number above 0, and at_least None or a probability."""
+    if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
+        raise UsageError(f"k is {excerpt(k)}; a whole number is needed, or None for all")
+    if k is not None and k < 1:
+        raise UsageError(f"k is {k}; at least 1 is needed")
+    is_number = isinstance(at_least, Real) and not isinstance(at_least, bool)
+    if at_least is not None and not (is_number and 0 <= at_least <= 1):
+        raise UsageError(f"at_least is {excerpt(at_least)}; a probability from 0 to 1 is needed")
+
+
+def refuse_unusable_names(previous: Any) -> None:
+    """Raise unless these are names, or None."""
+    is_list = isinstance(previous, Sequence) and not isinstance(previous, str | bytes)
+    if previous is not None and not (is_list and all(isinstance(name, str) for name in previous)):
+        raise UsageError(f"previous is {excerpt(previous)}; a list of names is needed, or None")
+
+
+def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, graphs: AnyPath | None = None) -> Router:
+    """The router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
+    model, objects = load_model(path), tuple[object, ...]()
+    if tools is None:
+        catalogue = own_tools(path)
+    elif isinstance(tools, str | os.PathLike):
+        catalogue = read_tools(tools)
+    else:
+        offered = offered_tools(tools)
+        catalogue, objects = dict(zip(offered.names, offered.texts, strict=True)), offered.objects
+    read = None
+    if graphs is not None:
+        from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
+
+        read = read_graphs(graphs)
+    return Router.of(model, tools=catalogue, graphs=read, tool_objects=objects)
 
 
 def own_tools(path: AnyPath) -> ToolCatalogue | None:

@@ -54,7 +54,7 @@ def _plain(tool: object) -> object:
     else:
         values = {key: getattr(tool, key) for key in FIELDS if hasattr(tool, key)}
         if not values:
-            return tool
+            return tool  # refused as what it is
     if values.get("function") is not None:
         values["function"] = _plain(values["function"])
     return values
