@@ -38,8 +38,10 @@ def test_the_names_that_a_type_checker_sees_are_those_of_the_table():
 
 
 SIGNATURES = {
-    "Router.answers": ("self", "candidates", "k"),
-    "Router.rank": ("self", "query", "k"),
+    "Router.answers": ("self", "candidates", "k", "at_least"),
+    "Router.rank": ("self", "query", "tools", "k", "at_least", "previous", "exact"),
+    "Router.arank": ("self", "query", "tools", "k", "at_least", "previous", "exact"),
+    "Router.rank_many": ("self", "queries", "tools", "k", "at_least", "previous", "exact"),
     "Router.read": ("self", "samples", "data", "labels_required"),
     "Router.save": ("self", "directory"),
     "audit_run": ("directory",),
@@ -92,9 +94,15 @@ SIGNATURES = {
 }
 
 
+ROUTER = ("rank", "arank", "rank_many", "answers", "read", "save")
+
+
 def test_the_signatures_of_the_public_functions_are_these():
     functions = {name for name in ltr.HOMES if inspect.isfunction(getattr(ltr, name))}
-    methods = {f"Router.{name}": getattr(ltr.Router, name) for name in ("rank", "answers", "read", "save")}
+    methods = {
+        f"Router.{name}": getattr(ltr.Router, name)
+        for name in ("rank", "arank", "rank_many", "answers", "read", "save")
+    }
     found = {name: tuple(inspect.signature(getattr(ltr, name)).parameters) for name in functions}
     assert found | {name: tuple(inspect.signature(method).parameters) for name, method in methods.items()} == SIGNATURES
 

@@ -202,6 +202,20 @@ def test_what_a_query_says_is_held_nowhere(loaded):
     assert VectorCache(cache_directory()).info().vectors == 0
 
 
+def test_what_was_used_before_reaches_the_columns(loaded, monkeypatch):
+    met = []
+
+    def seen(self, candidates, tables=None):
+        met.append((candidates.previous.tolist(), candidates.previous_lists))
+        return before(self, candidates, tables)
+
+    kind = type(loaded.features)
+    before = kind.__call__
+    monkeypatch.setattr(kind, "__call__", seen)
+    loaded.rank_many(["mail?", "news?"], previous=["get_mail", "get_news"])
+    assert met == [([0, 0], (("get_mail", "get_news"),))]
+
+
 def test_an_empty_list_gives_an_empty_answer(loaded):
     answer = loaded.rank("mail?", [])
     assert (len(answer), answer.offered, answer.scored) == (0, 0, 0)
@@ -227,7 +241,7 @@ def test_a_tool_without_a_description_is_ranked_by_its_name(loaded):
         ([{"name": object()}], "tools[0].name: found an object of the type object; the name of a tool is needed"),
         ([{"name": "a", "description": 5}], "tools[0].description: found 5 for the tool 'a'; a text is needed"),
         ([{"name": "a", "parameters": [1]}], "tools[0].parameters: found [1] for the tool 'a'; a JSON Schema"),
-        ([OTHER, {"function": OTHER}], "tools[1]: found 'get_mail' again; tools[0] has that name, and names must differ"),
+        ([OTHER, {"function": OTHER}], "tools[1]: found 'get_mail' again; tools[0] has that name"),
     ],
 )  # fmt: skip
 def test_unusable_tools_are_refused_in_one_line(loaded, tools, message):

@@ -36,6 +36,7 @@ ORDERS = {
     "features/tool_wording.py",  # words by tool and place
     "features/graph_neighbours.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
+    "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
     "storage/feature_file.py",  # rows by their line
     "data/importers/trec.py",  # hashes of what must not stand twice
     "data/importers/ranked.py",  # rows by their topic

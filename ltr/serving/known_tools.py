@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.groups import Candidates, key_order
 from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.prepared import Tables, all_extended
 from ltr.features.registry import StateMemo, ToolList
+from ltr.serving.shortlist import Shortlist
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
@@ -37,8 +38,15 @@ class Offer:
         candidates = tool_candidates("", dict(zip(names, texts, strict=True)))
         return cls(ToolList(names, texts), candidates, key_order(candidates), objects)
 
-    def asked(self, queries: Sequence[str]) -> Candidates:
-        """The candidates of the queries, a group each."""
+    def of_tools(self, places: IntArray) -> "Offer":
+        """The offer of some of the tools, by their places."""
+        chosen = places.tolist()
+        names, texts = ([column[place] for place in chosen] for column in (self.tools.names, self.tools.texts))
+        objects = tuple(self.objects[place] for place in chosen) if self.objects else ()
+        return Offer.of(tuple(names), tuple(texts), objects)
+
+    def asked(self, queries: Sequence[str], previous: Sequence[str] | None) -> Candidates:
+        """The candidates of the queries, a group each, after the names that were used before."""
         count, tools = len(queries), len(self.tools.names)
         texts = list(dict.fromkeys(queries))
         places = {text: place for place, text in enumerate(texts)}
@@ -52,6 +60,8 @@ class Offer:
             names=np.tile(self.candidates.names, count),
             texts=np.tile(self.candidates.texts, count),
             lines=np.tile(self.candidates.lines, count),
+            previous=None if previous is None else np.zeros(count, dtype=np.int64),
+            previous_lists=() if previous is None else (tuple(previous),),
         )
 
 
@@ -64,6 +74,7 @@ class KnownTools:
         self._rows: dict[tuple[str, ToolText], int] = {}
         self._tables: tuple[Any, ...] | None = None
         self._of_states: StateMemo = {}
+        self._shortlist: tuple[ToolList, Shortlist] | None = None
         self._last: tuple[ToolList, Tables] | None = None  # of the own catalogue
         self._own: tuple[ToolCatalogue, Offer] | None = None
 
@@ -83,6 +94,32 @@ class KnownTools:
         if own is None or own[0] is not catalogue:
             own = self._own = catalogue, Offer.of(tuple(catalogue), tuple(catalogue.values()), objects)
         return own[1]
+
+    def shortlist(self, features: FittedFeatures, tools: ToolList) -> Shortlist:
+        """The shortlist of a large catalogue; that of the last one is held."""
+        with self._lock:
+            if self._shortlist is None or self._shortlist[0] != tools:
+                self._shortlist = tools, Shortlist.of(tools, features)
+            return self._shortlist[1]
+
+    def phi(
+        self, features: FittedFeatures, offer: Offer, queries: Sequence[str], previous: Sequence[str] | None
+    ) -> FloatArray:
+        """The columns of the queries with all tools of the offer; of too many tools to hold, part by part."""
+        served, names = self.served(features), offer.tools.names
+        if len(names) <= MOST_TOOLS:
+            tables = self.tables(features, offer.tools)
+            rows = np.tile(tables.rows, len(queries))
+            return served(offer.asked(queries, previous), Tables(tables.of_features, rows))
+        phi = np.empty((len(queries), len(names), len(features.configs)))
+        for first in range(0, len(names), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            some = Offer.of(names[part], offer.tools.texts[part])
+            tables = Tables(served.prepared(some.tools, {}), np.tile(some.candidates.names, len(queries)))
+            phi[:, part] = served(some.asked(queries, previous), tables).reshape(
+                len(queries), -1, len(features.configs)
+            )
+        return phi.reshape(-1, len(features.configs))
 
     def tables(self, features: FittedFeatures, tools: ToolList) -> Tables:
         """What the features prepared of the tools; only those that are new to this object are prepared."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -18,10 +19,10 @@ from ltr.data.jsonlines import excerpt
 from ltr.data.ready_numbers import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.features.prepared import Tables
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.known_tools import KnownTools, Offer
+from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.training.softmax import softmax
@@ -129,13 +130,15 @@ class Router(StoredModel):
         *,
         at_least: float | None = None,
         previous: Sequence[str] | None = None,
+        exact: bool = False,
     ) -> Answer:
         """The candidates for the query, best first: the first k of them, all where k is None.
 
         They are the tools of a list in memory, MCP, OpenAI or Anthropic objects, or without one the router's catalogue.
         `at_least` drops choices that are less probable. `previous` names what was used before in the same trace.
+        Of more than MOST_SCORED tools a shortlist is scored, over which probabilities are, unless `exact` is set.
         """
-        return self.rank_many([query], tools, k, at_least=at_least, previous=previous)[0]
+        return self.rank_many([query], tools, k, at_least=at_least, previous=previous, exact=exact)[0]
 
     async def arank(
         self,
@@ -145,11 +148,13 @@ class Router(StoredModel):
         *,
         at_least: float | None = None,
         previous: Sequence[str] | None = None,
+        exact: bool = False,
     ) -> Answer:
         """The same in a thread of its own, while the event loop goes on."""
         import asyncio
 
-        return await asyncio.to_thread(self.rank, query, tools, k, at_least=at_least, previous=previous)
+        ranking = partial(self.rank, query, tools, k, at_least=at_least, previous=previous, exact=exact)
+        return await asyncio.to_thread(ranking)
 
     def rank_many(
         self,
@@ -159,6 +164,7 @@ class Router(StoredModel):
         *,
         at_least: float | None = None,
         previous: Sequence[str] | None = None,
+        exact: bool = False,
     ) -> list[Answer]:
         """The answers to queries with the same candidates, each as `rank` gives it."""
         texts = checked_queries(queries)
@@ -177,15 +183,35 @@ class Router(StoredModel):
             return [Answer("", "", text, (), 0, 0) for text in texts]
         if self.features is None:
             raise DataError(READY_NUMBERS)
-        tables, answers = self.known.tables(self.features, offer.tools), list[Answer]()
+        if len(offer.tools.names) > MOST_SCORED and not exact:
+            shortlist = self.known.shortlist(self.features, offer.tools)
+            return [
+                answer
+                for text in texts
+                for answer in self._rank_tools(
+                    offer.of_tools(shortlist.best(text)), [text], k, at_least=at_least, previous=previous, whole=offer
+                )
+            ]
+        return list(self._rank_tools(offer, texts, k, at_least=at_least, previous=previous, whole=offer))
+
+    def _rank_tools(
+        self,
+        offer: Offer,
+        queries: Sequence[str],
+        k: int | None,
+        *,
+        at_least: float | None,
+        previous: Sequence[str] | None,
+        whole: Offer,
+    ) -> Iterator[Answer]:
+        """The tools of the offer for each query; they may be some of a whole catalogue."""
+        assert self.features is not None  # the caller has looked
         at_once = max(ROWS_AT_ONCE // len(offer.tools.names), 1)
-        for first in range(0, len(texts), at_once):
-            part = texts[first : first + at_once]
-            candidates = offer.asked(part)
-            rows = np.tile(tables.rows, len(part))
-            phi = self.known.served(self.features)(candidates, Tables(tables.of_features, rows))
-            answers += self._answers(candidates, phi, k, at_least=at_least, offer=offer)
-        return answers
+        for first in range(0, len(queries), at_once):
+            part = queries[first : first + at_once]
+            phi = self.known.phi(self.features, offer, part, previous)
+            for answer in self._answers(offer.asked(part, previous), phi, k, at_least=at_least, offer=offer):
+                yield replace(answer, offered=len(whole.tools.names))
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
         """The graphs of the catalogue for the query."""

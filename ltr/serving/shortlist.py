@@ -1,0 +1,83 @@
+"""The cut of a large catalogue: the few hundred tools of it that are worth all columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray, State
+from ltr.encoders.hashing import HashEncoder
+from ltr.features.crossfit import FittedFeatures
+from ltr.features.registry import FEATURES, ToolList
+from ltr.features.tables import table_texts
+from ltr.features.tool_vectors import Postings
+from ltr.features.words import clauses
+from ltr.files.state_types import Record, TextTable, declared_type
+
+MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
+LISTED = 500  # tools that are nearest to the query, and as many of those that training has met
+AT_ONCE = 1 << 13  # tools whose grams are counted at once
+SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
+GRAMS = ("tool.clause_char", "tool.char")  # features whose states know
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Hashed character grams of the texts of all tools, in single precision: the column that cuts.
+
+    It is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it; without a feature
+    that has counted grams they are counted on the catalogue. Tools that training has met are cut among themselves: a
+    text says little of them.
+    """
+
+    encoder: HashEncoder
+    blocks: tuple[Postings, ...]
+    is_learned: BoolArray  # (tools,) whether training has met it
+
+    @classmethod
+    def of(cls, tools: ToolList, features: FittedFeatures) -> "Shortlist":
+        """That of a catalogue."""
+        texts, learned = tools.plain_texts, frozenset(learned_tools(features))
+        states = dict(zip(features.names, features.states, strict=True))
+        counted = next((state for name in GRAMS if (state := states.get(name)) is not None), None)
+        sampled = texts[:: max(len(texts) // SAMPLED, 1)]
+        encoder = HashEncoder.fitted(sampled) if counted is None else HashEncoder.restored(counted)
+        blocks = []
+        for first in range(0, len(texts), AT_ONCE):
+            postings = Postings.of(encoder.encode(texts[first : first + AT_ONCE], "document"))
+            blocks.append(replace(postings, numbers=postings.numbers.astype(np.float32)))
+        return cls(encoder, tuple(blocks), np.array([name in learned for name in tools.names], dtype=bool))
+
+    def best(self, query: str) -> IntArray:
+        """The tools that all columns are computed of, in the order of the catalogue."""
+        values, learned = self.values(query), np.flatnonzero(self.is_learned)
+        return np.union1d(highest(values, np.arange(len(values))), highest(values, learned))
+
+    def values(self, query: str) -> FloatArray:
+        """The column that cuts, (tools,)."""
+        cut = clauses(query)
+        asked = self.encoder.encode([query, *cut] if len(cut) > 1 else [query], "query")
+        return np.concatenate([block.products(asked).max(axis=0) for block in self.blocks])
+
+
+def highest(values: FloatArray, among: IntArray) -> IntArray:
+    """LISTED of the places whose values are highest; equal ones in their order."""
+    return among[np.argsort(-values[among], kind="stable")[:LISTED]]
+
+
+def learned_tools(features: FittedFeatures) -> Iterator[str]:
+    """The names of tools that the states of features hold."""
+    for config, state in zip(features.configs, features.states, strict=True):
+        learner = FEATURES[config.name].learner
+        if learner is not None and state is not None:
+            yield from _names(declared_type(learner.state), state)
+
+
+def _names(declared: Any, value: State) -> Iterator[str]:
+    """The texts of the tables of tools in a state of the declared type."""
+    if isinstance(declared, TextTable) and declared.axis == "tools":
+        yield from table_texts(value)
+    if isinstance(declared, Record):
+        for name, part in declared.parts.items():
+            yield from _names(part, value[name])

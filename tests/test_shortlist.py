@@ -1,0 +1,103 @@
+"""A large catalogue is cut to a shortlist; the answer says so, and its first ranks are those without the cut."""
+
+import numpy as np
+import pytest
+
+import ltr
+from ltr.config.run import DataConfig, RunConfig
+from ltr.encoders.hashing import HashEncoder
+from ltr.experiments.runs import run_and_save
+from ltr.features.presets import ALL
+from ltr.features.registry import ToolList
+from ltr.serving import known_tools, router, shortlist
+from ltr.serving.shortlist import Shortlist, learned_tools
+from tests.made import tool_rows, written
+
+QUERIES = ["what is the weather?", "send a mail, then book a flight", "tool 17"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A run with the recommended columns."""
+    home = tmp_path_factory.mktemp("cut")
+    samples = written(home / "tools.jsonl", tool_rows(range(25)))
+    run_and_save(RunConfig(data=DataConfig(train=str(samples)), features=ALL["tool"], encoder="hash"), home / "tools")
+    return home
+
+
+@pytest.fixture
+def large(home, monkeypatch):
+    """A router whose catalogue of 310 tools counts as large, and is cut to 20, twice."""
+    monkeypatch.setattr(router, "MOST_SCORED", 100)
+    monkeypatch.setattr(shortlist, "LISTED", 20)
+    monkeypatch.setattr(shortlist, "AT_ONCE", 64)
+    own = ltr.load(home / "tools").tools
+    tools = [{"name": name, "description": text.description} for name, text in own.items()]
+    more = [{"name": f"tool_{n}", "description": f"does thing {n} of {n % 7} cities"} for n in range(300)]
+    return ltr.load(home / "tools", tools=[*tools, *more])
+
+
+def facts(answer):
+    return [(choice.candidate, choice.score) for choice in answer]
+
+
+def test_the_first_ranks_are_those_of_the_whole_catalogue(large):
+    for query in QUERIES:
+        cut, exact = large.rank(query, k=3), large.rank(query, k=3, exact=True)
+        assert facts(cut) == facts(exact)
+        assert (exact.scored, exact.offered) == (310, 310)
+        assert cut.offered == 310
+        assert 20 <= cut.scored <= 40
+
+
+def test_probabilities_of_a_cut_sum_over_it(large):
+    answer = large.rank("weather", k=None)
+    assert len(answer) == answer.scored
+    assert sum(choice.probability for choice in answer) == pytest.approx(1)
+
+
+def test_objects_come_back_from_a_cut(large):
+    assert all(choice.tool["name"] == choice.candidate for choice in large.rank("weather", k=None))
+
+
+def test_a_small_catalogue_is_not_cut(home):
+    answer = ltr.load(home / "tools").rank("weather")
+    assert (answer.scored, answer.offered) == (10, 10)
+
+
+def test_many_queries_are_cut_each_alone(large):
+    assert [facts(answer) for answer in large.rank_many(QUERIES)] == [facts(large.rank(query)) for query in QUERIES]
+
+
+def test_too_many_tools_to_hold_are_ranked_part_by_part(large, monkeypatch):
+    exact = [facts(large.rank(query, k=None, exact=True)) for query in QUERIES]
+    monkeypatch.setattr(known_tools, "MOST_TOOLS", 50)
+    monkeypatch.setattr(known_tools, "AT_ONCE", 33)
+    assert [facts(answer) for answer in large.rank_many(QUERIES, k=None, exact=True)] == exact
+
+
+def test_tools_that_training_has_met_are_cut_among_themselves(home, monkeypatch):
+    monkeypatch.setattr(shortlist, "LISTED", 10)
+    features, own = ltr.load(home / "tools").features, ltr.load(home / "tools").tools
+    names = (*(f"weather_{n}" for n in range(90)), *own)
+    texts = (*(next(iter(own.values()))._replace(description="what is the weather?") for _ in range(90)), *own.values())
+    chosen = {names[place] for place in Shortlist.of(ToolList(names, texts), features).best("what is the weather?")}
+    assert set(learned_tools(features)) == set(own)
+    assert set(own) <= chosen
+    assert len(chosen) == 20
+
+
+def test_the_column_that_cuts_is_the_largest_cosine_over_query_and_clauses(home):
+    features, own = ltr.load(home / "tools").features, ltr.load(home / "tools").tools
+    tools = ToolList(tuple(own), tuple(own.values()))
+    made = Shortlist.of(tools, features)
+    state = dict(zip(features.names, features.states, strict=True))["tool.clause_char"]
+    encoder = HashEncoder.restored(state)
+    rows = encoder.encode(tools.plain_texts, "document")
+    asked = encoder.encode(
+        ["send a mail to Ann, then book a flight", "send a mail to Ann", "then book a flight"], "query"
+    )
+    every = np.arange(len(own))
+    cosines = [asked.dots(np.full(len(own), clause), rows, every) for clause in range(3)]
+    values = made.values("send a mail to Ann, then book a flight")
+    np.testing.assert_allclose(values, np.max(cosines, axis=0), atol=1e-6)
