@@ -9,6 +9,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    CatalogueFlag,
     Code,
     ConfigFile,
     Graphs,
@@ -80,6 +81,7 @@ def evaluate_command(
     max_grade: MaxGrade = None,
     probability: Probability = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
+    catalogue: CatalogueFlag = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
     ] = False,
@@ -105,6 +107,7 @@ def evaluate_command(
 
     asked = Asked(model, tuple(samples or ()), run, qrels, complete)
     of_model = {"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs}
+    of_model["--catalogue"] = catalogue
     refuse_mixture(asked, [flag for flag, value in of_model.items() if value])
     limits = thresholds(fail_under or [])
     wanted = configured(
@@ -117,6 +120,7 @@ def evaluate_command(
         evaluate__metrics=comma_separated(metrics),
         evaluate__preset=preset,
         evaluate__group_by=group_by,
+        evaluate__catalogue=catalogue,
         evaluate__ties=ties,
         evaluate__no_relevant=no_relevant,
         evaluate__rel_threshold=rel_threshold,

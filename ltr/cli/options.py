@@ -38,6 +38,10 @@ Samples = Annotated[
 ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
 Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
+CatalogueFlag = Annotated[
+    bool | None,
+    typer.Option("--catalogue/--no-catalogue", help="Rank all tools too; without it, where lists are short or drawn."),
+]
 Negatives = Annotated[
     str | None,
     typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),

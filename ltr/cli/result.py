@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.metric_tables import metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import candidate_texts, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str
     candidates = count(record.counts.num_candidates, "candidate")
     split = "training" if record.rules.split == "train" else record.rules.split
     table = metrics_table(record, trained)
-    return [emphasis(f"{queries}, {candidates} ({split} data)"), *table_lines(table, turned=True)]
+    about = [line for text in candidate_texts(record) for line in wrapped(text)]
+    return [emphasis(f"{queries}, {candidates} ({split} data)"), *table_lines(table, turned=True), *about]
 
 
 def breakdown_lines(record: "MetricsRecord") -> list[str]:

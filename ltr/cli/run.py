@@ -9,6 +9,7 @@ import typer
 from ltr.cli.exits import exit_code, lines_of
 from ltr.cli.options import (
     AllowDownload,
+    CatalogueFlag,
     Code,
     DryRun,
     Features,
@@ -47,6 +48,7 @@ def run_command(
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
     features: Features = None,
     negatives: Negatives = None,
+    catalogue: CatalogueFlag = None,
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
@@ -62,6 +64,7 @@ def run_command(
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
     flags = {"features": comma_separated(features), "seed": seed, "data__negatives": whole_or_number(negatives)}
+    flags["evaluate__catalogue"] = catalogue
     points = [point for name in configs_or_here(configs) for point in configured_points(name, sets, **flags)]
     plan = planned(points, out)
     options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))

@@ -7,6 +7,7 @@ import typer
 
 from ltr.cli.options import (
     AllowDownload,
+    CatalogueFlag,
     Code,
     ConfigFile,
     DryRun,
@@ -65,6 +66,7 @@ def train_command(
     negatives: Negatives = None,
     graphs: Graphs = None,
     encoder: Encoder = None,
+    catalogue: CatalogueFlag = None,
     metrics: Metrics = None,
     ties: Ties = None,
     no_relevant: NoRelevant = None,
@@ -103,6 +105,7 @@ def train_command(
         train__folds=folds,
         train__l2=l2,
         train__learning_rate=learning_rate,
+        evaluate__catalogue=catalogue,
         evaluate__metrics=comma_separated(metrics),
         evaluate__ties=ties,
         evaluate__no_relevant=no_relevant,

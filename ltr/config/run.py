@@ -49,6 +49,8 @@ class EvaluateConfig:
     """What makes a score a probability, for auc, logloss, ece, f1: over the query, as it is, or by itself."""
     baselines: bool = True
     """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+    catalogue: bool | None = None
+    """Whether all tools of the catalogue are ranked as well; without it, where lists are drawn or short beside it."""
     group_by: str | None = None
     """A field of the samples: metrics for each of its values as well."""
 

@@ -11,15 +11,17 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
-from ltr.evaluation.metrics.registry import all_named
+from ltr.evaluation.metrics.registry import CATALOGUE, all_named
 from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
 from ltr.experiments.loading import refuse_given_probabilities
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
+from ltr.experiments.whole_catalogue import is_asked_for, known_catalogue, with_catalogue
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
+from ltr.results.known_answers import answer_marks, known_answers
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
 from ltr.storage.training_record import training_record
@@ -81,6 +83,7 @@ def run(
     training = msgspec.structs.replace(
         training_record(model, diagnosis, names, best_feature(names, phi, groups.labels, groups.offsets)),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
+        answers=answer_marks(groups),
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
@@ -113,9 +116,14 @@ def evaluate_router(
     """
     refuse_given_probabilities(config)
     phi = router.phi(groups.candidates) if phi is None else phi
-    measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=also), split=split)
+    offered = [name.removesuffix(CATALOGUE) for name in also]
+    measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=offered), split=split)
+    tools = known_catalogue(config, router)
+    if is_asked_for(config, groups, tools, by_name=offered != list(also)):
+        measured = with_catalogue(measured, router, tools or {}, seed=config.seed)
+    measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
-        best, asked = router.training.best_feature, rules(config, groups, also=also)
+        best, asked = router.training.best_feature, rules(config, groups, also=offered)
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best_feature=best)
         measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))

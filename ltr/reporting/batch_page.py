@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 
 from ltr.errors import count
+from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
-from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, WRITTEN, Bounds
+from ltr.reporting.kinds import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.layout import shortened, tsv_line
 from ltr.reporting.metric_tables import BASELINES, TITLES, title_of
 from ltr.reporting.numbers import between, short, signed, span, without_zero
@@ -39,9 +40,13 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("status", "status", media=IN_FILES),
         Column("split", "split", media=WIDE),
         Column("queries", "queries", WRITTEN, ON_TERMINAL),
+        Column("candidates", "candidates", WRITTEN, ON_TERMINAL),
         *(Column(path, path, media=WIDE) for path in paths),
         *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board) else WIDE) for name in names),
         Column("num_queries", "queries", COUNT, WIDE),
+        Column("candidates_median", "candidates a query", ROUNDED, WIDE),
+        Column("candidates_least", "at least", COUNT, WIDE),
+        Column("candidates_most", "at most", COUNT, WIDE),
         Column("", f"95 % {title_of(board.metric)}", INTERVAL),
         Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL),
         Column("error", "error", media=IN_FILES),
@@ -52,18 +57,27 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         measured = "failed" if row.error is not None else f"{row.num_queries or 0:,} {row.split}"
         lines.append(
             (
-                *(row.place, row.run, row.status, row.split, measured),
+                *(row.place, row.run, row.status, row.split, measured, _candidates(row)),
                 *(_setting(row.sweep[path]) if path in row.sweep else None for path in paths),
                 *(row.metrics.get(name) for name in names),
-                *(row.num_queries, Bounds(row.low, row.high), _lead(row), row.error, row.directory),
+                *(row.num_queries, row.candidates_median, row.candidates_least, row.candidates_most),
+                *(Bounds(row.low, row.high), _lead(row), row.error, row.directory),
             )
         )
     return Table(columns, tuple(lines), "Runs, the best first", marked=frozenset({0}))
 
 
+def _candidates(row: Row) -> str | None:
+    """How many candidates a query has: the median, and from least to most where they differ."""
+    if row.candidates_median is None:
+        return None
+    is_even = row.candidates_least == row.candidates_most
+    return f"{row.candidates_median:g}{'' if is_even else f' ({row.candidates_least:,}-{row.candidates_most:,})'}"
+
+
 def _is_brief(metric: str, board: Leaderboard) -> bool:
     """Whether a terminal has room for the metric."""
-    return metric in TITLES or metric == board.metric
+    return metric in TITLES or metric in (board.metric, on_catalogue(board.metric))
 
 
 def _setting(value: object) -> str:

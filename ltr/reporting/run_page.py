@@ -12,6 +12,7 @@ from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import (
     BASELINES,
     TITLES,
+    candidate_texts,
     interval_of,
     metrics_table,
     parts_table,
@@ -74,7 +75,7 @@ def facts(record: MetricsRecord) -> tuple[Fact, ...]:
 def _metrics(record: MetricsRecord, own: str) -> Iterator[Block]:
     """The metrics beside what they must beat, drawn and in a table, and what made the numbers."""
     table = metrics_table(record, own)
-    baselines = table.columns[3:]
+    baselines = [column for column in table.columns if column.key in BASELINES]
     drawn = []
     for name, value in record.metrics.items():
         ends = interval_of(record, name)
@@ -101,6 +102,7 @@ def _metrics(record: MetricsRecord, own: str) -> Iterator[Block]:
 def _rules(record: MetricsRecord) -> Iterator[str]:
     """What made the numbers."""
     counts, rules = record.counts, record.rules
+    yield from (f"{text[0].upper()}{text[1:]}." for text in candidate_texts(record))
     tied = count(counts.num_tied, "query", "queries")
     yield f"Equal scores: rule {rules.ties}; {tied} with a right candidate in a tie."
     if counts.num_no_relevant:

@@ -35,6 +35,14 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogueCounts:
+    """What the metrics of the whole catalogue are of."""
+
+    tools: int  # candidates of each query
+    lacking: int  # queries whose right tools the catalogue lacks: they count 0
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedRanking:
     """A ranking of labelled groups, its metrics, and those of what it is compared with."""
 
@@ -51,6 +59,8 @@ class EvaluatedRanking:
     best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
     over_best_feature: Interval | None = None  # how much greater Top-1 is than by that column
     breakdown: Breakdown | None = None
+    answers: Breakdown | None = None  # queries by whether their right tool was right in training
+    catalogue: CatalogueCounts | None = None  # where the evaluation has metrics of the whole catalogue
     folds: CrossValidation | None = None
     is_complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored

@@ -35,6 +35,9 @@ class Row:
     sweep: dict[str, Json]
     split: str | None = None
     num_queries: int | None = None
+    candidates_median: float | None = None  # of a query
+    candidates_least: int | None = None
+    candidates_most: int | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
     low: float | None = None  # 95 % interval of the metric
     high: float | None = None
@@ -103,6 +106,9 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         sweep=entry.sweep,
         split=record.rules.split,
         num_queries=record.counts.num_queries,
+        candidates_median=record.counts.candidates_median,
+        candidates_least=record.counts.candidates_least,
+        candidates_most=record.counts.candidates_most,
         metrics=record.metrics,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,

@@ -7,7 +7,7 @@ from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
-from ltr.evaluation.metrics.registry import Curve, Drawn, named
+from ltr.evaluation.metrics.registry import Curve, Drawn, named, on_catalogue
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.record_file import Json
@@ -19,6 +19,7 @@ from ltr.storage.records import (
     FoldsRecord,
     IntervalRecord,
     MetricsRecord,
+    PartRecord,
     RangeRecord,
     RulesRecord,
 )
@@ -43,6 +44,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         ranges=ranges(evaluated),
         folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
+        answers=_answers(evaluated),
         warnings=list(evaluated.warnings),
     )
 
@@ -72,8 +74,21 @@ def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
     )
 
 
+def _answers(evaluated: EvaluatedRanking) -> BreakdownRecord | None:
+    """Top-1 and MRR, also on the whole catalogue, of queries with known and with unseen right tools."""
+    if evaluated.answers is None:
+        return None
+    shown = {name for plain in (TOP1, MRR) for name in (plain, on_catalogue(plain))}
+    parts = part_means(evaluated.evaluation, evaluated.answers)
+    means = [{name: mean for name, mean in part.metrics.items() if name in shown} for part in parts]
+    return BreakdownRecord(
+        evaluated.answers.field,
+        [PartRecord(part.name, part.num_queries, of_part) for part, of_part in zip(parts, means, strict=True)],
+    )
+
+
 def _counts(evaluated: EvaluatedRanking) -> CountsRecord:
-    evaluation = evaluated.evaluation
+    evaluation, sizes, catalogue = evaluated.evaluation, evaluated.evaluation.num_candidates, evaluated.catalogue
     return CountsRecord(
         num_queries=evaluation.num_queries,
         num_groups=len(evaluation.rank),
@@ -82,6 +97,12 @@ def _counts(evaluated: EvaluatedRanking) -> CountsRecord:
         num_no_relevant=evaluation.num_no_relevant,
         num_one_candidate=evaluation.num_one_candidate,
         interval_num_units=next((interval.units for interval in evaluated.intervals.values()), 0),
+        candidates_median=float(np.median(sizes)) if len(sizes) else 0.0,
+        candidates_least=int(sizes.min()) if len(sizes) else 0,
+        candidates_most=int(sizes.max(initial=0)),
+        num_drawn=int((~evaluated.groups.candidates.is_logged).sum()),
+        catalogue_tools=None if catalogue is None else catalogue.tools,
+        catalogue_lacking=None if catalogue is None else catalogue.lacking,
         queries_of=fewer_queries(evaluation),
         **evaluated.counts,
     )
@@ -134,7 +155,18 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         "probability",
         "no_relevant",
     )
-    own_counts = ("num_groups", "num_candidates", "num_tied", "num_no_relevant", "num_none", "num_one_candidate")
+    own_counts = (
+        "num_groups",
+        "num_candidates",
+        "candidates_median",
+        "candidates_least",
+        "candidates_most",
+        "num_drawn",
+        "num_tied",
+        "num_no_relevant",
+        "num_none",
+        "num_one_candidate",
+    )
     fields: dict[str, Json] = {name: getattr(rules, name) for name in own_rules}
     fields |= {} if rules.complete is None else {"complete": rules.complete}
     fields |= {name: getattr(counts, name) for name in own_counts}
@@ -145,13 +177,17 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         fields |= {f"folds.{name}": mean for name, mean in record.folds.pooled.items()}
         for number, means in enumerate(record.folds.each, start=1):
             fields |= {f"folds.{number}.{name}": mean for name, mean in means.items()}
-    fields |= {name: count for name in ("num_missing", "num_ignored") if (count := getattr(counts, name)) is not None}
+    optional = ("num_missing", "num_ignored", "catalogue_tools", "catalogue_lacking")
+    fields |= {name: count for name in optional if (count := getattr(counts, name)) is not None}
     for name, interval in record.intervals.items():
         fields |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
     fields |= {"interval_unit": rules.interval_unit, "interval_num_units": counts.interval_num_units}
     fields |= {"interval_level": rules.interval_level, "interval_resamples": rules.interval_resamples}
     fields |= {"metrics_version": rules.metrics_version, "fingerprint": rules.fingerprint}
     fields |= _flat_breakdown(record.breakdown)
+    for part in record.answers.parts if record.answers else ():
+        fields |= {f"{part.name}.num_queries": part.num_queries}
+        fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items()}
     if record.best_feature is not None:
         fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
     if (over := record.over_best_feature) is not None:

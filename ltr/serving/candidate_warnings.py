@@ -45,7 +45,12 @@ def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:
 
 def trace_marks(candidates: Candidates) -> list[str]:
     """A short hash of each trace id, the lowest first, of which a model keeps MOST_MARKS."""
-    return sorted(hashlib.blake2b(trace.encode(), digest_size=6).hexdigest() for trace in candidates.trace_ids)
+    return sorted(map(text_mark, candidates.trace_ids))
+
+
+def text_mark(text: str) -> str:
+    """A short hash, which says of a text whether it is the same and nothing else."""
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def training_trace_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:

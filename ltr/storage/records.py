@@ -59,6 +59,12 @@ class CountsRecord(msgspec.Struct, omit_defaults=True):
     num_no_relevant: int
     num_one_candidate: int
     interval_num_units: int
+    candidates_median: float = 0.0  # of a query
+    candidates_least: int = 0
+    candidates_most: int = 0
+    num_drawn: int = 0  # candidates that were drawn from a catalogue
+    catalogue_tools: int | None = None  # candidates of each query in the metrics of the whole catalogue
+    catalogue_lacking: int | None = None  # queries whose right tools it lacks: they count 0 there
     queries_of: dict[str, int] = {}  # of metrics that are not defined for every query that counts
     num_none: int = 0  # groups that are in none of the counts above: nothing that they offered is right
     num_missing: int | None = None  # of a TREC run: topics that it lacks
@@ -101,6 +107,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     ranges: dict[str, RangeRecord] = {}
     folds: FoldsRecord | None = None
     breakdown: BreakdownRecord | None = None
+    answers: BreakdownRecord | None = None  # queries by whether a right tool was right in training
     warnings: list[str] = []
 
 

@@ -111,6 +111,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
     best_feature: BestFeature = NO_FEATURE
     traces: list[str] = []  # short hashes of the traces it learned from
+    answers: list[str] = []  # short hashes of the tools that were right
     folds: ChoiceRecord | None = None
     validated: ChoiceRecord | None = None
 

@@ -8,6 +8,7 @@ from ltr.arrays import FloatArray
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.probabilities import Probability
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.registry import CATALOGUE, named
 
 BANDS = ((0.9, "excellent"), (0.7, "good"), (0.5, "usable"))  # of Top-1, each above its bound
 LOW, HIGH = 0.5, 0.7
@@ -70,17 +71,21 @@ def _entropy(share: FloatArray) -> FloatArray:
 
 def _hit_notes(result: Evaluation) -> Iterator[str]:
     """That hit@1 is strict, where nothing deeper was asked for beside it."""
-    deeper = [name for name in result.means if name.startswith(("hit@", "ndcg")) and name != "hit@1"]
+    deeper = [name for name in result.means if name.startswith(("hit@", "ndcg")) and name != "hit@1" and is_own(name)]
     if "hit@1" in result.means and not deeper:
         yield "hit@1 alone is strict: read it with hit@5 or hit@10, or with ndcg@5"
+
+
+def is_own(metric: str) -> bool:
+    """Whether a metric is of the queries' own lists, and not of the whole catalogue."""
+    return not metric.endswith(CATALOGUE)
 
 
 def _recall_notes(result: Evaluation) -> Iterator[str]:
     """Cutoffs that cannot miss; and what the deepest recall and an MRR of fewer places say together."""
     longest, is_all_listed = int(result.num_candidates.max()), bool((result.num_found == result.num_positives).all())
-    cutoffs = {
-        name: int(name.partition("@")[2]) for name in result.means if name.startswith(("hit@", "recall@", "mrr@"))
-    }
+    cut_off = ("hit@", "recall@", "mrr@")
+    cutoffs = {name: k for name in result.means if name.startswith(cut_off) and (k := named(name).k) and is_own(name)}
     cannot_miss = [
         name for name, k in cutoffs.items() if k >= longest and is_all_listed and not name.startswith("mrr@")
     ]

@@ -21,6 +21,7 @@ Curve = dict[str, list[float]]
 CUTOFF = re.compile(r"(.+)@([0-9]+)")
 BETA = re.compile(r"f([0-9]{1,4}(?:\.[0-9]{1,4})?)((?:@k)?)")
 TOP_ACCURACY = re.compile(r"top([0-9]+)_accuracy")
+CATALOGUE = "@catalogue"  # ends the name of a metric of the ranking of a whole catalogue
 LARGEST_K = 10**9
 NUMBERS = "fiub"  # kinds of arrays
 SHARE = "0 to 1"
@@ -153,6 +154,11 @@ def named(name: str) -> Measure:
     """
     if not isinstance(name, str):
         raise UsageError(f"metric {name!r} is not a name; known: {', '.join(MEASURES.names())}")
+    if name.lower().endswith(CATALOGUE):
+        offered = named(name[: -len(CATALOGUE)])
+        if type(offered) not in (Measure, ByQuery):
+            raise UsageError(f"metric {name!r}: {offered.name} has no value for each query, and none on the catalogue")
+        return replace(offered, name=on_catalogue(offered.name))
     plain = name if name in MEASURES and not name.startswith("fB") else name.lower()
     top = TOP_ACCURACY.fullmatch(plain)
     if top and plain not in MEASURES:
@@ -186,13 +192,27 @@ def example_names() -> list[str]:
     return [name.replace("@k", "@5").replace("fB", "f2") for name in MEASURES.names()]
 
 
+def on_catalogue(name: str) -> str:
+    """The name of a metric of the whole catalogue.
+
+    >>> on_catalogue("ndcg@5"), named("RR@catalogue").name
+    ('ndcg@5@catalogue', 'mrr@catalogue')
+    """
+    return name + CATALOGUE
+
+
 def all_named(names: Iterable[str]) -> list[Measure]:
     """The measures called so, each once, in their order.
 
     >>> [measure.name for measure in all_named(["mrr", "hit@5", "RR"])]
     ['mrr', 'hit@5']
     """
-    return list({measure.name: measure for measure in map(named, as_names(names))}.values())
+    measures = {measure.name: measure for measure in map(named, as_names(names))}
+    for name in measures:
+        if name.endswith(CATALOGUE):
+            offered = name.removesuffix(CATALOGUE)
+            raise UsageError(f"metric {name!r}: name {offered}, and set evaluate.catalogue (--catalogue)")
+    return list(measures.values())
 
 
 def as_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,127 @@
+"""Measured as served: each query against every tool of the catalogue, beside the list that its samples offer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.config.run import RunConfig
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.groups import Candidates, Groups, key_order, select
+from ltr.errors import UsageError
+from ltr.evaluation.bootstrap import intervals, resampled_units
+from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.registry import on_catalogue
+from ltr.evaluation.ranking import rank
+from ltr.features.crossfit import reading
+from ltr.features.words import Lexicon
+from ltr.logs import stage
+from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
+from ltr.serving.router import Router
+
+ROWS = 1 << 17  # candidates at once: memory does not grow with the queries
+SHORT = 2  # a list is short where the catalogue has more than so many times its candidates
+
+
+def known_catalogue(config: RunConfig, router: Router) -> ToolCatalogue | None:
+    """The catalogue that the config names, or the router's own."""
+    return read_tools(config.data.tools) if config.data.tools else router.tools
+
+
+def is_asked_for(config: RunConfig, groups: Groups, tools: ToolCatalogue | None, *, by_name: bool = False) -> bool:
+    """Whether to measure on the catalogue: if the config says so; else if candidates were drawn, or lists are short.
+
+    They are short where half of the lists, or more, hold less than half of the catalogue. `by_name`: a metric of the
+    catalogue is asked for.
+    """
+    candidates, asked = groups.candidates, True if by_name else config.evaluate.catalogue
+    if asked and candidates.kind == "graph":
+        raise UsageError("evaluate.catalogue ranks all tools of a catalogue; the candidates are graphs")
+    if asked and candidates.features is not None:
+        raise UsageError("evaluate.catalogue needs texts; the samples bear ready features")
+    if asked and not tools:
+        raise UsageError("evaluate.catalogue ranks all tools of a catalogue: name one with --tools (data.tools)")
+    if asked is not None:
+        return asked
+    if not tools or candidates.kind == "graph" or candidates.features is not None:
+        return False
+    sizes = np.diff(groups.offsets)
+    if sizes.min() >= len(tools):
+        return False  # the lists are the catalogue
+    return SHORT * float(np.median(sizes)) < len(tools) or not bool(candidates.is_logged.all())
+
+
+@stage("measuring on the catalogue")
+def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalogue, *, seed: int) -> EvaluatedRanking:
+    """The evaluation with its metrics of the ranking on the whole catalogue as well, each named NAME@catalogue.
+
+    A query counts where it counts on its own list. One whose right tools the catalogue lacks counts 0.
+    """
+    names, groups, evaluation = tuple(tools), measured.groups, measured.evaluation
+    rules = replace(evaluation.rules, metrics=tuple(evaluation.values), no_relevant=NoRelevant.ZERO)
+    parts, lexicon = list[Evaluation](), Lexicon()
+    for block in _blocks(len(groups.offsets) - 1, len(names)):
+        asked = select(groups, block)
+        candidates = _all_tools(asked.candidates, tools)
+        labels = _labels(asked, names)
+        ranking = rank(_scores(router, candidates, lexicon), candidates.offsets, keys=key_order(candidates))
+        parts.append(evaluate_by(ranking, labels, rules))
+    is_counted = ~np.isnan(evaluation.values[TOP1])
+    values = {
+        on_catalogue(name): np.where(is_counted, np.concatenate([part.values[name] for part in parts]), np.nan)
+        for name in evaluation.values
+    }
+    means = {name: float(np.nanmean(column)) if is_counted.any() else None for name, column in values.items()}
+    more = replace(evaluation, values=values, means=means)
+    lacking = np.concatenate([part.num_positives == 0 for part in parts]) & is_counted
+    of_catalogue = intervals(more, resampled_units(groups.candidates.traces), seed=seed)
+    return replace(
+        measured,
+        evaluation=replace(evaluation, values={**evaluation.values, **values}, means={**evaluation.means, **means}),
+        intervals={**measured.intervals, **of_catalogue},
+        catalogue=CatalogueCounts(len(names), int(lacking.sum())),
+    )
+
+
+def _blocks(queries: int, tools: int) -> Iterator[IntArray]:
+    """The queries, as many at once as have about ROWS candidates."""
+    at_once = max(ROWS // tools, 1)
+    for first in range(0, queries, at_once):
+        yield np.arange(first, min(first + at_once, queries))
+
+
+def _all_tools(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
+    """The queries, each with every tool of the catalogue."""
+    queries, count = len(candidates.queries), len(tools)
+    codes = np.tile(np.arange(count), queries)
+    return replace(
+        candidates,
+        offsets=np.arange(queries + 1) * count,
+        names=codes,
+        name_texts=tuple(tools),
+        texts=codes,
+        tool_texts=tuple(tools.values()),
+        lines=np.zeros(len(codes), dtype=np.int64),
+        draws=None,
+    )
+
+
+def _labels(groups: Groups, names: tuple[str, ...]) -> FloatArray:
+    """The label of every tool for each query: that of its samples, 0 where they do not offer it."""
+    places = {name: place for place, name in enumerate(names)}
+    codes = np.array([places.get(name, -1) for name in groups.candidates.name_texts], dtype=np.int64)
+    tools, sizes = codes[groups.candidates.names], np.diff(groups.offsets)
+    labels = np.zeros((len(sizes), len(names)))
+    owners, is_listed = np.repeat(np.arange(len(sizes)), sizes), tools >= 0
+    labels[owners[is_listed], tools[is_listed]] = groups.labels[is_listed]
+    return labels.ravel()
+
+
+def _scores(router: Router, candidates: Candidates, lexicon: Lexicon) -> FloatArray:
+    """The scores of a block; the lexicon knows the words of the tools from the blocks before."""
+    if router.features is None:
+        raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
+    context = reading(router.features.configs, candidates, router.features.encoder, lexicon)
+    return router.scores(router.features(candidates, context))
