@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ltr.evaluation.metrics.registry import Measure
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.serving.router import Router
+    from ltr.storage.records import ToolRecord
 
 ROUNDING = 1e-12  # of a mean
 MODEL_DEFAULTS = {"evaluate.baselines": False}  # of this command, in the place of the config's
@@ -82,6 +83,9 @@ def evaluate_command(
     probability: Probability = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
     catalogue: CatalogueFlag = None,
+    tool_by_tool: Annotated[
+        bool, typer.Option("--by-tool", help="How often each tool was right, found, mistaken for which.")
+    ] = False,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
     ] = False,
@@ -103,6 +107,7 @@ def evaluate_command(
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.scored import is_trec
     from ltr.experiments.runs import keep_evaluation
+    from ltr.results.by_tool import by_tool
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
     asked = Asked(model, tuple(samples or ()), run, qrels, complete)
@@ -138,7 +143,7 @@ def evaluate_command(
     elif not quiet:
         tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
     try:
-        show_evaluation(measured, router, shown, explain=explain)
+        show_evaluation(measured, router, shown, explain=explain, tools=by_tool(measured) if tool_by_tool else None)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
 
@@ -224,21 +229,29 @@ def evaluated(
 
 
 def show_evaluation(
-    measured: "EvaluatedRanking", router: "Router | None", shown: Format | None, *, explain: bool
+    measured: "EvaluatedRanking",
+    router: "Router | None",
+    shown: Format | None,
+    *,
+    explain: bool,
+    tools: "list[ToolRecord] | None" = None,
 ) -> None:
-    """The metrics; on a terminal the queries that were explained as well."""
+    """The metrics, and tools if there are any; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
-    from ltr.cli.result import measured_lines
+    from ltr.cli.result import measured_lines, tool_lines
+    from ltr.results.by_tool import flat_tools
     from ltr.results.metrics_record import flat, metrics_record
 
     record = metrics_record(measured)
+    fields = flat(record) | flat_tools(tools or ())
     match chosen_format(shown):
         case Format.JSON:
-            show_json(flat(record))
+            show_json(fields)
         case Format.TSV:
-            show_tsv(flat(record).items())
+            show_tsv(fields.items())
         case Format.HUMAN:
             lines = measured_lines(measured, record, "the model" if router else "the run")
+            lines += tool_lines(tools) if tools else []
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)

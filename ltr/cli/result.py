@@ -6,12 +6,13 @@ from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.metric_tables import candidate_texts, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
+from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.storage.records import MetricsRecord
+    from ltr.storage.records import MetricsRecord, ToolRecord
 
-MOST_PARTS = 20
+MOST_PARTS = MOST_TOOLS = 20
 
 
 def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", trained: str = "trained") -> list[str]:
@@ -32,6 +33,15 @@ def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str
     table = metrics_table(record, trained)
     about = [line for text in candidate_texts(record) for line in wrapped(text)]
     return [emphasis(f"{queries}, {candidates} ({split} data)"), *table_lines(table, turned=True), *about]
+
+
+def tool_lines(tools: "list[ToolRecord]") -> list[str]:
+    """The tools that are most often right, and the pairs that are most often confused."""
+    more = len(tools) - MOST_TOOLS
+    rest = [f"and {more:,} more: --format json shows all"] if more > 0 else []
+    pairs = pairs_table(tools)
+    confused = ["", *table_lines(pairs)] if pairs.rows else []
+    return ["", *table_lines(tools_table(tools, MOST_TOOLS)), *rest, *confused]
 
 
 def breakdown_lines(record: "MetricsRecord") -> list[str]:

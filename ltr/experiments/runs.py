@@ -23,6 +23,7 @@ from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_directory
 from ltr.reporting.run_page import run_page
+from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
@@ -37,7 +38,7 @@ from ltr.storage.run_directory import (
     write_log,
     write_record,
 )
-from ltr.storage.run_files import RunFiles, write_metrics, write_run
+from ltr.storage.run_files import RunFiles, write_metrics, write_run, write_tools
 from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
 from ltr.storage.training_record import epoch_records
 
@@ -157,6 +158,7 @@ def save(
             history=epoch_records(result.model.training),
             queries=list(query_records(result.measured, result.router)),
             examples=list(examples(result.measured, result.router)),
+            tools=by_tool(result.measured),
             config=render(relocated(result.config, home)),
         )
         write_run(files)
@@ -171,12 +173,13 @@ def save(
 def keep_evaluation(
     measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
 ) -> None:
-    """metrics.json and per_query.jsonl of an evaluation, in a directory that holds nothing else."""
+    """metrics.json, per_query.jsonl and by_tool.jsonl of an evaluation, in a directory that holds nothing else."""
     with locked(out):
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
         with new_directory(out) as home:
             queries = query_records(measured, router, explain=explain)
             write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
+            write_tools(home, by_tool(measured))
 
 
 def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:

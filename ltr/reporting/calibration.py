@@ -1,4 +1,4 @@
-"""The ranks of right candidates, and whether probabilities are as often right as they say."""
+"""The ranks of right candidates, and whether the first choice is as often right as its probability says."""
 
 import math
 from collections import Counter
@@ -16,34 +16,36 @@ LAST = 10  # ranks beyond it share a column
 
 
 class Bin(NamedTuple):
-    """Candidates whose probability lies between two numbers."""
+    """Queries whose first choice has a probability between two numbers."""
 
     low: float
     high: float
     probability: float  # their mean
-    right: float  # the share of them that is right
-    candidates: float
+    right: float  # the share of them where it is right
+    queries: float
 
 
 def bins(run: RunFiles) -> list[Bin]:
-    """The bins of the reliability curve."""
-    curve = run.curves.get("reliability", {})
+    """The bins of the reliability curve of the first choice."""
+    curve = run.curves.get("reliability_first", {})
     names = ("from", "to", "probability", "right", "count")
     return [Bin(*values) for values in zip(*(curve.get(name, []) for name in names), strict=False)]
 
 
 def calibration_error(run: RunFiles) -> float | None:
-    """sum n |p - share right| / sum n over the bins; None without candidates."""
+    """ece_first: sum n |p - share right| / sum n over the bins; None without queries."""
     curve = bins(run)
-    total = math.fsum(part.candidates for part in curve)
-    return math.fsum(part.candidates * abs(part.probability - part.right) for part in curve) / total if total else None
+    total = math.fsum(part.queries for part in curve)
+    return math.fsum(part.queries * abs(part.probability - part.right) for part in curve) / total if total else None
 
 
 def calibration_section(run: RunFiles) -> Section:
     """The histogram of ranks, the reliability curve, and its mean error."""
     error = calibration_error(run)
     texts = (
-        [] if error is None else [Text(f"Mean distance of the points from the line, by candidates: {share(error)}.")]
+        []
+        if error is None
+        else [Text(f"Calibration error of the first choice (mean distance from the line, by queries): {share(error)}.")]
     )
     figures = [figure for figure in (ranks(run), reliability(run)) if figure]
     return Section("Ranks and probabilities", (*figures, *texts))
@@ -72,7 +74,7 @@ def ranks(run: RunFiles) -> Figure | None:
 
 
 def reliability(run: RunFiles) -> Figure | None:
-    """The share that is right over the mean probability."""
+    """How often the first choice is right over its mean probability."""
     curve = bins(run)
     if not curve:
         return None
@@ -80,21 +82,21 @@ def reliability(run: RunFiles) -> Figure | None:
         Column("bin", "probability"),
         Column("probability", "mean", SHARE),
         Column("right", "share right", SHARE),
-        Column("count", "candidates", ROUNDED),
+        Column("count", "queries", ROUNDED),
     )
     words = Words(
-        "Probability and truth",
-        "Candidates in ten bins of probability: the share that is right over the mean probability. "
-        "On the broken line probabilities are right as often as they say; below it the model is too sure.",
+        "Probability and truth of the first choice",
+        "Queries in ten bins of their first choice's probability: how often it is right over its mean probability. "
+        "On the broken line it is right as often as it says; below it the model is too sure.",
         Table(
             heads,
-            tuple((f"{part.low:g} to {part.high:g}", part.probability, part.right, part.candidates) for part in curve),
-            "Candidates by probability",
+            tuple((f"{part.low:g} to {part.high:g}", part.probability, part.right, part.queries) for part in curve),
+            "Queries by the probability of their first choice",
         ),
     )
     points = []
     for part in curve:
         mean, right = share(part.probability), share(part.right)
-        tip = f"mean probability {mean}, right {right}, {part.candidates:,.0f} candidates"
+        tip = f"mean probability {mean}, right {right}, {count(round(part.queries), 'query', 'queries')}"
         points.append(PlotPoint("", part.probability, part.right, is_marked=True, tip=tip))
     return diagonal(words, points, ("mean probability", "share right"))

@@ -30,8 +30,8 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     error = calibration_error(run)
     if is_enough and error is not None:
         is_off = error >= OFF
-        trust = "rank by them, do not bet on them" if is_off else "they can be taken at their word"
-        sentences.append(f"Its probabilities are off by {share(error)} on average: {trust}.")
+        trust = "rank by it, do not bet on it" if is_off else "it can be taken at its word"
+        sentences.append(f"The probability of its first choice is off by {share(error)} on average: {trust}.")
     if warnings := len(run.record.warnings) + (len(training.warnings) if training else 0):
         sentences.append(f"Validation and diagnosis found {count(warnings, 'thing')} to look at, listed below.")
     return tuple(sentences)

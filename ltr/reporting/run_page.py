@@ -21,6 +21,7 @@ from ltr.reporting.metric_tables import (
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Table, Value
+from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.weights import weights_section
 from ltr.storage.records import MetricsRecord
 from ltr.storage.run_files import RunFiles
@@ -50,6 +51,7 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         Section("Metrics", tuple(_metrics(run.metrics, "the model" if run.model else "the ranking"))),
         *([learning_section(run.model, run.history), weights_section(run.model.training)] if run.model else []),
         calibration_section(run),
+        tools_section(run.tools),
         instructive_section(run),
         Section("What validation found", findings),
         Section("Config", config if run.config else ()),

@@ -125,8 +125,8 @@ def ranges(evaluated: EvaluatedRanking) -> dict[str, RangeRecord]:
 
 
 def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
-    """The metrics that are no number, each as named columns; and the reliability curve, whether asked for or not."""
-    evaluation, drawn = evaluated.evaluation, named("reliability")
+    """The metrics that are no number, each as named columns; and the first choice's reliability in any case."""
+    evaluation, drawn = evaluated.evaluation, named("reliability_first")
     if not isinstance(drawn, Drawn):
         return evaluation.curves
     is_counted = ~np.isnan(evaluation.values[TOP1])

@@ -111,6 +111,25 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
 
 
+class MistakeRecord(msgspec.Struct):
+    """A tool that stood first in the place of a right one: how often, and a query that shows it."""
+
+    tool: str
+    count: int
+    query: str
+
+
+class ToolRecord(msgspec.Struct):
+    """A line of by_tool.jsonl: in how many queries a tool was right, was found, stood first, was mistaken for which."""
+
+    tool: str
+    right: int
+    found: int  # of these, where it stands first alone
+    first: int  # right or wrong
+    wrongly_first: int
+    mistaken_for: list[MistakeRecord]  # the most frequent ones
+
+
 class QueryRecord(msgspec.Struct, omit_defaults=True):
     """One query: what was right, what was ranked first, where the right one stood, its value of each metric."""
 

@@ -24,17 +24,18 @@ from ltr.storage.records import MetricsRecord
 from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
 from ltr.training.kernels.passes import is_loaded
 
-CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, REPORT = (
+CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",
     "metrics.json",
     "curves.json",
     "per_query.jsonl",
+    "by_tool.jsonl",
     "examples.jsonl",
     "history.jsonl",
     "log.jsonl",
     "report.html",
 )
-FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
+FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
 
 
 def _is_run(directory: Path) -> bool:
@@ -50,7 +51,7 @@ def _is_evaluation(directory: Path) -> bool:
 
 
 RUN_KIND = DirectoryKind(files=(*FILES, RUN), folders={CHECKPOINTS: CHECKPOINT}, is_one=_is_run)
-EVALUATION_KIND = DirectoryKind(files=(METRICS, CURVES, PER_QUERY), is_one=_is_evaluation)
+EVALUATION_KIND = DirectoryKind(files=(METRICS, CURVES, PER_QUERY, BY_TOOL), is_one=_is_evaluation)
 
 
 def refuse_taken(directory: AnyPath, *, overwrite: bool, kind: DirectoryKind = RUN_KIND) -> None:

@@ -1,6 +1,6 @@
 """What a run directory says: written file by file when a run ends, read again for the page of an older run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +13,8 @@ from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.files.restoring import put_back
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_file import Json, read_record
-from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord
-from ltr.storage.run_directory import CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
+from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord, ToolRecord
+from ltr.storage.run_directory import BY_TOOL, CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
 from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
 from ltr.storage.training_record import EpochRecord
 
@@ -35,6 +35,7 @@ class RunFiles:
     history: list[EpochRecord]
     queries: list[QueryRecord]
     examples: list[ExampleRecord]
+    tools: list[ToolRecord]
     config: str
 
     @property
@@ -50,6 +51,7 @@ def write_run(run: RunFiles) -> None:
     write_lines(home / HISTORY, map(msgspec.json.encode, run.history))
     write_metrics(home, run.metrics, run.queries, run.curves)
     write_lines(home / EXAMPLES, map(msgspec.json.encode, run.examples))
+    write_tools(home, run.tools)
 
 
 def write_metrics(
@@ -60,6 +62,12 @@ def write_metrics(
         write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
     write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
+
+
+def write_tools(directory: AnyPath, tools: Sequence[ToolRecord]) -> None:
+    """by_tool.jsonl, where there are tools."""
+    if tools:
+        write_lines(Path(directory, BY_TOOL), map(msgspec.json.encode, tools))
 
 
 def read_run(directory: AnyPath) -> RunFiles:
@@ -77,6 +85,7 @@ def read_run(directory: AnyPath) -> RunFiles:
         history=_lines(home / HISTORY, EpochRecord),
         queries=_lines(home / PER_QUERY, QueryRecord),
         examples=_lines(home / EXAMPLES, ExampleRecord),
+        tools=_lines(home / BY_TOOL, ToolRecord),
         config=read_bytes(config, limit=LARGEST_DOCUMENT).decode("utf-8", "replace") if config.exists() else "",
     )
 

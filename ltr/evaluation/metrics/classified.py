@@ -201,6 +201,54 @@ def reliability_curve(candidates: CandidateProbabilities) -> Curve:
 
 
 @measure(
+    "ece_first",
+    f"calibration error of the first choice: distance of its mean p to how often it is right, {BINS} bins, by queries",
+    range="0 to 1, 0 is best",
+    less_is_better=True,
+    kind=Pooled,
+)
+def first_choice_error(candidates: CandidateProbabilities) -> float | None:
+    """sum over bins of n_b / N * |mean p - share right|, over the first choice of each query alone.
+
+    >>> round(_example("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
+    0.25
+    """
+    curve = first_choice_curve(candidates)
+    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
+    return _ratio(math.fsum(count * abs(p - share) for count, p, share in bins), candidates.queries)
+
+
+@measure(
+    "reliability_first",
+    f"a curve: of {BINS} equal bins of the first choice's p those with queries: mean p, share right, how many",
+    is_number=False,
+    kind=Drawn,
+)
+def first_choice_curve(candidates: CandidateProbabilities) -> Curve:
+    """As reliability, of the greatest p of each query alone; of candidates level there the share that is right.
+
+    >>> _example("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
+    [0.5]
+    """
+    ranking, starts = candidates.ranking, candidates.ranking.offsets[:-1]
+    if not candidates.queries:
+        return {name: [] for name in ("from", "to", "probability", "right", "count")}
+    highest = np.repeat(np.maximum.reduceat(ranking.scores, starts), np.diff(ranking.offsets))
+    is_first = ranking.scores == highest
+    right = np.add.reduceat((is_first & candidates.right).astype(float), starts) / np.add.reduceat(is_first, starts)
+    p = np.maximum.reduceat(candidates.probability, starts)
+    bins = np.minimum((p * BINS).astype(np.int64), BINS - 1)
+    count = code_sums(bins, np.ones(len(p)), BINS)
+    filled = np.flatnonzero(count)
+    edges = {"from": filled / BINS, "to": (filled + 1) / BINS}
+    means = {
+        name: code_sums(bins, of, BINS)[filled] / count[filled] for name, of in (("probability", p), ("right", right))
+    }
+    columns = edges | means | {"count": count[filled]}
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+@measure(
     "roc",
     "a curve: the corners of the true positive rate over the false positive rate, from the greatest p; ties as in auc",
     is_number=False,
