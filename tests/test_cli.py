@@ -149,7 +149,7 @@ def test_verbose_tells_files_encoder_and_stages_on_stderr_and_only_then(cli):
 
 def test_training_keeps_a_whole_run(cli, kind):
     cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "runs/a", "--encoder", "hash")
-    own = ["tools.jsonl"] if kind == "tool" else []
+    own = ["by_tool.jsonl", "tools.jsonl"] if kind == "tool" else []
     assert sorted(path.name for path in Path("runs/a").iterdir()) == sorted([*FILES, *own, "run.json"])
     assert cli.err == ""
 
@@ -381,7 +381,7 @@ def test_a_query_and_samples_exclude_each_other(tools, cli):
 
 def test_an_evaluation_is_kept_with_its_explanations(tools, cli):
     cli.good("evaluate", "run", "test.jsonl", "-o", "out", "--explain")
-    assert sorted(path.name for path in Path("out").iterdir()) == ["metrics.json", "per_query.jsonl"]
+    assert sorted(path.name for path in Path("out").iterdir()) == ["by_tool.jsonl", "metrics.json", "per_query.jsonl"]
     record = json.loads(Path("out/per_query.jsonl").read_text().splitlines()[0])
     assert list(record["contributions"]) == ["predicted", "true"]
     assert sum(record["contributions"]["predicted"].values()) == pytest.approx(record["top3_scores"][0])
@@ -475,7 +475,8 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
         line.split("\t") for line in cli.good("run", "exact.yaml", "steps.yaml", "--set", "encoder=hash").splitlines()
     ]
     metrics = ["top1_accuracy", "top3_accuracy", "mrr"]
-    assert lines[0] == ["place", "run", "status", "split", *metrics, "num_queries", "low", "high", "error"]
+    counts = ["num_queries", "candidates_median", "candidates_least", "candidates_most"]
+    assert lines[0] == ["place", "run", "status", "split", *metrics, *counts, "low", "high", "error"]
     assert sorted(line[1] for line in lines[1:]) == ["exact", "steps"]
     assert re.fullmatch(r"kept runs/exact/ \(\d+\.\d s\)\nkept runs/steps/ \(\d+\.\d s\)\n", cli.err)
     assert Path("runs/steps/run.json").exists()
@@ -739,7 +740,7 @@ def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_
     head, _, tail = re.sub(" +", " ", plain).partition("learned from")
     assert (
         head
-        == """# queries, # candidates (test data)
+        == """# queries, # candidates, # each, right tools all known (test data)
  top# top# MRR
 trained # # #
 # % interval [#, #] [#, #] [#, #]

@@ -101,8 +101,10 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
 def test_the_record_keeps_the_metrics_of_a_row_apart_from_its_other_keys(home):
     record = msgspec.to_builtins(leaderboard(entries(home, "good"), home))
     assert record["format"] == "ltr-leaderboard/2"
-    keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries", "metrics", "low", "high"]
-    assert list(record["rows"][0]) == [*keys, "baselines", "best_feature", "over_best_feature"]
+    keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
+    counts = ["candidates_median", "candidates_least", "candidates_most"]
+    more = ["metrics", "low", "high", "baselines", "best_feature", "over_best_feature"]
+    assert list(record["rows"][0]) == [*keys, *counts, *more]
     assert list(record["rows"][0]["metrics"]) == ["top1_accuracy", "top3_accuracy", "mrr"]
     assert record["rows"][0]["directory"] == "good"
     assert (record["test"], record["untested"]) == (None, "a test needs two complete runs")

@@ -23,6 +23,7 @@ def test_the_metrics_name_their_rules_and_counts(tmp_path):
         "num_queries": 3,
         "num_groups": 4,
         "num_candidates": 4 + 1 + 2 + 3,
+        "num_drawn": 0,
         "num_tied": 1,
         "num_no_relevant": 1,
         "num_none": 0,

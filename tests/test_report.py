@@ -413,8 +413,8 @@ def test_the_examples_of_a_run_are_few_and_short(tmp_path):
     assert max(len(line["query"]) for line in lines) == 2000
 
 
-def test_the_reliability_curve_is_kept_whether_it_was_asked_for_or_not(made):
-    assert "reliability" in json.loads((made / "runs" / "exact" / "curves.json").read_text())
+def test_the_reliability_of_the_first_choice_is_kept_whether_it_was_asked_for_or_not(made):
+    assert "reliability_first" in json.loads((made / "runs" / "exact" / "curves.json").read_text())
 
 
 class TestCommand:

@@ -10,7 +10,15 @@ from ltr.reporting.run_page import run_page
 from ltr.storage.run_files import read_run, write_run
 from tests.made import tool_rows, written
 
-WRITTEN = ("config.yaml", "history.jsonl", "metrics.json", "curves.json", "per_query.jsonl", "examples.jsonl")
+WRITTEN = (
+    "config.yaml",
+    "history.jsonl",
+    "metrics.json",
+    "curves.json",
+    "per_query.jsonl",
+    "by_tool.jsonl",
+    "examples.jsonl",
+)
 
 
 @pytest.fixture(scope="module")

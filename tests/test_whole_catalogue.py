@@ -122,8 +122,8 @@ def test_without_a_catalogue_and_for_ready_numbers_the_flag_is_refused(run):
     row = {"trace_id": "t", "node_id": "n", "query": "?", "tool": "a", "label": 1, "features": [1.0]}
     ready = ltr.read_groups(written(run / "ready.jsonl", [row, row | {"tool": "b", "label": 0}]))
     with pytest.raises(UsageError, match="ready features"):
-        whole_catalogue.is_asked_for(config, ready, CATALOGUE)
-    assert not whole_catalogue.is_asked_for(RunConfig(), ready, CATALOGUE)
+        whole_catalogue.catalogue_to_rank(config, result.router, ready)
+    assert whole_catalogue.catalogue_to_rank(RunConfig(), result.router, ready) is None
 
 
 def test_known_and_unseen_right_tools_are_measured_apart(run, cli):
@@ -141,5 +141,9 @@ def test_known_and_unseen_right_tools_are_measured_apart(run, cli):
 def test_every_result_says_how_many_candidates_a_query_has(run, cli):
     cli.good("train", str(run / "train.jsonl"), "--encoder", "hash", "-o", str(run / "out"))
     shown = cli.good("evaluate", str(run / "out"), str(run / "test.jsonl"), "--format", "human")
-    assert "candidates a query: median 5, 5 to 5" in shown
-    assert "Candidates a query: median 5, 5 to 5." in (run / "out" / "report.html").read_text(encoding="utf-8")
+    assert shown.startswith("40 queries, 200 candidates, 5 each, right tools all known (given data)\n")
+    page = (run / "out" / "report.html").read_text(encoding="utf-8")
+    assert "60 queries, 300 candidates, 5 each, right tools all known." in page
+    (run / "ltr.yaml").write_text("data: {train: train.jsonl, test: test.jsonl}\nencoder: hash\n", encoding="utf-8")
+    board = cli.good("run", str(run / "ltr.yaml"), "-o", str(run / "runs"), "--format", "human", "-q")
+    assert "candidates of a query: 5 each" in board

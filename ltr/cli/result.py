@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.metric_tables import candidate_texts, metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import counts_text, known_text, lacking_text, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
@@ -27,12 +27,13 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
 
 def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str]:
     """What was measured, and the metrics beside the baselines."""
-    queries = count(record.counts.num_queries, "query", "queries")
-    candidates = count(record.counts.num_candidates, "candidate")
     split = "training" if record.rules.split == "train" else record.rules.split
     table = metrics_table(record, trained)
-    about = [line for text in candidate_texts(record) for line in wrapped(text)]
-    return [emphasis(f"{queries}, {candidates} ({split} data)"), *table_lines(table, turned=True), *about]
+    return [
+        *map(emphasis, wrapped(f"{counts_text(record)} ({split} data)")),
+        *table_lines(table, turned=True),
+        *wrapped(known_text(record)),
+    ]
 
 
 def tool_lines(tools: "list[ToolRecord]") -> list[str]:
@@ -60,6 +61,8 @@ def evaluation_rules(record: "MetricsRecord") -> list[str]:
     if counts.num_no_relevant:
         what = {"skip": "left out", "zero": "counted 0"}[rules.no_relevant]
         lines.append(f"{count(counts.num_no_relevant, 'query', 'queries')} without a right candidate: {what}")
+    if lacking := lacking_text(counts):
+        lines.append(lacking)
     if counts.num_one_candidate:
         lines.append(f"{count(counts.num_one_candidate, 'query', 'queries')} with a single candidate: counted")
     if counts.num_missing:

@@ -18,7 +18,7 @@ from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
-from ltr.experiments.whole_catalogue import is_asked_for, known_catalogue, with_catalogue
+from ltr.experiments.whole_catalogue import catalogue_to_rank, with_catalogue
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.known_answers import answer_marks, known_answers
@@ -118,9 +118,8 @@ def evaluate_router(
     phi = router.phi(groups.candidates) if phi is None else phi
     offered = [name.removesuffix(CATALOGUE) for name in also]
     measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=offered), split=split)
-    tools = known_catalogue(config, router)
-    if is_asked_for(config, groups, tools, by_name=offered != list(also)):
-        measured = with_catalogue(measured, router, tools or {}, seed=config.seed)
+    if tools := catalogue_to_rank(config, router, groups, by_name=offered != list(also)):
+        measured = with_catalogue(measured, router, tools, seed=config.seed)
     measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
         best, asked = router.training.best_feature, rules(config, groups, also=offered)

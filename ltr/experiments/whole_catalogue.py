@@ -25,32 +25,30 @@ ROWS = 1 << 17  # candidates at once: memory does not grow with the queries
 SHORT = 2  # a list is short where the catalogue has more than so many times its candidates
 
 
-def known_catalogue(config: RunConfig, router: Router) -> ToolCatalogue | None:
-    """The catalogue that the config names, or the router's own."""
-    return read_tools(config.data.tools) if config.data.tools else router.tools
+def catalogue_to_rank(
+    config: RunConfig, router: Router, groups: Groups, *, by_name: bool = False
+) -> ToolCatalogue | None:
+    """The catalogue, if it is to be ranked: if the config says so; else if candidates were drawn, or lists are short.
 
-
-def is_asked_for(config: RunConfig, groups: Groups, tools: ToolCatalogue | None, *, by_name: bool = False) -> bool:
-    """Whether to measure on the catalogue: if the config says so; else if candidates were drawn, or lists are short.
-
-    They are short where half of the lists, or more, hold less than half of the catalogue. `by_name`: a metric of the
-    catalogue is asked for.
+    It is the one that the config names, else the router's own. Lists are short where half of them, or more, hold less
+    than half of the catalogue. `by_name`: a metric of the catalogue is asked for.
     """
     candidates, asked = groups.candidates, True if by_name else config.evaluate.catalogue
-    if asked and candidates.kind == "graph":
+    has_texts = candidates.kind == "tool" and candidates.features is None
+    if asked is False or (asked is None and not has_texts):
+        return None
+    if candidates.kind == "graph":
         raise UsageError("evaluate.catalogue ranks all tools of a catalogue; the candidates are graphs")
-    if asked and candidates.features is not None:
+    if not has_texts:
         raise UsageError("evaluate.catalogue needs texts; the samples bear ready features")
+    tools = read_tools(config.data.tools) if config.data.tools else router.tools
     if asked and not tools:
         raise UsageError("evaluate.catalogue ranks all tools of a catalogue: name one with --tools (data.tools)")
-    if asked is not None:
-        return asked
-    if not tools or candidates.kind == "graph" or candidates.features is not None:
-        return False
     sizes = np.diff(groups.offsets)
-    if sizes.min() >= len(tools):
-        return False  # the lists are the catalogue
-    return SHORT * float(np.median(sizes)) < len(tools) or not bool(candidates.is_logged.all())
+    if not tools or (asked is None and sizes.min() >= len(tools)):  # else the lists are the catalogue
+        return None
+    is_short = SHORT * float(np.median(sizes)) < len(tools)
+    return tools if asked or is_short or not candidates.is_logged.all() else None
 
 
 @stage("measuring on the catalogue")

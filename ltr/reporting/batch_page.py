@@ -15,8 +15,8 @@ from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.kinds import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.layout import shortened, tsv_line
-from ltr.reporting.metric_tables import BASELINES, TITLES, title_of
-from ltr.reporting.numbers import between, short, signed, span, without_zero
+from ltr.reporting.metric_tables import BASELINES, TITLES, span_text, title_of
+from ltr.reporting.numbers import between, listed, short, signed, span, without_zero
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, tsv_rows
 from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row
@@ -40,7 +40,6 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("status", "status", media=IN_FILES),
         Column("split", "split", media=WIDE),
         Column("queries", "queries", WRITTEN, ON_TERMINAL),
-        Column("candidates", "candidates", WRITTEN, ON_TERMINAL),
         *(Column(path, path, media=WIDE) for path in paths),
         *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board) else WIDE) for name in names),
         Column("num_queries", "queries", COUNT, WIDE),
@@ -57,7 +56,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         measured = "failed" if row.error is not None else f"{row.num_queries or 0:,} {row.split}"
         lines.append(
             (
-                *(row.place, row.run, row.status, row.split, measured, _candidates(row)),
+                *(row.place, row.run, row.status, row.split, measured),
                 *(_setting(row.sweep[path]) if path in row.sweep else None for path in paths),
                 *(row.metrics.get(name) for name in names),
                 *(row.num_queries, row.candidates_median, row.candidates_least, row.candidates_most),
@@ -67,12 +66,17 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
     return Table(columns, tuple(lines), "Runs, the best first", marked=frozenset({0}))
 
 
-def _candidates(row: Row) -> str | None:
-    """How many candidates a query has: the median, and from least to most where they differ."""
-    if row.candidates_median is None:
-        return None
-    is_even = row.candidates_least == row.candidates_most
-    return f"{row.candidates_median:g}{'' if is_even else f' ({row.candidates_least:,}-{row.candidates_most:,})'}"
+def candidates_text(board: Leaderboard) -> str:
+    """How many candidates a query has, of runs that differ in it each; "" where no run is complete."""
+    spans: dict[str, list[str]] = {}
+    for row in board.rows:
+        if row.candidates_median is not None:
+            span = span_text(row.candidates_least or 0, row.candidates_median, row.candidates_most or 0)
+            spans.setdefault(span, []).append(row.run)
+    if len(spans) < 2:
+        return "".join(f"candidates of a query: {span}" for span in spans)
+    texts = (f"{span} ({listed(runs)})" for span, runs in spans.items())
+    return f"candidates of a query: {'; '.join(texts)}"
 
 
 def _is_brief(metric: str, board: Leaderboard) -> bool:

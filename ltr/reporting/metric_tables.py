@@ -1,14 +1,12 @@
 """Metrics as tables: beside their baselines, and for each value of a field."""
 
-from collections.abc import Iterator
-
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, Bounds
 from ltr.reporting.numbers import fixed
 from ltr.reporting.table import Column, Table
-from ltr.storage.records import BreakdownRecord, MetricsRecord
+from ltr.storage.records import BreakdownRecord, CountsRecord, MetricsRecord, PartRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
 BASELINES = {
@@ -65,20 +63,43 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
     return Table(tuple(columns), rows, "Each metric with its 95 % interval", corner="")
 
 
-def candidate_texts(record: MetricsRecord) -> Iterator[str]:
-    """How many candidates a query has, and how well known and unseen right tools were found."""
-    counts = record.counts
-    span = f"median {counts.candidates_median:g}, {counts.candidates_least:,} to {counts.candidates_most:,}"
-    drawn = f"; {count(counts.num_drawn, 'candidate')} drawn from the catalogue" if counts.num_drawn else ""
-    yield f"candidates a query: {span}{drawn}"
-    if counts.catalogue_tools is not None:
-        lacking = f"; {count(counts.catalogue_lacking or 0, 'query', 'queries')} with no right tool in it: counted 0"
-        end = lacking if counts.catalogue_lacking else ""
-        yield f"on the whole catalogue: {counts.catalogue_tools:,} candidates a query{end}"
-    for part in record.answers.parts if record.answers else ():
-        when = {"known": "was right in training", "unseen": "was never right in training"}.get(part.name, part.name)
+def span_text(least: int, median: float, most: int) -> str:
+    """How many candidates a query has.
+
+    >>> span_text(5, 5.0, 5), span_text(8, 9.5, 12)
+    ('5 each', '8 to 12 each, median 9.5')
+    """
+    return f"{least:,} each" if least == most else f"{least:,} to {most:,} each, median {median:g}"
+
+
+def counts_text(record: MetricsRecord) -> str:
+    """How many queries and candidates the numbers are of; and whether all right tools were right in training."""
+    counts, filled = record.counts, _known_parts(record)
+    span = span_text(counts.candidates_least, counts.candidates_median, counts.candidates_most)
+    drawn = f", {counts.num_drawn:,} of them drawn" if counts.num_drawn else ""
+    known = f", right tools all {filled[0].name}" if len(filled) == 1 else ""
+    queries = count(counts.num_queries, "query", "queries")
+    return f"{queries}, {count(counts.num_candidates, 'candidate')}{drawn}, {span}{known}"
+
+
+def known_text(record: MetricsRecord) -> str:
+    """How well known and unseen right tools were found; "" where there are not both."""
+    texts, parts = [], _known_parts(record)
+    for part in parts:
         means = [f"{title_of(name)} {fixed(mean)}" for name, mean in part.metrics.items() if mean is not None]
-        yield f"right tool {when}: {', '.join([count(part.num_queries, 'query', 'queries'), *means])}"
+        texts.append(", ".join([f"{part.name} {count(part.num_queries, 'query', 'queries')}", *means]))
+    return f"right tool in training: {'; '.join(texts)}" if len(parts) > 1 else ""
+
+
+def _known_parts(record: MetricsRecord) -> list[PartRecord]:
+    """Known and unseen, as far as there are queries."""
+    return [part for part in record.answers.parts if part.num_queries] if record.answers else []
+
+
+def lacking_text(counts: CountsRecord) -> str:
+    """How many queries the whole catalogue has no right tool for; "" without any."""
+    lacking = count(counts.catalogue_lacking or 0, "query", "queries")
+    return f"{lacking} with no right tool in the catalogue: counted 0 there" if counts.catalogue_lacking else ""
 
 
 def parts_table(breakdown: BreakdownRecord, most: int) -> Table:

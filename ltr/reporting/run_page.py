@@ -12,8 +12,10 @@ from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import (
     BASELINES,
     TITLES,
-    candidate_texts,
+    counts_text,
     interval_of,
+    known_text,
+    lacking_text,
     metrics_table,
     parts_table,
     title_of,
@@ -104,7 +106,10 @@ def _metrics(record: MetricsRecord, own: str) -> Iterator[Block]:
 def _rules(record: MetricsRecord) -> Iterator[str]:
     """What made the numbers."""
     counts, rules = record.counts, record.rules
-    yield from (f"{text[0].upper()}{text[1:]}." for text in candidate_texts(record))
+    yield f"{counts_text(record)}."
+    for text in (known_text(record), lacking_text(counts)):
+        if text:
+            yield f"{text[0].upper()}{text[1:]}."
     tied = count(counts.num_tied, "query", "queries")
     yield f"Equal scores: rule {rules.ties}; {tied} with a right candidate in a tie."
     if counts.num_no_relevant:

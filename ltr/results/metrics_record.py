@@ -187,7 +187,7 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     fields |= _flat_breakdown(record.breakdown)
     for part in record.answers.parts if record.answers else ():
         fields |= {f"{part.name}.num_queries": part.num_queries}
-        fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items()}
+        fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items() if mean is not None}
     if record.best_feature is not None:
         fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
     if (over := record.over_best_feature) is not None:

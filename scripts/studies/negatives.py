@@ -40,8 +40,9 @@ def main(*, folders, encoder, number, queries, features):
     names = tuple(features.split(",")) if features else ()
     heading = "".join(f"{name:>22}" for name in ("offered top-1, top-3", "catalogue top-1, top-3"))
     for folder in folders:
-        tools = read_tools(folder / "tools.json")
-        train, test = (read_groups(str(folder / f"{split}.jsonl.gz"), tools=tools) for split in ("train", "test"))
+        own = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
+        train, test = (read_groups(str(folder / f"{split}.jsonl.gz"), tools=own) for split in ("train", "test"))
+        tools = own or {**named_in(test), **named_in(train)}
         if queries is not None:
             test = select(test, np.unique(np.linspace(0, len(test.offsets) - 2, queries).round().astype(np.int64)))
         counts = f"{len(train.offsets) - 1:,} training, {len(test.offsets) - 1:,} test queries, {len(tools):,} tools"
@@ -83,6 +84,13 @@ def compare(config, train, test, tools, number):
             f"  {way:46}"
             + ", ".join(f"{name.partition('.')[2]} {weight:.3g}" for name, weight in zip(names, w, strict=True))
         )
+
+
+def named_in(groups):
+    """The tools of samples with their texts, where no catalogue gives them."""
+    candidates = groups.candidates
+    pairs = zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True)
+    return {candidates.name_texts[name]: candidates.tool_texts[text] for name, text in pairs}
 
 
 def right_alone(groups):
