@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.metric_tables import counts_text, known_text, lacking_text, metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import counts_text, lacking_text, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
@@ -32,7 +32,7 @@ def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str
     return [
         *map(emphasis, wrapped(f"{counts_text(record)} ({split} data)")),
         *table_lines(table, turned=True),
-        *wrapped(known_text(record)),
+        *(line for text in known_texts(record) for line in wrapped(text)),
     ]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from ltr.errors import count
-from ltr.evaluation.metrics.registry import on_catalogue
+from ltr.evaluation.metrics.ranked import TOP3
+from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files
@@ -33,6 +34,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
     """A line for each of the rows: the metrics, the interval of the deciding one, the settings that differ."""
     paths = list(dict.fromkeys(path for row in rows for path in row.sweep))
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    served = on_catalogue(board.metric)
     is_elsewhere = any(row.directory != row.run for row in rows)
     columns = (
         Column("place", "place", COUNT, WIDE),
@@ -41,7 +43,8 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("split", "split", media=WIDE),
         Column("queries", "queries", WRITTEN, ON_TERMINAL),
         *(Column(path, path, media=WIDE) for path in paths),
-        *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board) else WIDE) for name in names),
+        *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board, names) else WIDE) for name in names),
+        *([Column("", CATALOGUE, SHARE, ON_TERMINAL)] if served in names else []),
         Column("num_queries", "queries", COUNT, WIDE),
         Column("candidates_median", "candidates a query", ROUNDED, WIDE),
         Column("candidates_least", "at least", COUNT, WIDE),
@@ -59,6 +62,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
                 *(row.place, row.run, row.status, row.split, measured),
                 *(_setting(row.sweep[path]) if path in row.sweep else None for path in paths),
                 *(row.metrics.get(name) for name in names),
+                *([row.metrics.get(served)] if served in names else []),
                 *(row.num_queries, row.candidates_median, row.candidates_least, row.candidates_most),
                 *(Bounds(row.low, row.high), _lead(row), row.error, row.directory),
             )
@@ -79,9 +83,9 @@ def candidates_text(board: Leaderboard) -> str:
     return f"candidates of a query: {'; '.join(texts)}"
 
 
-def _is_brief(metric: str, board: Leaderboard) -> bool:
-    """Whether a terminal has room for the metric."""
-    return metric in TITLES or metric in (board.metric, on_catalogue(board.metric))
+def _is_brief(metric: str, board: Leaderboard, names: Sequence[str]) -> bool:
+    """Whether a terminal has room for the metric: for Top-3 not beside the deciding metric on the whole catalogue."""
+    return metric == board.metric or (metric in TITLES and (metric != TOP3 or on_catalogue(board.metric) not in names))
 
 
 def _setting(value: object) -> str:

@@ -29,6 +29,11 @@ def title_of(metric: str) -> str:
     return TITLES.get(plain, plain) + metric[len(plain) :]
 
 
+def is_served(metric: str) -> bool:
+    """Whether a metric is of the whole catalogue."""
+    return metric.endswith(CATALOGUE)
+
+
 def interval_of(record: MetricsRecord, metric: str) -> Bounds:
     """The 95 % interval of a metric."""
     interval = record.intervals.get(metric)
@@ -58,7 +63,7 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
             *(means.get(name) for means in baselines.values()),
         )
         for name, mean in record.metrics.items()
-        if not name.endswith(CATALOGUE)
+        if not is_served(name)
     )
     return Table(tuple(columns), rows, "Each metric with its 95 % interval", corner="")
 
@@ -82,13 +87,17 @@ def counts_text(record: MetricsRecord) -> str:
     return f"{queries}, {count(counts.num_candidates, 'candidate')}{drawn}, {span}{known}"
 
 
-def known_text(record: MetricsRecord) -> str:
-    """How well known and unseen right tools were found; "" where there are not both."""
-    texts, parts = [], _known_parts(record)
-    for part in parts:
-        means = [f"{title_of(name)} {fixed(mean)}" for name, mean in part.metrics.items() if mean is not None]
-        texts.append(", ".join([f"{part.name} {count(part.num_queries, 'query', 'queries')}", *means]))
-    return f"right tool in training: {'; '.join(texts)}" if len(parts) > 1 else ""
+def known_texts(record: MetricsRecord) -> list[str]:
+    """How well known and unseen right tools were found; nothing where there are not both."""
+    parts = _known_parts(record)
+    texts = []
+    for part in parts if len(parts) > 1 else ():
+        served = [part.metrics[on_catalogue(name)] for name in part.metrics if on_catalogue(name) in part.metrics]
+        offered = [f"{title_of(name)} {fixed(mean)}" for name, mean in part.metrics.items() if not is_served(name)]
+        of_queries = ", ".join([count(part.num_queries, "query", "queries"), *offered])
+        on_all = f"; {CATALOGUE} {', '.join(map(fixed, served))}" if served else ""
+        texts.append(f"right tool {part.name}: {of_queries}{on_all}")
+    return texts
 
 
 def _known_parts(record: MetricsRecord) -> list[PartRecord]:

@@ -14,7 +14,7 @@ from ltr.reporting.metric_tables import (
     TITLES,
     counts_text,
     interval_of,
-    known_text,
+    known_texts,
     lacking_text,
     metrics_table,
     parts_table,
@@ -107,7 +107,7 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
     """What made the numbers."""
     counts, rules = record.counts, record.rules
     yield f"{counts_text(record)}."
-    for text in (known_text(record), lacking_text(counts)):
+    for text in (*known_texts(record), lacking_text(counts)):
         if text:
             yield f"{text[0].upper()}{text[1:]}."
     tied = count(counts.num_tied, "query", "queries")
