@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.metric_tables import counts_text, lacking_text, metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import counts_text, known_texts, lacking_text, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
 from ltr.reporting.tool_tables import pairs_table, tools_table
 

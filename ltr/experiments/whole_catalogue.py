@@ -15,8 +15,8 @@ from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
-from ltr.features.crossfit import reading
-from ltr.features.words import Lexicon
+from ltr.features.prepared import Tables
+from ltr.features.registry import ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
 from ltr.serving.router import Router
@@ -59,12 +59,16 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
     """
     names, groups, evaluation = tuple(tools), measured.groups, measured.evaluation
     rules = replace(evaluation.rules, metrics=tuple(evaluation.values), no_relevant=NoRelevant.ZERO)
-    parts, lexicon = list[Evaluation](), Lexicon()
+    if router.features is None:
+        raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
+    prepared = router.features.prepared(ToolList(names, tuple(tools.values())), {})
+    parts = list[Evaluation]()
     for block in _blocks(len(groups.offsets) - 1, len(names)):
         asked = select(groups, block)
         candidates = _all_tools(asked.candidates, tools)
         labels = _labels(asked, names)
-        ranking = rank(_scores(router, candidates, lexicon), candidates.offsets, keys=key_order(candidates))
+        scores = router.scores(router.features(candidates, Tables(prepared, candidates.names)))
+        ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         parts.append(evaluate_by(ranking, labels, rules))
     is_counted = ~np.isnan(evaluation.values[TOP1])
     values = {
@@ -115,11 +119,3 @@ def _labels(groups: Groups, names: tuple[str, ...]) -> FloatArray:
     owners, is_listed = np.repeat(np.arange(len(sizes)), sizes), tools >= 0
     labels[owners[is_listed], tools[is_listed]] = groups.labels[is_listed]
     return labels.ravel()
-
-
-def _scores(router: Router, candidates: Candidates, lexicon: Lexicon) -> FloatArray:
-    """The scores of a block; the lexicon knows the words of the tools from the blocks before."""
-    if router.features is None:
-        raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
-    context = reading(router.features.configs, candidates, router.features.encoder, lexicon)
-    return router.scores(router.features(candidates, context))
