@@ -198,3 +198,23 @@ def test_history_counts_what_the_log_offered_and_no_drawn_tool(catalogue):
     made = ltr.train(str(catalogue / "positives.jsonl"), tools=str(catalogue / "tools.json"), negatives="catalogue")
     place = made.router.names.index("tool.hist")
     assert made.router.features.states[place] == {"success": {f"get_{word}": [6, 6] for word in sorted(WORDS)}}
+
+
+def test_an_import_writes_what_training_would_draw(catalogue, cli, tmp_path):
+    rows = ["query,tool", *(f"what is the {WORDS[n % 7]} in city {n}?,get_{WORDS[n % 10]}" for n in range(60))]
+    (tmp_path / "log.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    tools, plain, drawn = (str(tmp_path / name) for name in ("tools.json", "plain.jsonl", "drawn.jsonl"))
+    given = ("import", "csv", str(tmp_path / "log.csv"))
+    cli.good(*given, "-o", plain)
+    shown = cli.good(*given, "-o", drawn, "--tools", tools, "--negatives", "8", "--encoder", "hash")
+    assert "candidates drawn from the catalogue" in shown
+    ours, theirs = read_groups([drawn]), draw(read_groups([plain], tools=ltr.read_tools(tools)))
+    assert lists(ours) == lists(theirs)
+    np.testing.assert_array_equal(score_offset(ours), score_offset(theirs))
+    fitted = [
+        ltr.train(samples, tools=tools, encoder="hash", **more).router.w.tolist()
+        for samples, more in ((drawn, {}), (plain, {"negatives": 8}))
+    ]
+    assert fitted[0] == fitted[1]
+    assert "name one with --tools" in cli.refused(*given, "-o", drawn, "--negatives", "8")[1]
+    assert "1 or more" in cli.refused(*given, "-o", drawn, "--negatives", "few", "--tools", tools)[1]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Code, Overwrite, Verbose
+from ltr.cli.options import Code, Encoder, Negatives, Overwrite, Tools, Verbose, whole_or_number
 from ltr.cli.terminal import Format, listing, say, show_json, show_tsv, warn
 from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
@@ -28,6 +28,9 @@ def import_files(
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the importer.")
     ] = None,
+    tools: Tools = None,
+    negatives: Negatives = None,
+    encoder: Encoder = None,
     code: Code = None,
     overwrite: Overwrite = False,
     shown: Annotated[Format, typer.Option("--format", help="How to show the summary.")] = Format.HUMAN,
@@ -40,10 +43,20 @@ def import_files(
     import msgspec
 
     from ltr.data.importers.importing import import_samples
+    from ltr.experiments.drawn_import import import_with_negatives
 
     format_name, files = format_and_files(words)
     options = dict(_option(text) for text in option or ()) | ({"outcome": outcome} if outcome else {})
-    summary = import_samples(format_name, files, out, options=options, redact=redact, overwrite=overwrite)
+    given: dict[str, Any] = {"options": options, "redact": redact, "overwrite": overwrite}
+    if negatives is None and (tools or encoder):
+        raise UsageError("--tools and --encoder are for --negatives; the texts of a catalogue are read when you train")
+    if negatives is None:
+        summary = import_samples(format_name, files, out, **given)
+    elif tools is None:
+        raise UsageError("negatives are drawn from a catalogue: name one with --tools")
+    else:
+        given |= {"tools": tools, "negatives": negatives_asked(negatives), "encoder": encoder or "auto"}
+        summary = import_with_negatives(format_name, files, out, **given)
     warn(*summary.notes)
     counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
     match shown:
@@ -65,6 +78,14 @@ def import_files(
             say(f"wrote {what} to {visible(out.as_posix())}")
             for title, entries in counts:
                 say(*([title, *_lines(entries)] if entries else []))
+
+
+def negatives_asked(text: str) -> str | int:
+    """`catalogue`, or a number of 1 or more."""
+    asked: str | int = whole_or_number(text)
+    if asked != "catalogue" and not (isinstance(asked, int) and asked > 0):
+        raise UsageError(f"--negatives {text}: catalogue, or a number of 1 or more, is needed")
+    return asked
 
 
 def format_and_files(words: Sequence[str]) -> tuple[str, Sequence[str]]:
