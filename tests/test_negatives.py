@@ -218,3 +218,9 @@ def test_an_import_writes_what_training_would_draw(catalogue, cli, tmp_path):
     assert fitted[0] == fitted[1]
     assert "name one with --tools" in cli.refused(*given, "-o", drawn, "--negatives", "8")[1]
     assert "1 or more" in cli.refused(*given, "-o", drawn, "--negatives", "few", "--tools", tools)[1]
+
+
+def test_a_query_for_which_none_is_right_gets_nothing(tmp_path):
+    row = {"trace_id": "t", "node_id": "n", "query": "any news?"}
+    rows = [row | {"tool": "get_news", "label": 0}, row | {"none": True, "label": 1}]
+    assert len(draw(read_groups([written(tmp_path / "s.jsonl", rows)])).labels) == 1

@@ -61,5 +61,5 @@ def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolTex
             np.concatenate([added.of_rows, added.probabilities])[order],
         ),
     )
-    joined = Groups(extended, labels, offsets, groups.weights, groups.times)
+    joined = replace(groups, candidates=extended, labels=labels, offsets=offsets)
     return select(joined, np.arange(len(sizes)))

@@ -62,12 +62,12 @@ def _lines(plain: Path, groups: Groups, drawn: Groups, tools: ToolCatalogue) -> 
         line: Line = msgspec.json.decode(content)
         more = additions.get(number, ())
         if line.get("candidates") is None:
-            yield msgspec.json.encode(_with_probability(line, probabilities[number][0]))
+            yield msgspec.json.encode(_with_probability(line, next(iter(probabilities[number]), 1.0)))
             key = {name: line[name] for name in ("trace_id", "node_id", "query")}
             yield from (msgspec.json.encode(key | row) for row in more)
             continue
-        pairs = zip(line["candidates"], probabilities[number], strict=True)
-        own = [_with_probability(candidate, probability) for candidate, probability in pairs]
+        of_rows = iter(probabilities[number])  # a none candidate is no row
+        own = [each if each.get("none") else _with_probability(each, next(of_rows)) for each in line["candidates"]]
         yield msgspec.json.encode(line | {"candidates": [*own, *more]})
 
 

@@ -11,6 +11,7 @@ from ltr.data.drawn_candidates import Additions, with_additions
 from ltr.data.draws import NEAR, RANDOM
 from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
+from ltr.data.none_candidates import RIGHT
 from ltr.errors import SampleError, UsageError
 from ltr.features.nearest_tools import NearestTools
 
@@ -25,7 +26,7 @@ def draw_negatives(groups: Groups, tools: ToolCatalogue, asked: str | int, *, en
     The near ones follow from the query alone, the random ones from a hash of the query, its key and the tool's name:
     neither looks at the labels, and no order of groups or tools moves them. Not added are tools that the group has,
     and tools whose text is that of a right one. Where the log names right tools alone, one that is not near takes the
-    place of a random one, so that the length of a list tells nothing.
+    place of a random one, so that the length of a list tells nothing. A query for which none is right gets nothing.
     """
     refuse_undrawable(groups)
     names = tuple(sorted(tools))
@@ -38,7 +39,8 @@ def draw_negatives(groups: Groups, tools: ToolCatalogue, asked: str | int, *, en
     of_rows = np.ones(len(groups.labels)) if candidates.draws is None else candidates.draws.probabilities.copy()
     parts = []
     for group, query in enumerate(candidates.queries.tolist()):
-        drawn = rule.draw(group, near_codes[query])
+        is_none = groups.none is not None and groups.none[group] == RIGHT  # the right one may be in the catalogue
+        drawn = rule.nothing(group) if is_none else rule.draw(group, near_codes[query])
         of_rows[groups.offsets[group] : groups.offsets[group + 1]] *= drawn.of_rows
         parts.append(drawn)
     codes = np.concatenate([part.codes for part in parts])
@@ -120,6 +122,11 @@ class _Rule:
             np.where(is_random, probability, 1.0),
             np.where(outside, probability, 1.0),
         )
+
+    def nothing(self, group: int) -> _Drawn:
+        """No tool for the group, whose rows are those of the log."""
+        none, size = np.empty(0, dtype=np.int64), int(np.diff(self.groups.offsets)[group])
+        return _Drawn(none, none, np.empty(0), np.ones(size))
 
     def _lowest(self, group: int, free: BoolArray, count: int) -> IntArray:
         """So many of the free tools: those whose hash with the group is lowest."""
