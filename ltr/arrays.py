@@ -254,6 +254,9 @@ class Ragged:
         lengths = np.concatenate([part.lengths for part in parts])
         return cls(offsets_of(lengths), np.concatenate([part.codes for part in parts]))
 
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
     @property
     def lengths(self) -> IntArray:
         """The number of codes of each owner."""

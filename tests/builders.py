@@ -97,7 +97,8 @@ class LetterEncoder:
 
     def encode(self, texts, role):
         self.encoded += texts
-        counts = np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        counts = np.array([[text.lower().count(letter) for letter in letters] for text in texts]).reshape(-1, 26)
         lengths = np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
         return Dense(counts / lengths)
 

@@ -24,15 +24,15 @@ def counts(texts):
     """How often each text stands in a list, and its letters."""
     letters = Ragged(np.cumsum([0, *map(len, texts)]), np.frombuffer("".join(texts).encode(), dtype=np.uint8))
     columns = {"times": np.ones(len(texts), dtype=int), "squares": np.ones((len(texts), 2, 2))}
-    facts = {"length": np.array([len(text) for text in texts], dtype=int)}
-    return {"texts": table(digests(texts), columns, facts=facts, lists={"text": letters})}
+    facts = {"length": np.array([len(text) for text in texts], dtype=int), "text": letters}
+    return {"texts": table(digests(texts), columns, facts=facts)}
 
 
 def listed(part):
     """The rows of a part of `counts`, by text."""
     table = part["texts"]
     columns = (table.sums["times"].tolist(), table.sums["squares"].tolist(), table.facts["length"].tolist())
-    return sorted(zip(texts_of(table.lists["text"]), *columns, strict=True))
+    return sorted(zip(texts_of(table.facts["text"]), *columns, strict=True))
 
 
 def test_what_two_shards_counted_makes_what_one_would_have_counted():
@@ -84,7 +84,7 @@ def test_a_table_refuses_a_column_of_another_length():
     with pytest.raises(ValueError, match="the column times has 1 rows beside 2 keys"):
         table(digests(["a", "b"]), {"times": np.ones(1)})
     with pytest.raises(ValueError, match="the column text has 1 rows beside 2 keys"):
-        table(digests(["a", "b"]), lists={"text": spelled(["a"])})
+        table(digests(["a", "b"]), facts={"text": spelled(["a"])})
 
 
 def test_many_merges_of_any_cut_are_one_count():

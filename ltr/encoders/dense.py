@@ -1,6 +1,6 @@
 """Vectors that hold every number, zeros as well."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -110,6 +110,11 @@ class Dense:
         if numbers.ndim != 2 or numbers.dtype.kind != "f" or not (np.abs(numbers) <= LARGEST_HALF).all():
             raise DataError(f"dense vectors are rows of finite numbers, found {numbers.dtype} of shape {numbers.shape}")
         return cls(numbers.astype(np.float32))
+
+    @classmethod
+    def stacked(cls, parts: Sequence["Dense"]) -> Self:
+        """The rows of all parts."""
+        return cls(np.concatenate([part.numbers for part in parts]))
 
     @property
     def _at_once(self) -> int:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State
+from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.encoders.naming import encoder
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
@@ -51,7 +51,12 @@ class HashEncoder:
     def fitted(cls, texts: Sequence[str]) -> Self:
         """The encoder that has counted in how many of the distinct texts each bucket occurs."""
         distinct = list(dict.fromkeys(texts))
-        return cls(len(distinct), np.bincount(counts(distinct).buckets, minlength=BUCKETS))
+        return cls.counted(len(distinct), text_grams(distinct))
+
+    @classmethod
+    def counted(cls, documents: int, grams: Ragged) -> Self:
+        """The encoder of so many distinct texts, of which these are the grams."""
+        return cls(documents, np.bincount(grams.codes, minlength=BUCKETS))
 
     @classmethod
     def restored(cls, state: State) -> Self:
@@ -95,6 +100,12 @@ class HashEncoder:
     def weights(self) -> FloatArray:
         """1 + ln((1 + N) / (1 + df)) of each bucket."""
         return 1 + np.log((1 + self.documents) / (1 + self.frequencies))
+
+
+def text_grams(texts: Sequence[str]) -> Ragged:
+    """The distinct buckets of each text."""
+    counted = counts(texts)
+    return Ragged(np.searchsorted(counted.texts, np.arange(len(texts) + 1)), counted.buckets.astype(np.uint16))
 
 
 def counts(texts: Sequence[str]) -> Counts:

@@ -6,12 +6,13 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, offsets_of, ragged
+from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, offsets_of, ragged
 from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
 DENSE_NUMBERS = 1 << 20  # numbers of the rows that are spread out at once
+SUMMED_ENTRIES = 1 << 18  # entries that are added up at once
 PAIRED_NUMBERS = 1 << 18  # entries that are multiplied at once
 
 
@@ -40,22 +41,26 @@ class Sparse:
         return type(self)(starts, self.columns[entries], self.numbers[entries], self.dimensions)
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
-        """sum_i weights[i] * row rows[i] over the places i of each owner: a few of the owners are spread out at once.
+        """sum_i weights[i] * row rows[i] over the places i of each owner, in the order of the places.
 
         >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
         >>> total = a.sums(np.array([1, 1]), np.array([0, 1]), np.array([2.0, 0.5]), 2)
         >>> total.starts, total.columns, total.numbers
         (array([0, 0, 2]), array([0, 2]), array([2.3, 0.4]))
         """
-        at_once, parts = max(DENSE_NUMBERS // self.dimensions, 1), []
         by_owner = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[by_owner], np.arange(0, count + at_once, at_once))
-        for part, first in enumerate(range(0, count, at_once)):
-            places = by_owner[bounds[part] : bounds[part + 1]]
-            spread = self._spread(owner[places] - first, rows[places], weights[places], min(at_once, count - first))
-            row_of, columns = np.nonzero(spread)
-            starts = offsets_of(np.bincount(row_of, minlength=len(spread)))
-            parts.append(type(self)(starts, columns, spread[row_of, columns], self.dimensions))
+        owner, rows, weights = owner[by_owner], rows[by_owner], weights[by_owner]
+        lengths, bounds = np.diff(self.starts)[rows], np.searchsorted(owner, np.arange(count + 1))
+        parts = []
+        for first, last in chunks(offsets_of(lengths)[bounds], SUMMED_ENTRIES):
+            part = slice(bounds[first], bounds[last])
+            taken, place = self.take(rows[part]), np.repeat(np.arange(bounds[last] - bounds[first]), lengths[part])
+            cells = (owner[part] - first)[place] * self.dimensions + taken.columns
+            cell, which = distinct(cells)
+            numbers = code_sums(which, weights[part][place] * taken.numbers, len(cell))
+            row_of, columns = np.divmod(cells[cell[numbers != 0]], self.dimensions)
+            starts = offsets_of(np.bincount(row_of, minlength=last - first))
+            parts.append(type(self)(starts, columns, numbers[numbers != 0], self.dimensions))
         return self.stacked(parts) if parts else self.take(rows[:0])
 
     def scaled(self, factor: float) -> Self:
@@ -176,15 +181,3 @@ class Sparse:
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
         columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
         return cls(offsets_of(lengths), columns, numbers, parts[0].dimensions)
-
-    def _spread(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> FloatArray:
-        """sum_i weights[i] * row rows[i] of each owner, every number written out, (count, dimensions)."""
-        totals, lengths = np.zeros(count * self.dimensions), np.diff(self.starts)[rows]
-        at_once = max(int(PAIRED_NUMBERS / max(lengths.mean(), 1)), 1) if len(rows) else 1
-        for first in range(0, len(rows), at_once):
-            part = slice(first, first + at_once)
-            taken, place = self.take(rows[part]), np.repeat(np.arange(len(rows[part])), lengths[part])
-            np.add.at(
-                totals, owner[part][place] * self.dimensions + taken.columns, weights[part][place] * taken.numbers
-            )
-        return totals.reshape(count, self.dimensions)

@@ -61,10 +61,10 @@ def stacked_rows(parts: Sequence[Vectors]) -> Vectors:
     if len(parts) == 1:
         return parts[0]
     refuse_other_width(parts)
-    dense = [part.numbers for part in parts if isinstance(part, Dense)]
+    dense = [part for part in parts if isinstance(part, Dense)]
     sparse = [part for part in parts if isinstance(part, Sparse)]
     if len(dense) == len(parts):
-        return Dense(np.concatenate(dense))
+        return Dense.stacked(dense)
     if len(sparse) == len(parts):
         return Sparse.stacked(sparse)
     raise TypeError("dense vectors stack on dense vectors, sparse ones on sparse ones")

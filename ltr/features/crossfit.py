@@ -138,14 +138,22 @@ def fit_features(
         folds = Folds.dealt(learning_configs, groups, cached, lexicon)
         count = int(folds.of_group.max(initial=0)) + 1
         row_folds = np.repeat(folds.of_group, np.diff(groups.offsets))
-        without_each = [folds.without_each(config) for config in learning_configs]
+        learners: dict[object, list[int]] = {}  # the places of the features that learn the same
+        for place in learning:
+            learner = FEATURES[configs[place].name].learner
+            learners.setdefault((learner, *_learned_options(configs[place])), []).append(place)
+        without_each = [folds.without_each(configs[places[0]]) for places in learners.values()]
         for fold, *fold_states in zip(range(count), *without_each, strict=False):
             shard = folds.shards[fold]
-            for place, state in zip(learning, fold_states, strict=True):
-                phi[row_folds == fold, place] = _column(configs[place], shard.groups.candidates, state, shard.context)
+            for places, state in zip(learners.values(), fold_states, strict=True):
+                for place in places:
+                    column = _column(configs[place], shard.groups.candidates, state, shard.context)
+                    phi[row_folds == fold, place] = column
             on_fold(fold + 1, count)
-        for place, of_all in zip(learning, without_each, strict=True):
-            *_, states[place] = of_all
+        for places, of_all in zip(learners.values(), without_each, strict=True):
+            *_, state = of_all
+            for place in places:
+                states[place] = state
     return FittedFeatures(candidates.kind, tuple(configs), tuple(states), cached), phi
 
 
@@ -241,6 +249,14 @@ def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any
 def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
     """Those options of the config that the function takes."""
     return {name: config.options[name] for name in option_names(function) if name in config.options}
+
+
+def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
+    """Those options of the config that its learner takes."""
+    learner = FEATURES[config.name].learner
+    return [
+        option for function in (learner.functions if learner else ()) for option in _options(config, function).items()
+    ]
 
 
 def refuse_other_kind(kind: str, candidates: Candidates) -> None:

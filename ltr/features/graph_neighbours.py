@@ -1,6 +1,6 @@
 """The graphs that were right for the stored queries nearest to a query."""
 
-import hashlib
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,13 +9,16 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import StoredVectors, Vectors, refuse_other_width, vectors_from
-from ltr.features.graph_shape import EDGES, edge_table, table_edges
+from ltr.features.graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
+from ltr.features.learning import Counted
 from ltr.features.matrices import all_dots
 from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, Positive, feature
 from ltr.features.rows import query_texts, right_rows, row_queries
-from ltr.features.tables import positions
-from ltr.features.tool_prototypes import refuse_other_revision
+from ltr.features.tables import names_table, positions
+from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
+from ltr.files.npz import Array
+from ltr.files.parts import Part, digests, digests_of_bytes, halves, pairs, places, table
 from ltr.files.state_types import Integers, Json, Offsets, Record, learns
 
 NEIGHBOURS, SHARPNESS = 20, 10.0
@@ -23,6 +26,32 @@ STORED = 20_000  # queries of a state
 PRODUCTS = 1 << 22  # of queries with stored ones at once
 ROWS = 1 << 12  # graphs compared with their neighbours at once
 DIGITS = 9  # equal texts have equal products, whatever else was multiplied beside them
+
+
+def count_right_graphs(groups: Groups, context: Context) -> Part:
+    """How often each set of edges was right for each query, and the vectors of these queries."""
+    candidates, right = groups.candidates, context.shared(right_graphs, groups)
+    rows = right_rows(groups)
+    owners, codes, _ = right.links.counted(len(right.edges))
+    rank = np.empty(len(right.edges), dtype=np.int64)
+    keys = edge_keys(right.edges)
+    rank[np.argsort(keys)] = np.arange(len(keys))
+    order = np.lexsort((rank[codes], owners))  # one set of edges is one list
+    edges = Ragged(np.searchsorted(owners, np.arange(len(rows) + 1)), keys[codes[order]])
+    graphs, once = list_digests(edges), np.ones(len(rows), dtype=np.int64)
+    queries, query = np.unique(row_queries(candidates)[rows], return_inverse=True)
+    asked = digests([candidates.query_texts[code] for code in queries.tolist()])
+    return {
+        "graphs": table(pairs(asked[query], graphs), {"times": once}, facts={"edges": edges}),
+        "queries": table(asked, facts={"vectors": context.vectors[query_texts].take(queries)}),
+        "tools": names_table(right.tools),
+        "encoder": names_table([context.encoder.revision]),
+    }
+
+
+def list_digests(lists: Ragged) -> Array:
+    """The key of each list of keys."""
+    return digests_of_bytes([lists.codes[first:last].tobytes() for first, last in pairwise(lists.starts.tolist())])
 
 
 @learns(
@@ -34,30 +63,34 @@ DIGITS = 9  # equal texts have equal products, whatever else was multiplied besi
         codes=Integers("edges of queries", below="edges"),
     )
 )
-def fit_neighbours(groups: Groups, context: Context, *, stored: Positive = STORED) -> State:
+def neighbours_state(part: Part, *, stored: Positive = STORED) -> State:
     """The vectors of queries and the edges of their right graphs.
 
     Of more than `stored` right graphs those whose queries have the lowest digests: a sample that neither the order of
     the file nor the ids of traces move.
     """
-    candidates, right = groups.candidates, context.shared(right_graphs, groups)
-    queries = row_queries(candidates)[right_rows(groups)]
-    digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in candidates.query_texts]
-    order = sorted(range(len(queries)), key=lambda row: (digests[queries[row]], row))
-    rows = np.array(order[: int(stored)], dtype=np.int64)
-    owners, codes, _ = right.links.take(rows).counted(len(right.edges))
-    distinct, edges = np.unique(codes, return_inverse=True)
-    vectors = context.vectors[query_texts].take(queries[rows])
+    graphs, queries = part["graphs"], part["queries"]
+    rows = np.repeat(np.arange(len(graphs)), graphs.sums["times"])[: int(stored)]
+    edges = graphs.facts["edges"].take(rows)
+    distinct, codes = np.unique(edges.codes, return_inverse=True)
+    asked, _ = halves(graphs.keys)
+    vectors = queries.facts["vectors"].take(places(queries.keys, asked[rows]))
     return {
-        "revision": context.encoder.revision,
+        "revision": encoder_revision(part),
         "vectors": vectors.arrays(),
-        "edges": edge_table(tuple(right.edges[code] for code in distinct.tolist())),
-        "starts": np.searchsorted(owners, np.arange(len(rows) + 1)),
-        "codes": edges.astype(np.int32),
+        "edges": edge_table(spelled_edges(distinct, part["tools"])),
+        "starts": edges.starts,
+        "codes": codes.astype(np.int32),
     }
 
 
-@feature("graph.near_edges", "hist", fit=fit_neighbours, queries=query_texts, title="edges right for similar queries")
+@feature(
+    "graph.near_edges",
+    "hist",
+    fit=Counted(count_right_graphs, neighbours_state),
+    queries=query_texts,
+    title="edges right for similar queries",
+)
 def near_edges(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean Jaccard likeness of the graph's edges to those of right graphs, over the 20 nearest stored queries.
 

@@ -1,13 +1,18 @@
 """The shape of right graphs: which edges and roots they had, and how many nodes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
+from ltr.features.learning import Counted
 from ltr.features.nodes_and_edges import graph_tables, right_graphs
 from ltr.features.registry import Context, feature
 from ltr.features.rows import right_rows, row_queries
-from ltr.features.tables import looked_up, table_texts, text_table
+from ltr.features.tables import looked_up, names_table, spelled_table, table_texts, text_table
+from ltr.files.npz import Array
+from ltr.files.parts import Part, Table, digests, halves, pairs, places, table, texts_of
 from ltr.files.state_types import Integers, Json, Record, TextTable, learns
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
@@ -41,15 +46,32 @@ def means(lists: Ragged, values: FloatArray) -> FloatArray:
     return code_sums(lists.owners, values, len(lists.lengths)) / np.maximum(lists.lengths, 1)
 
 
-@learns(Record(edges=EDGES, times=Integers("edges")))
-def fit_edges(groups: Groups, context: Context) -> State:
+def count_edges(groups: Groups, context: Context) -> Part:
     """How often each edge, a pair of tools, stands in a right graph."""
     right = context.shared(right_graphs, groups)
     times = np.bincount(right.links.codes, minlength=len(right.edges))
-    return {"edges": edge_table(right.edges), "times": times}
+    return {"edges": table(edge_keys(right.edges), {"times": times}), "tools": names_table(right.tools)}
 
 
-@feature("graph.edges", "coop", fit=fit_edges, title="edges known from right graphs")
+@learns(Record(edges=EDGES, times=Integers("edges")))
+def edges_state(part: Part) -> State:
+    """The edges and how often each stood in a right graph."""
+    return {"edges": edge_table(spelled_edges(part["edges"].keys, part["tools"])), "times": part["edges"].sums["times"]}
+
+
+def edge_keys(edges: Sequence[tuple[str, str]]) -> Array:
+    """The keys of pairs of tools."""
+    return pairs(digests([source for source, _ in edges]), digests([target for _, target in edges]))
+
+
+def spelled_edges(keys: Array, tools: Table) -> tuple[tuple[str, str], ...]:
+    """The pairs of tools of the keys, by a table that has the names of the tools."""
+    names = texts_of(tools.facts["name"])
+    ends = np.column_stack([places(tools.keys, half) for half in halves(keys)])
+    return tuple((names[source], names[target]) for source, target in ends.tolist())
+
+
+@feature("graph.edges", "coop", fit=Counted(count_edges, edges_state), title="edges known from right graphs")
 def known_edges(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean over the edges of ln(1 + times the edge stands in a right graph); no edges: 0."""
     tables = context.shared(graph_tables, candidates)
@@ -57,16 +79,21 @@ def known_edges(candidates: Candidates, state: State, context: Context) -> Float
     return means(tables.links, np.log1p(times)[tables.links.codes])[candidates.graphs]
 
 
-@learns(TextTable("tools", starts=Integers("tools"), nodes=Integers("tools")))
-def fit_starts(groups: Groups, context: Context) -> State:
+def count_starts(groups: Groups, context: Context) -> Part:
     """How often each tool is a node, and a root, of a right graph."""
     right = context.shared(right_graphs, groups)
     node_tools, count = right.node_tools, len(right.tools)
     starts = np.bincount(node_tools[right.is_root > 0], minlength=count)
-    return text_table(right.tools, starts=starts, nodes=np.bincount(node_tools, minlength=count))
+    return {"tools": names_table(right.tools, starts=starts, nodes=np.bincount(node_tools, minlength=count))}
 
 
-@feature("graph.start", "struct", fit=fit_starts, title="starts as right graphs start")
+@learns(TextTable("tools", starts=Integers("tools"), nodes=Integers("tools")))
+def starts_state(part: Part) -> State:
+    """The tools of right graphs, and the counts of each."""
+    return spelled_table(part["tools"].facts["name"], **part["tools"].sums)
+
+
+@feature("graph.start", "struct", fit=Counted(count_starts, starts_state), title="starts as right graphs start")
 def usual_start(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Mean over the roots, the nodes no edge leads to, of ln((starts + 2 p) / (nodes + 2)); p = all starts / all nodes.
 
@@ -83,14 +110,20 @@ def usual_start(candidates: Candidates, state: State, context: Context) -> Float
     return (code_sums(owners, values * tables.is_root, count) / np.maximum(roots, 1))[candidates.graphs]
 
 
-@learns(Record(weights=Json(tuple[float, float, float])))
-def fit_size(groups: Groups, context: Context) -> State:
-    """The ridge regression of the number of nodes of a right graph on the form of its query."""
+def count_sizes(groups: Groups, context: Context) -> Part:
+    """X'X and X'y: X is the form of the query of each right graph, y the number of its nodes."""
     candidates, rows = groups.candidates, right_rows(groups)
     forms = _query_forms(candidates.query_texts)[row_queries(candidates)[rows]]
     sizes = _sizes(candidates)[candidates.graphs[rows]]
-    normal = forms.T @ forms + RIDGE * np.eye(forms.shape[1])
-    return {"weights": np.linalg.solve(normal, forms.T @ sizes).tolist()}
+    products = {"forms": (forms.T @ forms)[np.newaxis], "sizes": (forms.T @ sizes)[np.newaxis]}
+    return {"all": table(digests([""]), products)}
+
+
+@learns(Record(weights=Json(tuple[float, float, float])))
+def size_state(part: Part) -> State:
+    """The ridge regression of the number of nodes of a right graph on the form of its query."""
+    (forms,), (sizes,) = part["all"].sums["forms"], part["all"].sums["sizes"]
+    return {"weights": np.linalg.solve(forms + RIDGE * np.eye(len(forms)), sizes).tolist()}
 
 
 def _query_forms(queries: tuple[str, ...]) -> FloatArray:
@@ -106,7 +139,7 @@ def _sizes(candidates: Candidates) -> IntArray:
     return np.array([len(graph.texts) for graph in candidates.distinct_graphs], dtype=np.int64)
 
 
-@feature("graph.size", "struct", fit=fit_size, title="size that the query suggests")
+@feature("graph.size", "struct", fit=Counted(count_sizes, size_state), title="size that the query suggests")
 def expected_size(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """-|n - n^|; n^ = the size that ridge regression expects from the query's words and signs of steps."""
     expected = _query_forms(candidates.query_texts) @ np.array(state["weights"])

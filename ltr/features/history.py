@@ -6,7 +6,8 @@ from ltr.arrays import FloatArray, IntArray, State, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, Rate, feature
-from ltr.files.parts import Part, digests, spelled, table, texts_of
+from ltr.features.tables import names_table
+from ltr.files.parts import Part, texts_of
 from ltr.files.state_types import Count, Json, Record, learns
 
 
@@ -22,13 +23,13 @@ def count_success(groups: Groups, context: Context) -> Part:
     seen = np.bincount(keys[distinct(keys)[0]] % width, minlength=len(names))
     right = keys[groups.labels[is_logged] > 0]
     wins = np.bincount(right[distinct(right)[0]] % width, minlength=len(names))
-    return {"names": table(digests(names), {"wins": wins, "seen": seen}, lists={"name": spelled(names)})}
+    return {"names": names_table(names, wins=wins, seen=seen)}
 
 
 @learns(Record(success=Json(dict[str, tuple[Count, Count]])))
 def success_state(part: Part) -> State:
     """For each tool, or type of graphs, [wins, seen]."""
-    names = texts_of(part["names"].lists["name"])
+    names = texts_of(part["names"].facts["name"])
     wins, seen = (part["names"].sums[column].tolist() for column in ("wins", "seen"))
     return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True)) if s}}
 

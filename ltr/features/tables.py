@@ -7,6 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.files.npz import Array, pack_texts, unpack_texts
+from ltr.files.parts import Table, digests, spelled, table
 
 
 def text_table(texts: Sequence[str], **columns: Array) -> State:
@@ -18,11 +19,29 @@ def text_table(texts: Sequence[str], **columns: Array) -> State:
 def spelled_table(texts: Ragged, **columns: Array) -> State:
     """The same of texts in a column of a part.
 
-    >>> from ltr.files.parts import spelled
     >>> table_texts(spelled_table(spelled(["a", "b"])))
     ('a', 'b')
     """
     return {"texts": texts.codes, "ends": texts.starts[1:], **columns}
+
+
+def names_table(names: Sequence[str], **sums: Any) -> Table:
+    """Names, and what is counted of each, in a part.
+
+    >>> len(names_table(["a", "b", "a"]))
+    2
+    """
+    return table(digests(names), sums, facts={"name": spelled(names)})
+
+
+def most_frequent(counts: IntArray, most: int, *, least: int = 1) -> IntArray:
+    """The places of the counts from `least` on, or from the first count on that leaves at most `most` places.
+
+    >>> most_frequent(np.array([3, 1, 2, 2]), 2)
+    array([0])
+    """
+    at_least = np.cumsum(np.bincount(counts)[::-1])[::-1]  # of each number: how many counts reach it
+    return np.flatnonzero(counts >= max(least, int((at_least > most).sum())))
 
 
 def table_texts(table: State) -> tuple[str, ...]:

@@ -9,12 +9,14 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, COUNTED, Counts, HashEncoder, counts
 from ltr.encoders.sparse import Sparse
 from ltr.features.clauses import Clauses, query_clauses
+from ltr.features.learning import Counted
 from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.rows import row_queries
 from ltr.features.tool_texts import distinct_tools
 from ltr.features.tool_vectors import ToolVectors
 from ltr.features.words import sparse_rows
+from ltr.files.parts import Part, digests, table
 from ltr.files.state_types import learns
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
@@ -32,16 +34,24 @@ class GramTable:
         return GramTable(self.encoder, self.vectors.extended(more.vectors))
 
 
-def gram_counts(texts: tuple[str, ...]) -> State:
-    """In how many of the texts each hashed gram occurs: the state of the encoder hash, in fewer bytes."""
-    encoder = HashEncoder.fitted(texts)
-    return {"documents": encoder.documents, "frequencies": encoder.frequencies.astype(np.int32)}
+def count_tool_grams(groups: Groups, context: Context) -> Part:
+    """The hashed grams of each distinct tool text."""
+    return _grams(context.shared(distinct_tools, groups.candidates).texts, context)
+
+
+def _grams(texts: tuple[str, ...], context: Context) -> Part:
+    """The hashed grams of each distinct text: the same text in two shards is one."""
+    return {"texts": table(digests(texts), facts={"grams": context.lexicon.grams(texts)})}
 
 
 @learns(COUNTED)
-def fit_tool_grams(groups: Groups, context: Context) -> State:
-    """In how many of the distinct tool texts each hashed gram occurs."""
-    return gram_counts(context.shared(distinct_tools, groups.candidates).texts)
+def gram_state(part: Part) -> State:
+    """In how many of the texts each hashed gram occurs: the state of the encoder hash, in fewer bytes."""
+    encoder = HashEncoder.counted(len(part["texts"]), part["texts"].facts["grams"])
+    return {"documents": encoder.documents, "frequencies": encoder.frequencies.astype(np.int32)}
+
+
+TOOL_GRAMS = Counted(count_tool_grams, gram_state)
 
 
 def clause_grams(candidates: Candidates, context: Context) -> Counts:
@@ -55,13 +65,13 @@ def tool_grams(tools: ToolList, state: State, context: Context) -> GramTable:
     return GramTable(encoder, ToolVectors.of(encoder.encode(tools.plain_texts, "document")))
 
 
-@feature("tool.char", "coop", fit=fit_tool_grams, prepare=tool_grams, title="letters shared with its text")
+@feature("tool.char", "coop", fit=TOOL_GRAMS, prepare=tool_grams, title="letters shared with its text")
 def character_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of hashed character 3-5-gram TF-IDF of the query, and of the tool's name and description."""
     return _overlap(candidates, context.shared(query_clauses, candidates).queries_alone(), context)
 
 
-@feature("tool.clause_char", "coop", fit=fit_tool_grams, prepare=tool_grams, title="letters a part of the query shares")
+@feature("tool.clause_char", "coop", fit=TOOL_GRAMS, prepare=tool_grams, title="letters a part of the query shares")
 def clause_overlap(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """The largest tool.char of the query and of each of its clauses."""
     return _overlap(candidates, context.shared(query_clauses, candidates), context)
@@ -69,18 +79,17 @@ def clause_overlap(candidates: Candidates, state: State, context: Context) -> Fl
 
 def _overlap(candidates: Candidates, clauses: Clauses, context: Context) -> FloatArray:
     """The largest cosine over the clauses."""
-    table = context.prepared(GramTable)
-    vectors = table.encoder.rows(context.shared(clause_grams, candidates), len(clauses.texts))
-    return table.vectors.best(clauses, vectors, row_queries(candidates), context.tools)
+    grams = context.prepared(GramTable)
+    vectors = grams.encoder.rows(context.shared(clause_grams, candidates), len(clauses.texts))
+    return grams.vectors.best(clauses, vectors, row_queries(candidates), context.tools)
 
 
-@learns(COUNTED)
-def fit_node_grams(groups: Groups, context: Context) -> State:
-    """In how many of the distinct texts of nodes each hashed gram occurs."""
-    return gram_counts(context.shared(graph_tables, groups.candidates).texts)
+def count_node_grams(groups: Groups, context: Context) -> Part:
+    """The hashed grams of each distinct text of a node."""
+    return _grams(context.shared(graph_tables, groups.candidates).texts, context)
 
 
-@feature("graph.cover", "struct", fit=fit_node_grams, title="letters shared with all its nodes")
+@feature("graph.cover", "struct", fit=Counted(count_node_grams, gram_state), title="letters shared with all its nodes")
 def cover(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Cosine of character TF-IDF of the query, and of the grams of all the graph's distinct nodes; no nodes: 0."""
     encoder, tables = HashEncoder.restored(state), context.shared(graph_tables, candidates)

@@ -6,8 +6,8 @@ from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, ToolList, feature
-from ltr.features.tables import place_of, spelled_table, table_texts
-from ltr.files.parts import Part, digests, spelled, table
+from ltr.features.tables import names_table, place_of, spelled_table, table_texts
+from ltr.files.parts import Part
 from ltr.files.state_types import Floats, Integers, TextTable, learns
 
 
@@ -25,14 +25,13 @@ def count_wins(groups: Groups, context: Context) -> Part:
     )
     blind = np.repeat(right / np.maximum(offered, 1), sizes) * is_logged
     wins, chance = code_sums(names, is_right, count), code_sums(names, blind, count)
-    sums = {"wins": wins.astype(np.int64), "chance": chance}
-    return {"tools": table(digests(candidates.name_texts), sums, lists={"name": spelled(candidates.name_texts)})}
+    return {"tools": names_table(candidates.name_texts, wins=wins.astype(np.int64), chance=chance)}
 
 
 @learns(TextTable("tools", wins=Integers("tools"), chance=Floats("tools")))
 def lift_state(part: Part) -> State:
     """Wins and chance of each tool."""
-    return spelled_table(part["tools"].lists["name"], **part["tools"].sums)
+    return spelled_table(part["tools"].facts["name"], **part["tools"].sums)
 
 
 def tool_lifts(tools: ToolList, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
@@ -60,7 +59,7 @@ def lift(candidates: Candidates, state: State, context: Context) -> FloatArray:
 @learns(TextTable("tools"))
 def right_tools(part: Part) -> State:
     """The tools that were right."""
-    return spelled_table(part["tools"].lists["name"].take(np.flatnonzero(part["tools"].sums["wins"])))
+    return spelled_table(part["tools"].facts["name"].take(np.flatnonzero(part["tools"].sums["wins"])))
 
 
 def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:

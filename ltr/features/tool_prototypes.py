@@ -7,31 +7,24 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
+from ltr.features.learning import Counted
 from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import place_of, table_texts, text_table
+from ltr.features.tables import names_table, place_of, spelled_table, table_texts
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.tool_vectors import ToolVectors
+from ltr.files.parts import Part, texts_of
 from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
 
 
-@learns(
-    Record(
-        revision=Json(str),
-        tools=TextTable("tools", support=Integers("tools")),
-        lengths=Floats("tools"),
-        directions=StoredVectors("tools"),
-    )
-)
-def fit_prototypes(groups: Groups, context: Context) -> State:
-    """For each tool that was right the sum of the vectors of what it answered: its direction and its length.
+def count_answered(groups: Groups, context: Context) -> Part:
+    """For each tool that was right how many queries it answered, and the sum of their vectors.
 
-    A query is answered by its clause nearest to the tool's text; each trace and query counts once. The sums are stored
-    in half precision, at most MOST_NUMBERS numbers: those of the tools that answered most.
+    A query is answered by its clause nearest to the tool's text; each trace and query counts once.
     """
     candidates, answers = groups.candidates, context.shared(right_answers, groups)
     if candidates.kind == "tool":
@@ -43,19 +36,47 @@ def fit_prototypes(groups: Groups, context: Context) -> State:
     _, nearest = clauses.without_queries().best(
         answers.queries, lambda clause, answer: clause_vectors.dots(clause, text_vectors, answers.texts[answer])
     )
-    support = np.bincount(answers.tools, minlength=len(names))
-    sums = clause_vectors.sums(answers.tools, nearest, np.ones(len(nearest)), len(names))
+    right, tools, support = np.unique(answers.tools, return_inverse=True, return_counts=True)
+    sums = clause_vectors.sums(tools, nearest, np.ones(len(nearest)), len(right))
+    answering = names_table([names[tool] for tool in right.tolist()], support=support, vectors=sums)
+    return {"tools": answering, "encoder": names_table([context.encoder.revision])}
+
+
+@learns(
+    Record(
+        revision=Json(str),
+        tools=TextTable("tools", support=Integers("tools")),
+        lengths=Floats("tools"),
+        directions=StoredVectors("tools"),
+    )
+)
+def prototypes_state(part: Part) -> State:
+    """The direction and the length of each tool's sum of vectors.
+
+    They are stored in half precision, at most MOST_NUMBERS numbers: those of the tools that answered most.
+    """
+    tools = part["tools"]
+    support, sums = tools.sums["support"], tools.sums["vectors"]
     least = 1
     while _numbers(sums, np.flatnonzero(support >= least)) > MOST_NUMBERS:
         least += 1
-    tools = np.flatnonzero(support >= least)
-    rows, stored = np.arange(len(tools)), sums.take(tools)
+    stored = np.flatnonzero(support >= least)
+    rows, vectors = np.arange(len(stored)), sums.take(stored)
     return {
-        "revision": context.encoder.revision,
-        "tools": text_table([names[tool] for tool in tools.tolist()], support=support[tools]),
-        "lengths": np.sqrt(stored.dots(rows, stored, rows)).astype(np.float32),
-        "directions": stored.unit().arrays(),
+        "revision": encoder_revision(part),
+        "tools": spelled_table(tools.facts["name"].take(stored), support=support[stored]),
+        "lengths": np.sqrt(vectors.dots(rows, vectors, rows)).astype(np.float32),
+        "directions": vectors.unit().arrays(),
     }
+
+
+PROTOTYPES = Counted(count_answered, prototypes_state)
+
+
+def encoder_revision(part: Part) -> str:
+    """The revision of the encoder whose vectors were counted."""
+    (revision,) = texts_of(part["encoder"].facts["name"])
+    return revision
 
 
 def _numbers(vectors: Vectors, rows: IntArray) -> int:
@@ -87,7 +108,7 @@ def prototypes(
 
 
 def stored_prototypes(state: State) -> tuple[dict[str, int], Vectors]:
-    """The place of each tool in a state of fit_prototypes, and the vectors there."""
+    """The place of each tool in a state of prototypes_state, and the vectors there."""
     return place_of(table_texts(state["tools"])), vectors_from(state["directions"])
 
 
@@ -116,7 +137,7 @@ def tool_vectors(tools: ToolList, state: State, context: Context, *, own: Positi
 @feature(
     "tool.proto",
     "rel",
-    fit=fit_prototypes,
+    fit=PROTOTYPES,
     prepare=tool_vectors,
     queries=query_clauses,
     documents=distinct_tools,
@@ -153,7 +174,7 @@ def clause_relevance(candidates: Candidates, state: None, context: Context) -> F
 @feature(
     "graph.proto",
     "rel",
-    fit=fit_prototypes,
+    fit=PROTOTYPES,
     queries=query_clauses,
     documents=graph_tables,
     title="query is like those its nodes answered",
@@ -173,7 +194,7 @@ def graph_prototype(candidates: Candidates, state: State, context: Context, *, o
 @feature(
     "graph.clauses",
     "struct",
-    fit=fit_prototypes,
+    fit=PROTOTYPES,
     queries=query_clauses,
     documents=graph_tables,
     title="each part of the query has its node",

@@ -68,8 +68,8 @@ def count_answers(groups: Groups, context: Context) -> Part:
     once, _ = distinct(candidates.traces[asked] * max(len(keys), 1) + candidates.queries[asked])
     queries, tools = candidates.queries[asked][once], np.unique(answers.tools)
     return {
-        "queries": table(keys[queries], {"times": np.ones(len(queries), int)}, lists={"grams": grams.take(queries)}),
-        "tools": table(names[tools], lists={"name": spelled([candidates.name_texts[tool] for tool in tools.tolist()])}),
+        "queries": table(keys[queries], {"times": np.ones(len(queries), int)}, facts={"grams": grams.take(queries)}),
+        "tools": table(names[tools], facts={"name": spelled([candidates.name_texts[tool] for tool in tools.tolist()])}),
         "answers": table(
             pairs(names[answers.tools], keys[answers.queries]), {"times": np.ones(len(answers.queries), int)}
         ),
@@ -102,7 +102,7 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     while int((support >= least).sum()) * len(chosen) > MOST_NUMBERS:
         least += 1
     stored = np.flatnonzero(support >= least)
-    grams = queries.lists["grams"].take(chosen)
+    grams = queries.facts["grams"].take(chosen)
     keys, codes = np.unique(grams.codes, return_inverse=True)
     _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
     rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
@@ -120,7 +120,7 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
         "grams": {"keys": keys, "rarity": rarity},
         "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32)},
         "likeness": rows.numbers.astype(np.float32),
-        "tools": spelled_table(tools.lists["name"].take(stored)),
+        "tools": spelled_table(tools.facts["name"].take(stored)),
         "coefficients": np.ascontiguousarray(positive_solution(equations, shares).T.astype(np.float16)),
     }
 

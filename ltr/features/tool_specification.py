@@ -69,7 +69,7 @@ def usefulness(candidates: Candidates, state: None, context: Context) -> FloatAr
 @learns(Record(wins=Json(dict[str, Count])))
 def shares_state(part: Part) -> State:
     """How often each tool was right."""
-    names, wins = texts_of(part["tools"].lists["name"]), part["tools"].sums["wins"].tolist()
+    names, wins = texts_of(part["tools"].facts["name"]), part["tools"].sums["wins"].tolist()
     return {"wins": {name: count for name, count in sorted(zip(names, wins, strict=True)) if count}}
 
 

@@ -4,21 +4,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State
+from ltr.arrays import FloatArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
+from ltr.features.learning import Counted
 from ltr.features.matrices import product, transposed
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import place_of, table_texts, text_table
+from ltr.features.tables import most_frequent, place_of, spelled_table, table_texts
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.tool_vectors import Postings, ToolVectors
 from ltr.features.words import Lexicon, sparse_rows
+from ltr.files.parts import Part, digests, halves, pairs, places, table
 from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state
 NUMBERS = 1 << 20  # words of tools that queries reach, at once
+
+
+def count_talk(groups: Groups, context: Context) -> Part:
+    """How often each word stands in the queries that the tool of a text answered; and the words of these texts."""
+    candidates, lexicon, answers = groups.candidates, context.lexicon, context.shared(right_answers, groups)
+    answering, text_of, answered = np.unique(answers.texts, return_inverse=True, return_counts=True)
+    tool_texts = context.shared(distinct_tools, candidates).texts
+    texts = [tool_texts[text] for text in answering.tolist()]
+    asked = lexicon.distinct_words(candidates.query_texts).take(answers.queries)
+    said_words = np.unique(lexicon.words(texts).codes)
+    vocabulary = max(len(lexicon), 1)
+    met, times = np.unique(np.repeat(text_of, asked.lengths) * vocabulary + asked.codes, return_counts=True)
+    keys, (met_texts, met_words) = digests(texts), np.divmod(met, vocabulary)
+    return {
+        "texts": table(keys, {"answers": answered}, facts={"words": lexicon.distinct_keys(texts)}),
+        "words": lexicon.table(np.concatenate([said_words, met_words])),
+        "pairs": table(pairs(keys[met_texts], lexicon.keys(met_words)), {"times": times}),
+    }
 
 
 @learns(
@@ -31,56 +51,36 @@ NUMBERS = 1 << 20  # words of tools that queries reach, at once
         gains=Floats("pairs", signed=True),
     )
 )
-def fit_talk(groups: Groups, context: Context) -> State:
+def talk_state(part: Part) -> State:
     """How much more often a word of queries meets a word of right tools' texts than chance has it.
 
     Pairs that meet in fewer than LEAST answers are left out; with more than MOST_PAIRS, the rarer ones.
     """
-    candidates, lexicon, answers = groups.candidates, context.lexicon, context.shared(right_answers, groups)
-    queries = _distinct_words(lexicon, candidates.query_texts).take(answers.queries)
-    texts = _distinct_words(lexicon, context.shared(distinct_tools, candidates).texts)
-    query_words, query_codes = np.unique(queries.codes, return_inverse=True)
-    tool_words, text_codes = np.unique(texts.codes, return_inverse=True)
-    queries, texts = Ragged(queries.starts, query_codes), Ragged(texts.starts, text_codes)
-    met = _meetings(queries, texts, answers.texts, len(query_words), len(tool_words))
-    rows = np.repeat(np.arange(len(tool_words)), np.diff(met.starts))
-    query_times = np.bincount(queries.codes, minlength=len(query_words))
-    tool_times = np.bincount(texts.take(answers.texts).codes, minlength=len(tool_words))
-    expected = query_times[met.columns] * tool_times[rows] / max(len(answers.queries), 1)
-    least = LEAST
-    while int((met.numbers >= least).sum()) > MOST_PAIRS:
-        least += 1
-    stored = np.flatnonzero(met.numbers >= least)
+    texts, words, times = part["texts"], part["words"], part["pairs"].sums["times"].astype(float)
+    pair_texts, pair_words = halves(part["pairs"].keys)
+    text_of, asked = places(texts.keys, pair_texts), places(words.keys, pair_words)
+    said = Ragged(texts.facts["words"].starts, places(words.keys, texts.facts["words"].codes))
+    shape, answers = (len(texts), len(words)), texts.sums["answers"]
+    has_word = sparse_rows(said.owners, said.codes, np.ones(len(said.codes)), shape)
+    met = product(transposed(has_word), sparse_rows(text_of, asked, times, shape))  # (words of texts, of queries)
+    rows = np.repeat(np.arange(len(met)), np.diff(met.starts))
+    asked_times = code_sums(asked, times, len(met))
+    said_times = code_sums(said.codes, answers[said.owners].astype(float), len(met))
+    stored = most_frequent(met.numbers.astype(np.int64), MOST_PAIRS, least=LEAST)
+    expected = asked_times[met.columns[stored]] * said_times[rows[stored]] / max(int(answers.sum()), 1)
+    said_words, said_places = np.unique(rows[stored], return_inverse=True)
+    asked_words, asked_places = np.unique(met.columns[stored], return_inverse=True)
     return {
-        "asked": text_table(lexicon.spellings(query_words)),
-        "said": text_table(lexicon.spellings(tool_words)),
-        "pairs": {"said": rows[stored].astype(np.int32), "asked": met.columns[stored].astype(np.int32)},
-        "gains": np.log((met.numbers + 1) / (expected + 1))[stored].astype(np.float32),
+        "asked": spelled_table(words.facts["word"].take(asked_words)),
+        "said": spelled_table(words.facts["word"].take(said_words)),
+        "pairs": {"said": said_places.astype(np.int32), "asked": asked_places.astype(np.int32)},
+        "gains": np.log((met.numbers[stored] + 1) / (expected + 1)).astype(np.float32),
     }
-
-
-def _distinct_words(lexicon: Lexicon, texts: tuple[str, ...]) -> Ragged:
-    """The distinct words of each text."""
-    owners, codes, _ = lexicon.words(texts).counted(len(lexicon))
-    return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), codes)
-
-
-def _meetings(queries: Ragged, texts: Ragged, answering: IntArray, query_words: int, tool_words: int) -> Sparse:
-    """In how many answers a word of a tool's text meets a word of the query, (tool words, query words).
-
-    `answering` is the text of the tool that answered each of the queries.
-    """
-    width, text_of_word = max(query_words, 1), np.repeat(answering, queries.lengths)
-    keys, times = np.unique(text_of_word * width + queries.codes, return_counts=True)
-    count = len(texts.lengths)
-    answered = sparse_rows(keys // width, keys % width, times.astype(float), (count, query_words))
-    has_word = Sparse(texts.starts, texts.codes, np.ones(len(texts.codes)), tool_words)
-    return product(transposed(has_word), answered)
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A state of fit_talk, ready to be looked up."""
+    """A state of talk_state, ready to be looked up."""
 
     asked: dict[str, int]  # the place of each word
     said: dict[str, int]
@@ -113,7 +113,13 @@ def tool_words(tools: ToolList, state: State, context: Context) -> TalkTable:
     return TalkTable(talk, ToolVectors.of(_weighted(context.lexicon, tools.plain_texts, talk.said)))
 
 
-@feature("tool.talk", "hist", fit=fit_talk, prepare=tool_words, title="words that go with those of its text")
+@feature(
+    "tool.talk",
+    "hist",
+    fit=Counted(count_talk, talk_state),
+    prepare=tool_words,
+    title="words that go with those of its text",
+)
 def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Sum over words w of the query and v of the tool's text of ln((c_wv + 1) / (c_w c_v / N + 1)) / sqrt(|q| |t|).
 
@@ -136,7 +142,7 @@ def talk(candidates: Candidates, state: State, context: Context) -> FloatArray:
 
 def _weighted(lexicon: Lexicon, texts: tuple[str, ...], vocabulary: dict[str, int]) -> Sparse:
     """Of each text of n distinct words those of the vocabulary, by their places there, each 1 / sqrt(n)."""
-    words = _distinct_words(lexicon, texts)
+    words = lexicon.distinct_words(texts)
     columns, owners = lexicon.places(words.codes, vocabulary), words.owners
     is_listed = columns >= 0
     keys = np.sort(owners[is_listed] * max(len(vocabulary), 1) + columns[is_listed])

@@ -8,36 +8,48 @@ from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.clauses import Clauses, query_clauses
+from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import row_queries
-from ltr.features.tables import place_of, table_texts, text_table
+from ltr.features.tables import most_frequent, names_table, place_of, spelled_table, table_texts
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.tool_vectors import ToolVectors
 from ltr.features.words import Lexicon, sparse_rows
+from ltr.files.parts import Part, digests, halves, pairs, places, table
 from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
 MOST_PAIRS = 1 << 20  # of a tool and a word: the size of the state of tool.words
 
 
-@learns(Record(documents=Json(Count), length=Json(Amount), words=TextTable("words", frequencies=Integers("words"))))
-def fit_frequencies(groups: Groups, context: Context) -> State:
-    """In how many of the distinct tool texts each word occurs, their number N, and their mean length in words.
+def count_texts(groups: Groups, context: Context) -> Part:
+    """The words of each distinct tool text.
 
-    The texts are those of the groups it is fitted on. A served text counts nowhere: a column that moved with the
-    other candidates of its batch could not be repeated.
+    The texts are those of the groups. A served text counts nowhere: a column that moved with the other candidates of
+    its batch could not be repeated.
     """
-    texts = list(dict.fromkeys(context.shared(distinct_tools, groups.candidates).texts))
-    words = context.lexicon.words(texts)
-    _, codes, _ = words.counted(len(context.lexicon))
-    distinct, frequencies = np.unique(codes, return_counts=True)
-    table = text_table(context.lexicon.spellings(distinct), frequencies=frequencies)
-    return {"documents": len(texts), "length": float(words.lengths.mean()) if texts else 0.0, "words": table}
+    texts, lexicon = context.shared(distinct_tools, groups.candidates).texts, context.lexicon
+    words = lexicon.words(texts)
+    facts = {"length": words.lengths, "words": lexicon.distinct_keys(texts)}
+    return {"texts": table(digests(texts), facts=facts), "words": lexicon.table(words.codes)}
+
+
+@learns(Record(documents=Json(Count), length=Json(Amount), words=TextTable("words", frequencies=Integers("words"))))
+def frequencies_state(part: Part) -> State:
+    """In how many of the texts each word occurs, their number N, and their mean length in words."""
+    texts, words = part["texts"], part["words"]
+    frequencies = np.bincount(places(words.keys, texts.facts["words"].codes), minlength=len(words))
+    length = float(texts.facts["length"].mean()) if len(texts) else 0.0
+    counted = spelled_table(words.facts["word"], frequencies=frequencies)
+    return {"documents": len(texts), "length": length, "words": counted}
+
+
+FREQUENCIES = Counted(count_texts, frequencies_state)
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words of a state of fit_frequencies, then others as tools bring them; and how much each says."""
+    """The words of a state of frequencies_state, then others as tools bring them; and how much each says."""
 
     places: dict[str, int]
     idf: list[float]
@@ -93,7 +105,7 @@ def tool_names(tools: ToolList, state: State, context: Context) -> NameTable:
     return NameTable(vocabulary, tuple(name.lower() for name in tools.names), ToolVectors.of(shares))
 
 
-@feature("tool.name", "coop", fit=fit_frequencies, prepare=tool_names, title="query mentions its name")
+@feature("tool.name", "coop", fit=FREQUENCIES, prepare=tool_names, title="query mentions its name")
 def name_match(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the query contains the name, in lower case; else the idf of its words found in the query / of all of them.
 
@@ -131,7 +143,7 @@ def tool_bm25_words(tools: ToolList, state: State, context: Context) -> Bm25Tabl
     return Bm25Table(vocabulary, ToolVectors.of(sparse_rows(owners, codes, gains, (len(texts), len(weights)))))
 
 
-@feature("tool.bm25", "coop", fit=fit_frequencies, prepare=tool_bm25_words, title="words shared with its text (BM25)")
+@feature("tool.bm25", "coop", fit=FREQUENCIES, prepare=tool_bm25_words, title="words shared with its text (BM25)")
 def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """BM25 of the query's distinct words against name and description: sum of idf tf 2.2 / (tf + 1.2 (1/4 + 3/4 L)).
 
@@ -140,6 +152,27 @@ def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatAr
     table = context.prepared(Bm25Table)
     asked = table.vocabulary.asked(candidates, context.lexicon)
     return table.words.products(asked, row_queries(candidates), context.tools)
+
+
+def count_answered_words(groups: Groups, context: Context) -> Part:
+    """How often each word occurs in the queries each tool answered; and the words of each distinct query."""
+    candidates, lexicon = groups.candidates, context.lexicon
+    query_words = lexicon.words(candidates.query_texts)
+    answers, vocabulary = context.shared(right_answers, groups), max(len(lexicon), 1)
+    answer_words = query_words.take(answers.queries)
+    keys, times = np.unique(
+        np.repeat(answers.tools, answer_words.lengths) * vocabulary + answer_words.codes, return_counts=True
+    )
+    tools, codes = np.divmod(keys, vocabulary)
+    right = [candidates.name_texts[name] for name in np.unique(tools).tolist()]
+    names = digests(candidates.name_texts)
+    spelled_queries = Ragged(query_words.starts, lexicon.keys(query_words.codes))
+    return {
+        "tools": names_table(right),
+        "words": lexicon.table(query_words.codes),
+        "queries": table(digests(candidates.query_texts), facts={"words": spelled_queries}),
+        "pairs": table(pairs(names[tools], lexicon.keys(codes)), {"times": times}),
+    }
 
 
 @learns(
@@ -153,39 +186,36 @@ def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatAr
         ),
     )
 )
-def fit_answered_words(groups: Groups, context: Context) -> State:
+def answered_words_state(part: Part) -> State:
     """The words of the queries each tool answered, and how common each word is among all queries.
 
     At most MOST_PAIRS pairs of a tool and a word: those that occur most often.
     """
-    candidates, lexicon = groups.candidates, context.lexicon
-    query_words = lexicon.words(candidates.query_texts)
-    answers, vocabulary = context.shared(right_answers, groups), len(lexicon)
-    answer_words = query_words.take(answers.queries)
-    word_tools = np.repeat(answers.tools, answer_words.lengths)
-    keys, counts = np.unique(word_tools * max(vocabulary, 1) + answer_words.codes, return_counts=True)
-    least = 1
-    while int((counts >= least).sum()) > MOST_PAIRS:
-        least += 1
-    tools, codes = np.divmod(keys[counts >= least], max(vocabulary, 1))
-    right = np.unique(word_tools)
-    distinct, words = np.unique(codes, return_inverse=True)
-    shares = np.bincount(query_words.codes, minlength=vocabulary)[distinct] / max(len(query_words.codes), 1)
-    totals = np.bincount(word_tools, minlength=len(candidates.name_texts))[right]
+    tools, words, times = part["tools"], part["words"], part["pairs"].sums["times"]
+    pair_names, pair_words = halves(part["pairs"].keys)
+    pair_tools = places(tools.keys, pair_names)
+    stored = most_frequent(times, MOST_PAIRS)
+    distinct, stored_words = np.unique(places(words.keys, pair_words[stored]), return_inverse=True)
+    asked = places(words.keys, part["queries"].facts["words"].codes)
+    shares = np.bincount(asked, minlength=len(words))[distinct] / max(len(asked), 1)
+    totals = code_sums(pair_tools, times, len(tools)).astype(np.int64)
     return {
-        "tools": text_table([candidates.name_texts[name] for name in right.tolist()], totals=totals),
-        "words": text_table(lexicon.spellings(distinct), shares=shares),
+        "tools": spelled_table(tools.facts["name"], totals=totals),
+        "words": spelled_table(words.facts["word"].take(distinct), shares=shares),
         "pairs": {
-            "tools": np.searchsorted(right, tools).astype(np.int32),
-            "words": words.astype(np.int32),
-            "counts": counts[counts >= least],
+            "tools": pair_tools[stored].astype(np.int32),
+            "words": stored_words.astype(np.int32),
+            "counts": times[stored],
         },
     }
 
 
+ANSWERED_WORDS = Counted(count_answered_words, answered_words_state)
+
+
 @dataclass(frozen=True, slots=True)
 class AnsweredTools:
-    """ln((c_tw + s p_w) / ((n_t + s) p_w)) of the tools and words of a state of fit_answered_words.
+    """ln((c_tw + s p_w) / ((n_t + s) p_w)) of the tools and words of a state of answered_words_state.
 
     A tool has a number for each of its words, its gain, and one for the length of a text, its constant.
     """
@@ -240,7 +270,7 @@ def answering_tools(tools: ToolList, state: State, context: Context, *, strength
     return AnswerTable(answered, np.array(places, dtype=np.int64))
 
 
-@feature("tool.words", "hist", fit=fit_answered_words, prepare=answering_tools, title="words of queries it answered")
+@feature("tool.words", "hist", fit=ANSWERED_WORDS, prepare=answering_tools, title="words of queries it answered")
 def answered_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1/|q| sum over the query's words of ln((c_tw + 20 p_w) / ((n_t + 20) p_w)); never right, or no words: 0.
 
@@ -254,7 +284,7 @@ def answered_words(candidates: Candidates, state: State, context: Context) -> Fl
 @feature(
     "tool.clause_words",
     "hist",
-    fit=fit_answered_words,
+    fit=ANSWERED_WORDS,
     prepare=answering_tools,
     title="words of queries it answered, by part",
 )

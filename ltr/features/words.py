@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
+from ltr.encoders.hashing import text_grams
 from ltr.encoders.sparse import Sparse
+from ltr.files.npz import Array
+from ltr.files.parts import Table, digests, spelled, table
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
 TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
@@ -90,15 +93,18 @@ def clauses(query: str) -> list[str]:
 
 
 class Lexicon:
-    """Words by code; each text is split once, however many features and folds read it."""
+    """Words by code; each text is split, and its grams are hashed, once, however many features and folds read it."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._spellings: list[str] = []
+        self._keys = digests([])
         self._token_codes: dict[str, tuple[int, ...]] = {}
         self._rows: dict[str, int] = {}  # of a text, in the two below
         self._starts, self._words = array("q", [0]), array("q")
         self._clauses: dict[str, list[str]] = {}
+        self._gram_rows: dict[str, int] = {}  # of a text, in the grams
+        self._grams = Ragged(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint16))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -128,6 +134,22 @@ class Lexicon:
         places = [vocabulary.get(word, -1) for word in self.spellings(distinct)]
         return np.array(places, dtype=np.int64)[which]
 
+    def keys(self, codes: IntArray) -> Array:
+        """The keys of words in parts: their digests."""
+        if len(self._keys) < len(self._codes):
+            self._keys = np.concatenate([self._keys, digests(self._spellings[len(self._keys) :])])
+        return self._keys[codes]
+
+    def table(self, codes: IntArray) -> Table:
+        """The words of codes in a part.
+
+        >>> lexicon = Lexicon()
+        >>> len(lexicon.table(lexicon.codes(["fly", "home", "fly"])))
+        2
+        """
+        distinct = np.unique(codes)
+        return table(self.keys(distinct), facts={"word": spelled(self.spellings(distinct))})
+
     def words(self, texts: Sequence[str]) -> Ragged:
         """The words of each text, in its order.
 
@@ -147,6 +169,26 @@ class Lexicon:
             self._starts.append(len(self._words))
         starts, codes = (np.frombuffer(column, dtype=np.int64) for column in (self._starts, self._words))  # no copy
         return Ragged(starts, codes).take(np.array([self._rows[text] for text in texts], dtype=np.int64))
+
+    def distinct_words(self, texts: Sequence[str]) -> Ragged:
+        """The distinct words of each text."""
+        owners, codes, _ = self.words(texts).counted(len(self))
+        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), codes)
+
+    def distinct_keys(self, texts: Sequence[str]) -> Ragged:
+        """The keys of the distinct words of each text, rising: what a part holds of a text."""
+        words = self.words(texts)
+        keys, rank = np.unique(self.keys(np.arange(len(self))), return_inverse=True)
+        owners, ranks, _ = Ragged(words.starts, rank[words.codes]).counted(len(keys))
+        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), keys[ranks])
+
+    def grams(self, texts: Sequence[str]) -> Ragged:
+        """The distinct hashed character n-grams of each text."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._gram_rows))
+        if new:
+            self._gram_rows |= {text: row for row, text in enumerate(new, start=len(self._gram_rows))}
+            self._grams = Ragged.stacked([self._grams, text_grams(new)])
+        return self._grams.take(np.array([self._gram_rows[text] for text in texts], dtype=np.int64))
 
     def clauses(self, query: str) -> list[str]:
         """The clauses of a query."""

@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from ltr.arrays import IntArray, Ragged
+from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.files.npz import Array, pack_texts, unpack_texts
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
@@ -19,14 +19,34 @@ NOTHING: Mapping[str, Any] = {}  # no columns
 AnyPart = TypeVar("AnyPart")
 
 
+class Rows(Protocol):
+    """A column that is no plain array: lists (`Ragged`) or vectors, a row for each key."""
+
+    def take(self, owners: IntArray, /) -> Self:
+        """These rows, in this order."""
+        ...
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Any], /) -> Self:
+        """The rows of all parts."""
+        ...
+
+
+class SummedRows(Rows, Protocol):
+    """Rows that can be added: vectors."""
+
+    def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
+        """`count` rows: row o is the sum of weights[i] * row rows[i] over the places i whose owner[i] is o."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Columns beside distinct keys that rise: what is added where two tables have a key, and what follows from it."""
 
     keys: Array  # (n,) bytes: 8 of a text, 16 of a pair of texts
-    sums: Mapping[str, Array] = field(default_factory=dict)  # (n, ...) numbers that are added
-    facts: Mapping[str, Array] = field(default_factory=dict)  # (n, ...) what follows from the key
-    lists: Mapping[str, Ragged] = field(default_factory=dict)  # lists that follow from the key
+    sums: Mapping[str, Any] = field(default_factory=dict)  # (n, ...) numbers, or vectors
+    facts: Mapping[str, Any] = field(default_factory=dict)  # (n, ...) numbers, lists or vectors
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -35,34 +55,40 @@ class Table:
 Part = dict[str, Table]
 
 
-def table(
-    keys: Array,
-    sums: Mapping[str, Array] = NOTHING,
-    *,
-    facts: Mapping[str, Array] = NOTHING,
-    lists: Mapping[str, Ragged] = NOTHING,
-) -> Table:
+def table(keys: Array, sums: Mapping[str, Any] = NOTHING, *, facts: Mapping[str, Any] = NOTHING) -> Table:
     """The table of keys in any order, where a key may stand often: its sums are added in the order of the rows.
 
     >>> texts = ["b", "a", "b"]
-    >>> counts = table(digests(texts), {"times": np.array([1, 1, 1])}, lists={"text": spelled(texts)})
-    >>> sorted(zip(texts_of(counts.lists["text"]), counts.sums["times"].tolist()))
+    >>> counts = table(digests(texts), {"times": np.array([1, 1, 1])}, facts={"text": spelled(texts)})
+    >>> sorted(zip(texts_of(counts.facts["text"]), counts.sums["times"].tolist()))
     [('a', 1), ('b', 2)]
     """
-    lengths = {name: len(column) for columns in (sums, facts) for name, column in columns.items()}
-    lengths |= {name: len(column.lengths) for name, column in lists.items()}
-    for name, length in lengths.items():
-        if length != len(keys):
-            raise ValueError(f"the column {name} has {length} rows beside {len(keys)} keys")
-    order = np.argsort(keys, kind="stable")
+    for name, column in (*sums.items(), *facts.items()):
+        if len(column) != len(keys):
+            raise ValueError(f"the column {name} has {len(column)} rows beside {len(keys)} keys")
+    order = np.argsort(keys, kind="stable")  # of two tables, one behind the other, this merges
     first = firsts(keys[order])
     rows = order[first]
     return Table(
         keys[rows],
-        {name: np.add.reduceat(column[order], first) if len(first) else column for name, column in sums.items()},
-        {name: column[rows] for name, column in facts.items()},
-        {name: column.take(rows) for name, column in lists.items()},
+        {name: _added(column, order, first) for name, column in sums.items()},
+        {name: _taken(column, rows) for name, column in facts.items()},
     )
+
+
+def _taken(column: Any, rows: IntArray) -> Any:
+    """These rows of a column."""
+    return column[rows] if isinstance(column, np.ndarray) else column.take(rows)
+
+
+def _added(column: Any, order: IntArray, first: IntArray) -> Any:
+    """The rows in their order, those from one of the first ones to the next added."""
+    if len(first) == len(order):
+        return _taken(column, order)
+    if isinstance(column, np.ndarray):
+        return np.add.reduceat(column[order], first)
+    owner = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
+    return column.sums(owner, order, np.ones(len(order)), len(first))
 
 
 def merged(left: Part, right: Part) -> Part:
@@ -74,10 +100,14 @@ def _together(left: Table, right: Table) -> Table:
     """The rows of both tables, those of one key as one."""
     return table(
         np.concatenate([left.keys, right.keys]),
-        {name: np.concatenate([column, right.sums[name]]) for name, column in left.sums.items()},
-        facts={name: np.concatenate([column, right.facts[name]]) for name, column in left.facts.items()},
-        lists={name: Ragged.stacked([column, right.lists[name]]) for name, column in left.lists.items()},
+        {name: _stacked(column, right.sums[name]) for name, column in left.sums.items()},
+        facts={name: _stacked(column, right.facts[name]) for name, column in left.facts.items()},
     )
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    """The rows of both columns."""
+    return np.concatenate([above, below]) if isinstance(above, np.ndarray) else type(above).stacked([above, below])
 
 
 def merges_without_each(parts: Sequence[AnyPart], merge: Callable[[AnyPart, AnyPart], AnyPart]) -> Iterator[AnyPart]:
@@ -102,7 +132,12 @@ def digests(texts: Sequence[str]) -> Array:
     >>> len(np.unique(digests(["a", "b", "a"])))
     2
     """
-    joined = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return digests_of_bytes([text.encode() for text in texts])
+
+
+def digests_of_bytes(contents: Sequence[bytes]) -> Array:
+    """The key of each content."""
+    joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
     return np.frombuffer(joined, dtype=KEY)
 
 
@@ -133,6 +168,16 @@ def halves(keys: Array) -> tuple[Array, Array]:
     """
     both = keys.view(KEY).reshape(-1, 2)
     return both[:, 0], both[:, 1]
+
+
+def places(keys: Array, wanted: Array) -> IntArray:
+    """Where each of the wanted keys of one text stands, all of them among keys that rise.
+
+    >>> places(numbers_as_keys(np.array([3, 7])), numbers_as_keys(np.array([7, 3])))
+    array([1, 0])
+    """
+    listed, sought = (np.ascontiguousarray(each).view(">u8").astype(np.uint64) for each in (keys, wanted))
+    return np.searchsorted(listed, sought)  # integers are far quicker to compare than bytes
 
 
 def firsts(keys: Array) -> IntArray:

@@ -156,7 +156,7 @@ class Floats(Integers):
     def check(self, value: Any, path: str, axes: Axes) -> None:
         """Raise unless dtype, shape and range fit."""
         is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        if is_array and not (np.abs(value) <= LARGEST_LEARNED).all():
+        if is_array and not float(np.abs(value).max(initial=0)) <= LARGEST_LEARNED:  # NaN is not
             raise DataError(f"{path}: finite numbers of at most {LARGEST_LEARNED:g} are needed")
         super().check(np.abs(value) if is_array and self.signed else value, path, axes)
 

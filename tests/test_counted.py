@@ -1,0 +1,162 @@
+"""Counted features: parts of shards add up to the part of all groups, however whole traces are cut."""
+
+from dataclasses import fields, is_dataclass
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from ltr.data.groups import read_groups, select
+from ltr.encoders.hashing import HashEncoder
+from ltr.features.crossfit import Folds, Shard, counted, fit_features, fit_states, reading
+from ltr.features.learning import Counted
+from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.tables import names_table
+from ltr.features.words import Lexicon
+from ltr.files.parts import Table
+from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+
+TRACES = 70
+ENCODERS = {"letters": LetterEncoder, "hash": HashEncoder}
+COUNTED = [name for name in FEATURES.names() if isinstance(FEATURES[name].learner, Counted)]
+BY_HAND = ["tool.counted_rows", "tool.counted_queries"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugins():
+    """Two counted features from outside: one adds up tables, the other merges sets of its own."""
+
+    def count_rows(groups, context):
+        names, labels = groups.candidates.names, groups.labels
+        sums = np.bincount(names, labels, minlength=len(groups.candidates.name_texts))
+        return {"tools": names_table(groups.candidates.name_texts, gain=sums)}
+
+    def count_queries(groups, context):
+        return frozenset(groups.candidates.query_texts)
+
+    def value(candidates, state, context):
+        return np.full(len(candidates.names), float(state["total"]))
+
+    def count_value(candidates, state, context):
+        return value(candidates, state, context)
+
+    def union(left, right):
+        return left | right
+
+    rows = Counted(count_rows, lambda part: {"total": float(part["tools"].sums["gain"].sum())})
+    queries = Counted(count_queries, lambda part: {"total": len(part)}, union)
+    feature("tool.counted_rows", "hist", fit=rows)(value)
+    feature("tool.counted_queries", "hist", fit=queries)(count_value)
+    yield
+    for name in BY_HAND:
+        FEATURES._own.pop(name)
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+    """Groups of each kind, of many traces."""
+    folder = tmp_path_factory.mktemp("samples")
+    lines = {"tool": tool_lines(traces=TRACES), "graph": graph_lines(traces=TRACES)}
+    return {kind: read_groups(write_lines(folder / f"{kind}.jsonl", each)) for kind, each in lines.items()}
+
+
+def encoder_of(name, groups):
+    """An encoder that has seen the queries."""
+    kind = ENCODERS[name]
+    return kind.fitted([*groups.candidates.query_texts, "finds flights for a person", "does its part"])
+
+
+def part_of(config, groups, encoder):
+    """What is counted in the groups alone, with words that have codes of their own."""
+    shard = Shard(groups, reading([config], groups.candidates, encoder, Lexicon()))
+    return counted(config, FEATURES[config.name].learner, shard)
+
+
+def plain(value):
+    """A part or a state as nested lists and dicts."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Table):
+        return {"keys": value.keys.tolist(), "sums": plain(value.sums), "facts": plain(value.facts)}
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    return {key: plain(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def assert_alike(left, right, *, relative=1e-12):
+    """Counts, sets and texts are equal, floats to so much."""
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            assert_alike(left[key], right[key], relative=relative)
+    elif isinstance(left, list) and left and isinstance(left[0], float):
+        np.testing.assert_allclose(left, right, rtol=relative, atol=1e-300)
+    elif isinstance(left, list) and left and isinstance(left[0], list):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            assert_alike(one, other, relative=relative)
+    elif isinstance(left, float):
+        assert left == pytest.approx(right, rel=relative)
+    else:
+        assert left == right
+
+
+def test_every_shipped_feature_that_learns_is_counted():
+    learning = [name for name in FEATURES.names() if FEATURES[name].learner and name not in BY_HAND]
+    assert learning == COUNTED
+    assert len(learning) > 15
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("name", [*COUNTED, *BY_HAND])
+def test_any_cut_into_shards_of_whole_traces_gives_the_same_part_and_the_same_state(groups, name, encoder):
+    config, own = FeatureConfig(name), groups[FEATURES[name].kind]
+    learner, encoding = FEATURES[name].learner, encoder_of(encoder, own)
+    whole = part_of(config, own, encoding)
+    for shards in (1, 2, 7, 64):
+        number = np.random.default_rng(shards).integers(shards, size=TRACES)[own.candidates.traces]
+        cut = [select(own, np.flatnonzero(number == shard)) for shard in range(shards)]
+        parts = [part_of(config, shard, encoding) for shard in cut]
+        in_order, from_the_end = reduce(learner.merge, parts), reduce(learner.merge, reversed(parts))
+        assert_alike(plain(in_order), plain(whole))
+        assert_alike(plain(from_the_end), plain(whole))
+        assert_alike(plain(learner.state(in_order)), plain(learner.state(whole)), relative=1e-3)  # half precision
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *BY_HAND])
+def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups, name):
+    config, own = FeatureConfig(name), groups[FEATURES[name].kind]
+    encoder, lexicon = encoder_of("letters", own), Lexicon()
+    folds = Folds.dealt([config], own, encoder, lexicon)
+    *without_each, of_all = folds.without_each(config)
+    assert len(without_each) == 10
+    for fold, state in enumerate(without_each):
+        others = select(own, np.flatnonzero(folds.of_group != fold))
+        assert_alike(plain(state), plain(fit_states([config], others, encoder)[0]), relative=1e-3)
+    assert_alike(plain(of_all), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
+
+
+def test_ten_folds_are_counted_once_each(groups):
+    calls = []
+
+    def count(groups, context):
+        calls.append(len(groups.labels))
+        return len(groups.labels)
+
+    def merge(left, right):
+        merges.append(left + right)
+        return left + right
+
+    merges, learner = [], Counted(count, lambda part: {"rows": part}, merge)
+    for name in ("tool.rows_once", "tool.rows_twice"):
+        feature(name, "hist", fit=learner)(lambda candidates, state, context: np.full(len(candidates.names), 1.0))
+    try:
+        configs = [FeatureConfig(name) for name in ("tool.rows_once", "tool.rows_twice")]
+        fitted, _ = fit_features(configs, groups["tool"], "hash")
+    finally:
+        for name in ("tool.rows_once", "tool.rows_twice"):
+            FEATURES._own.pop(name)
+    assert len(calls) == 10
+    assert sum(calls) == len(groups["tool"].labels)
+    assert len(merges) == 25  # eight from each end, eight that join them, and the one of all
+    assert fitted.states == ({"rows": sum(calls)},) * 2
