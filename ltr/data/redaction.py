@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ltr.data.importers.tally import Tally
 
-TEXT_FIELDS = ("query", "context")
+TEXT_FIELDS = ("query", "context", "tool_description")
 SECRETS = re.compile(
     r"(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     r"|(?P<key>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,10000}(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
@@ -35,6 +36,24 @@ def redacted(text: str, tally: Tally) -> str:
 
 
 def redact_sample(line: Mapping[str, Any], tally: Tally) -> Mapping[str, Any]:
-    """The line of samples with its texts redacted."""
-    texts = {name: redacted(line[name], tally) for name in TEXT_FIELDS if isinstance(line.get(name), str)}
+    """The line of samples, and the candidates in it, with their texts redacted; ids and names of tools stay."""
+    texts: dict[str, Any] = {
+        name: redacted(line[name], tally) for name in TEXT_FIELDS if isinstance(line.get(name), str)
+    }
+    candidates = line.get("candidates")
+    if isinstance(candidates, list) and any(map(_is_suspect, candidates)):
+        texts["candidates"] = [
+            redact_sample(candidate, tally) if isinstance(candidate, Mapping) else candidate for candidate in candidates
+        ]
     return line if all(line[name] is text for name, text in texts.items()) else {**line, **texts}
+
+
+def _is_suspect(candidate: object) -> bool:
+    """Whether a candidate has a text that may hold a secret; the answer for a text is remembered."""
+    description = candidate.get("tool_description") if isinstance(candidate, Mapping) else None
+    return isinstance(description, str) and _may_hold_secret(description)
+
+
+@lru_cache(maxsize=4096)
+def _may_hold_secret(text: str) -> bool:
+    return SECRETS.search(text) is not None
