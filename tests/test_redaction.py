@@ -21,7 +21,17 @@ def test_mail_addresses_keys_and_tokens_are_replaced(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["rain @ noon?", "task-list of the desk-top", "a token of thanks", "mail: Ann", "1+1=2"]
+    "text",
+    [
+        "rain @ noon?",
+        "task-list of the desk-top",
+        "a token of thanks",
+        "mail: Ann",
+        "1+1=2",
+        "pk-command-not-found.c",
+        "token = self.get_token()",
+        "secret: Optional[str]",
+    ],
 )
 def test_plain_words_stay(text):
     assert redacted(text, Tally()) == text

@@ -11,10 +11,12 @@ TEXT_FIELDS = ("query", "context", "tool_description")
 SECRETS = re.compile(
     r"(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     r"|(?P<key>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,10000}(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
-    r"|\b(?:sk|pk|rk)[-_][\w-]{16,200}|\bgh[opsur]_\w{20,255}|\bgithub_pat_\w{20,255}|\bglpat-[\w-]{16,100}"
+    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,200}\d|[a-zA-Z]{16})[\w-]{16,200}"  # random letters, not words between hyphens
+    r"|\bgh[opsur]_\w{20,255}|\bgithub_pat_\w{20,255}|\bglpat-[\w-]{16,100}"
     r"|\bxox[a-z]-[\w-]{10,200}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,60}|\bhf_\w{20,100}|\bnpm_\w{30,60})"
     r"|(?P<token>\beyJ[\w-]{8,4096}\.[\w-]{4,8192}(?:\.[\w-]{0,4096})?|(?i:\bbearer)\s{1,4}[\w.~+/=-]{12,4096}"
-    r"|(?i:\b(?:api[_-]?key|access[_-]?key|secret|token|passw(?:or)?d|pwd))\"?\s{0,4}[:=]\s{0,4}\"?[^\s\"',;]{6,4096})"
+    r"|(?i:\b(?:api[_-]?key|access[_-]?key|secret|token|passw(?:or)?d|pwd))\"?\s{0,4}[:=]"
+    r"\s{0,4}+(?![A-Za-z_][\w.]{0,200}+[(\[])\"?[^\s\"',;]{6,4096})"
 )
 HINT = re.compile(r"[@:=_-]|eyJ|AKIA|ASIA|AIza|(?i:bearer)")
 NAMES = {"mail": "mail addresses", "key": "keys", "token": "tokens"}
