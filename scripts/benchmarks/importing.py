@@ -50,7 +50,7 @@ def main(*, formats, lines, measure):
         return 0
     if unknown := [name for name in formats if name not in WRITERS]:
         sys.exit(f"no log is made for {', '.join(unknown)}; known: {', '.join(WRITERS)}")
-    print(f"{'':10} {'lines':>9} {'bytes/line':>10} {'lines/CPU s':>11} {'MB/CPU s':>8} {'peak MB':>8} {'groups':>9}")
+    print(f"{'':13} {'lines':>9} {'bytes/line':>10} {'lines/CPU s':>11} {'MB/CPU s':>8} {'peak MB':>8} {'groups':>9}")
     for name in formats or WRITERS:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, f"log{'.csv' if name == 'csv' else ''}")
@@ -61,7 +61,7 @@ def main(*, formats, lines, measure):
                 sys.exit(process.stderr)
             seconds, megabytes, groups = json.loads(process.stdout)
         speed = f"{lines / seconds:11,.0f} {size / 1e6 / seconds:8.1f}"
-        print(f"{name:10} {lines:9,} {size / lines:10.0f} {speed} {megabytes:8.0f} {groups:9,}", flush=True)
+        print(f"{name:13} {lines:9,} {size / lines:10.0f} {speed} {megabytes:8.0f} {groups:9,}", flush=True)
     return 0
 
 
@@ -239,7 +239,71 @@ def write_atif(path, lines, draw):
             file.write(json.dumps(about | {"steps": steps}) + "\n")
 
 
+def as_lines(rows):
+    """A writer of the rows, a line each."""
+
+    def write(path, lines, draw):
+        with path.open("w") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows(lines, draw))
+
+    return write
+
+
+def chat_completions(lines, draw):
+    """Requests of Chat Completions with their responses, in conversations of four requests."""
+    tools = list(map(schema, TOOLS))
+    queries = []
+    for line in range(lines):
+        turn, messages = line % 4, [{"role": "system", "content": "You help."}]
+        queries = [said(draw) for _ in range(4)] if turn == 0 else queries
+        for before in range(turn):
+            call = {"id": "c", "type": "function", "function": {"name": TOOLS[before], "arguments": "{}"}}
+            messages += [
+                {"role": "user", "content": queries[before]},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c", "content": "done"},
+            ]
+        messages.append({"role": "user", "content": queries[turn]})
+        call = {"id": "c", "type": "function", "function": {"name": TOOLS[line % 20], "arguments": '{"a": 1}'}}
+        answer = {"role": "assistant", "content": None, "tool_calls": [call]}
+        response = {"id": f"r{line}", "choices": [{"message": answer, "finish_reason": "tool_calls"}]}
+        yield {"request": {"messages": messages, "tools": tools}, "response": response}
+
+
+def chat_messages(lines, draw):
+    """Requests of Messages with their responses."""
+    tools = [{"name": name, "description": f"{name} does it.", "input_schema": {}} for name in TOOLS]
+    queries = []
+    for line in range(lines):
+        turn, messages = line % 4, []
+        queries = [said(draw) for _ in range(4)] if turn == 0 else queries
+        for before in range(turn):
+            call = {"type": "tool_use", "id": "c", "name": TOOLS[before], "input": {}}
+            result = {"type": "tool_result", "tool_use_id": "c", "content": "done"}
+            messages += [
+                {"role": "user", "content": queries[before]},
+                {"role": "assistant", "content": [call]},
+                {"role": "user", "content": [result]},
+            ]
+        messages.append({"role": "user", "content": queries[turn]})
+        call = {"type": "tool_use", "id": "c", "name": TOOLS[line % 20], "input": {"a": 1}}
+        response = {"id": f"r{line}", "content": [call], "stop_reason": "tool_use"}
+        yield {"request": {"messages": messages, "tools": tools}, "response": response}
+
+
+def traces_of_graphs(lines, draw):
+    """Traces of four nodes, a decision at each, a trace a line; their tools have no texts."""
+    for line in range(lines):
+        nodes = {node: {"task": said(draw)} for node in "abcd"}
+        decisions = [{"node": node, "candidates": TOOLS, "chosen": TOOLS[line % 20]} for node in nodes]
+        edges = [["a", "b"], ["b", "c"], ["b", "d"]]
+        yield {"trace_id": f"t{line}", "nodes": nodes, "edges": edges, "decisions": decisions}
+
+
 WRITERS = {
+    "openai": as_lines(chat_completions),
+    "anthropic": as_lines(chat_messages),
+    "calling-trees": as_lines(traces_of_graphs),
     "csv": write_csv,
     "lists": write_lists,
     "letor": write_letor,
