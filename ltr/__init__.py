@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import read_tools as read_tools
     from ltr.data.groups import Groups as Groups
     from ltr.data.groups import read_groups as read_groups
+    from ltr.data.importers.importing import import_samples as import_samples
     from ltr.data.importers.importing import importer as importer
     from ltr.encoders.naming import encoder as encoder
     from ltr.evaluation.evaluate import evaluate as evaluate
@@ -63,6 +64,7 @@ HOMES = {
     "trainer": "ltr.training.fit",
     "reranker": "ltr.rerankers.registry",
     "importer": "ltr.data.importers.importing",
+    "import_samples": "ltr.data.importers.importing",
     "audit_samples": "ltr.audit.audit",
     "audit_run": "ltr.audit.run_integrity",
     "write_report": "ltr.reporting.report",

@@ -120,6 +120,22 @@ def test_a_log_is_known_by_its_first_value(tmp_path, content, expected):
     assert recognise(tmp_path / "log") == (expected,)
 
 
+@pytest.mark.parametrize(
+    "text, is_trec",
+    [
+        ("t1 Q0 d1 1 0.5 tag\n", True),
+        ("t1 0 d1 1\n", True),
+        ("t1 Q0 d1\n", False),
+        ("rain in Oslo today\n", False),
+        ("this is not a run at all\n", False),
+        ("", False),
+    ],
+)
+def test_a_trec_run_is_known_by_its_first_line(tmp_path, text, is_trec):
+    (tmp_path / "run").write_text(text)
+    assert ("trec" in recognise(tmp_path / "run")) is is_trec
+
+
 def test_a_samples_file_looks_like_no_log(tmp_path):
     (tmp_path / "samples.jsonl").write_text(
         '{"trace_id": "t", "node_id": "n", "query": "q", "tool": "a", "label": 1}\n'
