@@ -72,6 +72,15 @@ def test_a_row_is_a_query_with_a_column_of_candidates(candidates, right):
     assert [(entry["tool"], entry["label"]) for entry in sample["candidates"]] == [("a", 0.0), ("b", 1.0), ("c", 0.0)]
 
 
+@pytest.mark.parametrize("name", ["label", "answer", "chosen", "tool"])
+def test_the_column_of_the_right_ones_is_guessed_beside_a_list_of_candidates(name):
+    assert imported(f"query,candidates,{name}\nq,a|b,b\n")[1][0]["candidates"][1] == {"tool": "b", "label": 1.0}
+
+
+def test_an_answer_beside_one_tool_a_row_is_no_label():
+    assert imported("query,tool,answer\nrain?,weather,It rains.\n")[1][0]["label"] == 1.0
+
+
 def test_several_right_candidates_and_none():
     _, samples = imported("query,candidates,label\nq,a|b|c,a|c\nr,a|b,\n")
     assert [[entry["label"] for entry in sample["candidates"]] for sample in samples] == [[1.0, 0.0, 1.0], [0.0, 0.0]]

@@ -9,7 +9,7 @@ from ltr.data.importers.importing import import_samples
 from ltr.data.importers.opening import read_opening
 from ltr.data.importers.otel import is_otel
 from ltr.data.importers.span_attributes import tree_of
-from ltr.data.importers.traces import NO_ANSWER, NO_ID
+from ltr.data.importers.traces import FROM_AGENT, NO_ANSWER, NO_ID
 from ltr.errors import DataError
 from tests.spans import chat, document, inference, messages, schema, span, tool
 
@@ -249,6 +249,29 @@ def test_the_input_of_the_trace_is_the_query_where_the_model_has_no_messages():
     summary, (group,) = imported(document(span("LLM", 2, attributes), root))
     assert group["query"] == "rain?"
     assert counts(summary.remarks)["queries taken from the input of the whole trace"] == 1
+
+
+AGENT = {"gen_ai.operation.name": "invoke_agent", "gen_ai.tool.definitions": '[{"name": "weather"}, {"name": "mail"}]'}
+
+
+def test_tools_that_only_the_agent_lists_are_on_the_table_of_the_models_below_it():
+    spans = [
+        span("agent", 1, AGENT),
+        span("step", 2, {}, parent=f"{1:016x}"),
+        span("chat", 3, chat("q", "mail", tools=()), parent=f"{2:016x}"),
+        span("chat", 4, chat("q", "mail", tools=("mail", "search")), parent=f"{1:016x}"),
+        span("chat", 5, chat("q", "mail", tools=())),  # below no agent: no tools
+    ]
+    summary, groups = imported(document(*spans))
+    assert [labels(group) for group in groups] == [{"weather": 0, "mail": 1}, {"mail": 1, "search": 0}]
+    assert counts(summary.remarks)[FROM_AGENT] == 1
+
+
+@pytest.mark.parametrize("parents", [(1, 2), (2, 1), (3, 3), (9, 9)])
+def test_parents_that_lead_round_in_a_circle_end_the_search(parents):
+    above = [span("step", at, {}, parent=f"{parent:016x}") for at, parent in zip((1, 2), parents, strict=True)]
+    with pytest.raises(DataError, match="answers without tools on the table: 1"):
+        imported(document(*above, span("chat", 3, chat("q", "mail", tools=()), parent=f"{1:016x}")))
 
 
 def test_a_call_that_the_request_forced_is_no_decision():

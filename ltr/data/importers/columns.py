@@ -22,12 +22,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # what a header may call each meaning,
     "query": ("query", "question", "user_query", "utterance", "prompt", "user_message", "request", "text"),
     "candidates": ("candidates", "tools", "options", "offered"),
     "tool": ("tool", "tool_name", "candidate", "function", "function_name", "api", "item", "item_id", "name"),
-    "label": ("label", "is_correct", "correct", "relevance", "clicked", "click", "chosen", "right", "answer", "target"),
+    "label": ("label", "is_correct", "correct", "relevance", "clicked", "click"),
     "trace": ("trace_id", "trace", "session_id", "session", "conversation_id", "conversation", "user_id", "user"),
     "node": ("node_id", "node", "query_id", "qid", "turn_id", "turn"),
     "description": ("tool_description", "description"),
     "time": ("time", "timestamp", "created_at", "date"),
 }
+RIGHT = ("right", "answer", "chosen", "target", *NAMES["tool"])  # the right ones, beside a list of candidates
 ANSWERS = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 LIST_MARKS = "|;,"
 
@@ -96,7 +97,7 @@ def _columns(table: Table, named: Mapping[str, str], own: tuple[str, ...]) -> Co
         if free:
             of[meaning] = free[0]
     if "candidates" in of and "label" not in of and "tool" not in of:
-        free = [places[name] for name in NAMES["tool"] if name in places and places[name] not in of.values()]
+        free = [places[name] for name in RIGHT if name in places and places[name] not in of.values()]
         of |= {"label": free[0]} if free else {}
     for meaning, option in (("query", "query"), ("tool", "tool")):
         if meaning not in of and not (meaning == "tool" and "candidates" in of):

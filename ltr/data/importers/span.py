@@ -27,10 +27,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: int | None = None
     has_failed: bool = False
     feedback: float | None = None  # a user's, where the log has it: from 0.5 on it is good
+    tools: tuple[Tool, ...] = ()  # on the table of a model, or of all models below an agent
     # model
     messages: tuple[Message, ...] = ()
     answer: Message | None = None
-    tools: tuple[Tool, ...] = ()
     # tool; other, where its name may be a tool's
     tool: str = ""
     call_id: str = ""

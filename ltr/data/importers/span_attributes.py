@@ -81,7 +81,8 @@ def span_of(tree: Tree, span: Span, name: str, tally: Tally) -> Span:
     if kind != "model":
         said = messages_in(at(tree, "input.value") or at(tree, "gen_ai.input.messages"))
         last = next((message.text for message in reversed(said) if message.role == "user" and message.text), "")
-        return replaced(span, kind=kind, said=last, feedback=feedback)
+        table = table_of(_tools(tree, None, tally, span.place), tally, span.place)
+        return replaced(span, kind=kind, said=last, feedback=feedback, tools=table)
     parameters = decoded(at(tree, "llm.invocation_parameters"))
     choice = parameters.get("tool_choice") if isinstance(parameters, dict) else None
     table, forced = allowed(table_of(_tools(tree, parameters, tally, span.place), tally, span.place), choice)

@@ -1,8 +1,9 @@
 """Spans of agents' traces, whatever wrote them, become groups: one for each answer of a model with tools on the table.
 
 An importer gives spans in any order, those of a trace scattered over lines and files. They are kept in a temporary
-file and put together trace by trace: memory holds one trace, and about 100 bytes a span of the others. Inside a trace
-time orders spans. What spans say of their parents decides nothing but that one and the same call stands in two spans.
+file and put together trace by trace: memory holds one trace, of the others about 250 bytes each and 8 a span. Inside
+a trace time orders spans. What spans say of their parents decides two things only: that a call stands in two spans, and
+which agent's tools were on the table where the span of the model does not say it.
 """
 
 from bisect import bisect_left
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.call_matching import Moment, Used, match_calls
-from ltr.data.importers.conversations import Call, Conversation, Message
+from ltr.data.importers.conversations import Call, Conversation, Message, Tool
 from ltr.data.importers.decisions import LONGEST_PAST, SEEN_BEFORE, Group, decisions
 from ltr.data.importers.outcomes import Outcomes
 from ltr.data.importers.span import NANOSECONDS, Kind, Span
@@ -24,6 +25,7 @@ from ltr.data.importers.tally import Tally
 NO_ID = "spans without the id of a trace or of their own"
 NO_ANSWER = "model spans without an answer"
 REPEATED = "spans that the log repeats"
+FROM_AGENT = "answers whose tools on the table are those of the agent above them"
 FROM_ROOT = "queries taken from the input of the whole trace"
 BAD_CALLS = "calls with a bad outcome: not right"
 NO_OUTCOME = "calls without an outcome: taken to be right"
@@ -92,7 +94,8 @@ class _Trace:
     outcomes: Outcomes | None
     _events: list[_Event] = field(default_factory=list)
     _starts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of model spans
-    _ids: set[str] = field(default_factory=set)
+    _parents: dict[str, str] = field(default_factory=dict)  # of all spans
+    _tables: dict[str, tuple[Tool, ...]] = field(default_factory=dict)  # of agents
     _said: tuple[tuple[int, int], str] | None = None
     _is_good: bool | None = None  # the trace as a whole
     _about: dict[str, bool] = field(default_factory=dict)  # outcomes that stand apart from their spans
@@ -101,11 +104,11 @@ class _Trace:
 
     def see(self, span: Span, place: int, tally: Tally) -> None:
         """Take in the next span as the log has it."""
-        if span.span_id in self._ids:
+        if span.span_id in self._parents:
             tally.skip(SEEN_BEFORE if span.kind == "model" else REPEATED, span.place)
             return
-        self._ids.add(span.span_id)
-        number = len(self._ids)
+        self._parents[span.span_id] = span.parent_id
+        number = len(self._parents)
         start = span.start if span.start is not None else span.end
         before = (start if start is not None else 0, number)
         if self.outcomes:
@@ -114,6 +117,8 @@ class _Trace:
         if span.kind == "other":
             if span.said and (self._said is None or before < self._said[0]):
                 self._said = before, span.said
+            if span.tools:
+                self._tables[span.span_id] = span.tools
             if is_good is not None and span.about:
                 self._about[span.about] = is_good
             elif is_good is not None and not span.tool:
@@ -161,6 +166,14 @@ class _Trace:
         end = bisect_left(self._called, ((start, start, place), ""))
         return [name for _, name in self._called[max(0, end - number) : end]]
 
+    def table_above(self, span: Span) -> tuple[Tool, ...]:
+        """The tools of the nearest span above that lists some; parents that lead round in a circle end the search."""
+        above, seen = span.parent_id, {span.span_id}
+        while above not in seen and above not in self._tables:
+            seen.add(above)
+            above = self._parents.get(above, "")
+        return self._tables.get(above, ())
+
     def said_before(self, span: Span) -> str:
         """The input of the earliest span that has one, if that began before the span."""
         return self._said[1] if self._said and self._said[0] < self._starts[span.span_id] else ""
@@ -204,8 +217,10 @@ def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) ->
             elsewhere.append(Call(name))
     if elsewhere:
         messages.insert(0, Message(role="answer", calls=tuple(reversed(elsewhere))))
+    tools = span.tools or trace.table_above(span)
+    tally.remark(FROM_AGENT, span.place, int(bool(tools and not span.tools)))
     time = None if span.start is None else span.start / NANOSECONDS
-    answer = msgspec.structs.replace(answered, node_id=span.span_id, time=time, tools=span.tools)
+    answer = msgspec.structs.replace(answered, node_id=span.span_id, time=time, tools=tools)
     return Conversation(messages=(*messages, answer), place=span.place, trace_id=span.trace_id, decided=len(messages))
 
 
