@@ -1,11 +1,13 @@
-"""Products of sparse matrices, and equations, by scipy, which is loaded when one is needed."""
+"""Products of matrices, and equations; scipy is loaded when one needs it."""
 
 from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
+from ltr.encoders.vectors import Vectors
 
 
 def product(left: Sparse, right: Sparse) -> Sparse:
@@ -23,8 +25,16 @@ def product(left: Sparse, right: Sparse) -> Sparse:
     return _rows(matrix)
 
 
-def all_dots(left: Sparse, right: Sparse) -> FloatArray:
-    """Every row of the left by every row of the right, (left rows, right rows)."""
+def all_dots(left: Vectors, right: Vectors) -> FloatArray:
+    """Every row of the left by every row of the right, (left rows, right rows).
+
+    >>> all_dots(Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.6, 0.8], [1.0, 0.0]])))
+    array([[0.6, 1. ]])
+    """
+    if isinstance(left, Dense) and isinstance(right, Dense):
+        return left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
+    if not (isinstance(left, Sparse) and isinstance(right, Sparse)):
+        raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")
     dots: FloatArray = (_matrix(left) @ _matrix(right).T).toarray()
     return dots
 

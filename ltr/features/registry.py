@@ -156,6 +156,7 @@ FEATURES: Registry[Feature] = Registry(
         "ltr.features.tool_grams": ("tool.char", "tool.clause_char", "graph.cover"),
         "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
         "ltr.features.tool_prototypes": ("tool.proto", "tool.clause", "graph.proto", "graph.clauses"),
+        "ltr.features.tool_previous": ("tool.follows", "tool.repeat"),
         "ltr.features.tool_ridge": ("tool.ridge",),
         "ltr.features.tool_talk": ("tool.talk",),
         "ltr.features.tool_wording": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),

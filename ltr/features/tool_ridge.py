@@ -1,4 +1,4 @@
-"""Ridge regression: of each tool, one against the rest, whether it answers a query with such words."""
+"""Ridge regression: of each tool, one against the rest, whether it answers such a query."""
 
 import hashlib
 
@@ -7,17 +7,19 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
+from ltr.encoders.vectors import StoredVectors, Vectors, refuse_other_width, vectors_from
 from ltr.features.learning import Counted
 from ltr.features.matrices import all_dots, positive_solution
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.rows import right_rows, row_queries
-from ltr.features.tables import positions, spelled_table, table_texts
+from ltr.features.rows import query_texts, right_rows, row_queries
+from ltr.features.tables import most_frequent, names_table, positions, spelled_table, table_texts
+from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
 from ltr.features.tool_texts import right_answers
 from ltr.features.words import TOKEN, sparse_rows
-from ltr.files.parts import Part, digests, halves, pairs, spelled, table
-from ltr.files.state_types import Floats, Integers, Offsets, Record, TextTable, learns
+from ltr.files.parts import Part, digests, halves, pairs, table
+from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 
-PENALTY = 0.3  # of the squared weights, where a query's own likeness is 1; between .15 and .5 folds hardly differ
+PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
 MOST_QUERIES = 1 << 13  # whose equations are solved together
 MOST_NUMBERS = 1 << 26  # of all tools together: 128 MB in half precision
 LIKENESSES = 1 << 22  # of queries that are computed at once
@@ -67,20 +69,25 @@ def count_answers(groups: Groups, context: Context) -> Part:
     asked = np.unique(groups_of(right_rows(groups), groups.offsets))
     once, _ = distinct(candidates.traces[asked] * max(len(keys), 1) + candidates.queries[asked])
     queries, tools = candidates.queries[asked][once], np.unique(answers.tools)
+    what = {"grams": grams.take(queries), "vectors": context.vectors[query_texts].take(queries)}
     return {
-        "queries": table(keys[queries], {"times": np.ones(len(queries), int)}, facts={"grams": grams.take(queries)}),
-        "tools": table(names[tools], facts={"name": spelled([candidates.name_texts[tool] for tool in tools.tolist()])}),
+        "queries": table(keys[queries], {"times": np.ones(len(queries), dtype=np.int64)}, facts=what),
+        "tools": names_table([candidates.name_texts[tool] for tool in tools.tolist()]),
         "answers": table(
-            pairs(names[answers.tools], keys[answers.queries]), {"times": np.ones(len(answers.queries), int)}
+            pairs(names[answers.tools], keys[answers.queries]), {"times": np.ones(len(answers.queries), dtype=np.int64)}
         ),
+        "encoder": names_table([context.encoder.revision]),
     }
 
 
 @learns(
     Record(
+        revision=Json(str),
         grams=Record(keys=Integers("grams", rising=True), rarity=Floats("grams")),
-        queries=Record(starts=Offsets("queries", "entries"), grams=Integers("entries", below="grams")),
-        likeness=Floats("entries"),
+        queries=Record(
+            starts=Offsets("queries", "entries"), grams=Integers("entries", below="grams"), numbers=Floats("entries")
+        ),
+        vectors=StoredVectors("queries"),
         tools=TextTable("tools"),
         coefficients=Floats("tools", "queries", signed=True),
     )
@@ -98,17 +105,14 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     place_in_tool = np.full(len(queries), len(answers))
     np.minimum.at(place_in_tool, query, np.arange(len(tool)) - (np.cumsum(support) - support)[tool])
     chosen = np.sort(np.argsort(place_in_tool, kind="stable")[:MOST_QUERIES])
-    least = 1
-    while int((support >= least).sum()) * len(chosen) > MOST_NUMBERS:
-        least += 1
-    stored = np.flatnonzero(support >= least)
-    grams = queries.facts["grams"].take(chosen)
+    stored = most_frequent(support, MOST_NUMBERS // max(len(chosen), 1))
+    grams, vectors = queries.facts["grams"].take(chosen), queries.facts["vectors"].take(chosen)
     keys, codes = np.unique(grams.codes, return_inverse=True)
     _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
     rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
     rows = _unit_rows(grams, keys, rarity)
     times = queries.sums["times"][chosen]
-    equations = all_dots(rows, rows)
+    equations = _likeness(rows, vectors, rows, vectors)
     equations[np.diag_indices(len(chosen))] += penalty / times
     row, column = np.full(len(queries), -1), np.full(len(tools), -1)
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
@@ -116,10 +120,12 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     is_used = (row >= 0) & (column >= 0)
     shares = np.zeros((len(chosen), len(stored)))
     shares[row[is_used], column[is_used]] = answers.sums["times"][is_used] / times[row[is_used]]
+    numbers = rows.numbers.astype(np.float32)
     return {
+        "revision": encoder_revision(part),
         "grams": {"keys": keys, "rarity": rarity},
-        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32)},
-        "likeness": rows.numbers.astype(np.float32),
+        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": numbers},
+        "vectors": vectors.arrays(),
         "tools": spelled_table(tools.facts["name"].take(stored)),
         "coefficients": np.ascontiguousarray(positive_solution(equations, shares).T.astype(np.float16)),
     }
@@ -143,28 +149,43 @@ def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray) -> Sparse:
     return sparse_rows(owners[stays], place[codes[stays]], numbers[stays], (len(grams.lengths), len(keys)))
 
 
-@feature("tool.ridge", "hist", fit=Counted(count_answers, ridge_state), title="words that set its queries apart")
-def ridge(candidates: Candidates, state: State, context: Context) -> FloatArray:
-    """Least squares of "the tool answered it" on words and neighbouring pairs of the query, with a penalty of .3.
+def _likeness(grams: Sparse, vectors: Vectors, other_grams: Sparse, other_vectors: Vectors) -> FloatArray:
+    """Of each pair of queries the mean of three cosines: of words as written, of stems, of the encoder's vectors."""
+    return (2 * all_dots(grams, other_grams) + all_dots(vectors, other_vectors)) / 3
 
-    TF-IDF as written, and of stems; one regression a tool, all other queries are its 0; never right: 0. The penalty is
-    an option.
+
+@feature(
+    "tool.ridge",
+    "hist",
+    fit=Counted(count_answers, ridge_state),
+    queries=query_texts,
+    title="what sets its queries apart",
+)
+def ridge(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """Least squares, penalty .25, of "the tool answered it" on the query's vector, its words and its pairs of words.
+
+    The vector is the encoder's; words and pairs are TF-IDF, as written and as stems. Each of the three has a third of
+    the squared length. One regression a tool, where the queries it did not answer are 0; never right: 0. The penalty
+    is an option.
     """
-    names = candidates.name_texts
-    listed = positions(table_texts(state["tools"]), names)
-    starts, columns = state["queries"]["starts"], state["queries"]["grams"].astype(np.int64)
-    dimensions = max(len(state["grams"]["keys"]), 1)
-    learned = Sparse(starts, columns, state["likeness"].astype(float), dimensions)
-    asked = _unit_rows(context.shared(query_grams, candidates), state["grams"]["keys"], state["grams"]["rarity"])
+    refuse_other_revision(state, context)
+    row_query, listed = row_queries(candidates), positions(table_texts(state["tools"]), candidates.name_texts)
     tools, values = listed[candidates.names], np.zeros(len(candidates.names))
     rows = np.flatnonzero(tools >= 0)
-    order = rows[np.argsort(row_queries(candidates)[rows], kind="stable")]
-    queries = row_queries(candidates)[order]
-    at_once = max(LIKENESSES // max(len(learned), 1), 1)
-    for first in range(0, len(asked) if len(order) else 0, at_once):
-        part = order[slice(*np.searchsorted(queries, [first, first + at_once]))]
-        block = asked.take(np.arange(first, min(first + at_once, len(asked))))
-        distinct_tools, tool = np.unique(tools[part], return_inverse=True)
-        scores = all_dots(block, learned) @ state["coefficients"][distinct_tools].T.astype(float)
-        values[part] = scores[row_queries(candidates)[part] - first, tool]
+    if not len(rows):
+        return values
+    queries, keys = state["queries"], state["grams"]["keys"]
+    grams = Sparse(queries["starts"], queries["grams"].astype(np.int64), queries["numbers"].astype(float), len(keys))
+    vectors, asked_vectors = vectors_from(state["vectors"]), context.vectors[query_texts]
+    refuse_other_width([vectors, asked_vectors])
+    asked = _unit_rows(context.shared(query_grams, candidates), keys, state["grams"]["rarity"])
+    order = rows[np.argsort(row_query[rows], kind="stable")]
+    at_once = max(LIKENESSES // len(grams), 1)
+    for first in range(0, len(asked), at_once):
+        part = order[slice(*np.searchsorted(row_query[order], [first, first + at_once]))]
+        block = np.arange(first, min(first + at_once, len(asked)))
+        likeness = _likeness(asked.take(block), asked_vectors.take(block), grams, vectors)
+        used, tool = np.unique(tools[part], return_inverse=True)
+        scores = likeness @ state["coefficients"][used].T.astype(float)
+        values[part] = scores[row_query[part] - first, tool]
     return values
