@@ -98,7 +98,9 @@ def test_the_same_holds_for_graphs_and_lines_of_whole_groups(tmp_path):
 
 
 def test_very_many_errors_are_counted(tmp_path):
-    report = audit_samples(str(write_lines(tmp_path / "s.jsonl", [{}] * 500)))
+    keys = [f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxy" for b in "abcdefghijklmnopqrst"]
+    lines = [{**CLEAN["tool"][0], key: float("nan")} for key in keys]
+    report = audit_samples(str(write_lines(tmp_path / "s.jsonl", lines)))
     assert len(report.findings) == 101
     assert sum(finding.count for finding in report.findings) == 500
 

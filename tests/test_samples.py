@@ -133,7 +133,7 @@ ID = "a text or an integer is needed"
     "fields, problem",
     [
         ({"label": -1}, f"label: found -1; {LABEL}"),
-        ({"label": True}, f"label: found true; {LABEL}"),
+        ({"label": True}, f"label: found true; {LABEL}; write 1 for true and 0 for false"),
         ({"label": "1"}, f"label: found '1'; {LABEL}"),
         ({"label": None}, f"label: missing; {LABEL}"),
         ({"label": [1]}, f"label: found [1]; {LABEL}"),

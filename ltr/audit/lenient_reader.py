@@ -16,17 +16,19 @@ from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.contradictions import none_errors, none_without_label, repeated_rows, repetition_error
 from ltr.data.groups import Groups, group_samples
 from ltr.data.growing_columns import GroupColumns, RowColumns
+from ltr.data.json_values import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
-from ltr.data.samples import Samples, as_samples, nothing_read
+from ltr.data.samples import Samples, as_samples, nothing_read, refuse_foreign
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
-from ltr.files.reading import AnyPath, ContentDigest, expand, read_lines, shown
+from ltr.files.reading import AnyPath, ContentDigest, expand, shown
 from ltr.logs import LOG, stage
 from ltr.storage.feature_file import load_columns, load_features, sidecar
 
-MOST_ERRORS = 100  # findings; more errors are counted in one
+MOST_ERRORS = 100  # findings; more kinds of errors are counted in one
+VALUE, NUMBER = re.compile(r"found .*?; |\S*:[0-9]+ has (?!it for).*? for "), re.compile(r"[0-9]+")  # what differs
 KEYS = re.compile(
     rb'"(trace_id|node_id|query|context|previous|tool|tool_description|candidate_id|candidate_type|tree|none|label|'
     rb'features|drawn|draw_probability|weight|time)"\s*:'
@@ -61,12 +63,18 @@ class LenientReader:
     def read(self, path: AnyPath) -> None:
         """Add every line of the file that can be used."""
         before, number, digest = sum(file.line_count for file in self.files), 0, ContentDigest()
+        errors_before, is_first = len(self.errors), True
         self.files.append(SourceFile(shown(path), before))
         try:
-            for number, line in read_lines(path, digest=digest):
+            for number, line in sample_lines(path, digest=digest):
                 if line and not line.isspace():
                     self._add(line, before, number)
+                    if is_first and len(self.errors) > errors_before:
+                        refuse_foreign(path, line)
+                    is_first = False
         except DataError as error:  # the rest of the file cannot be read
+            if isinstance(error, FileError) and is_first and len(self.errors) > errors_before:
+                self.errors.pop()  # what the file looks like says more than what its first line lacks
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
         LOG.info(f"read {shown(path)}: {count(number, 'line')}, {count(digest.byte_count, 'byte')}")
@@ -149,9 +157,7 @@ def read_leniently(
         usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
         if len(usable.groups):
             groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
-    findings = [error_finding(error) for error in reader.errors[:MOST_ERRORS]]
-    if (rest := len(reader.errors) - MOST_ERRORS) > 0:
-        findings.append(Finding(severity="error", code="data-error", message="more errors like these", count=rest))
+    findings = error_findings(reader.errors)
     for key, lines in reader.repeated_keys.items():
         message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
         findings.append(
@@ -175,6 +181,28 @@ def error_finding(error: DataError) -> Finding:
         path, line, name, problem = error.args
         message, where = f"{name}: {problem}" if name else problem, (f"{path}:{line}",)
     return Finding(severity="error", code="data-error", message=message, where=where)
+
+
+def error_findings(errors: Iterable[DataError]) -> list[Finding]:
+    """A finding for each kind of error: the first message, how many are like it, and the first places.
+
+    Errors are alike where only the values, places and numbers that they name differ.
+    """
+    alike: dict[str, Finding] = {}
+    rest = 0
+    for error in errors:
+        finding = error_finding(error)
+        kind = NUMBER.sub("0", VALUE.sub("", finding.message))
+        known = alike.get(kind)
+        if known is None and len(alike) == MOST_ERRORS:
+            rest += 1
+        elif known is None:
+            alike[kind] = finding
+        else:
+            where = (*known.where, *finding.where)[:EXAMPLES]
+            alike[kind] = replace(known, where=where, count=known.count + 1)
+    more = [Finding(severity="error", code="data-error", message="more errors like these", count=rest)] if rest else []
+    return [*alike.values(), *more]
 
 
 def sample_errors(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:

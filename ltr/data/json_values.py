@@ -50,6 +50,19 @@ def json_values(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterat
             yield JsonValue(number, line)
 
 
+def sample_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
+    """Line numbers and lines, as `read_lines`; of an array around the whole file, its values, each from its line on."""
+    blocks, begun = utf8_blocks(path, digest=digest), b""
+    for block in blocks:
+        begun += block
+        if not begun.isspace():
+            break
+    blocks = chain([begun], blocks)
+    if begun.lstrip(WHITE)[:1] == LIST:
+        return ((value.line, value.content) for value in _taken_apart(blocks, path))
+    return enumerate(split_lines(blocks, path), start=1)
+
+
 def is_json(content: bytes) -> bool:
     """Whether the content is one JSON value.
 

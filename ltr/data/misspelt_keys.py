@@ -1,7 +1,7 @@
 """Misspelt keys in the lines of samples: unknown keys that resemble a known one which their object lacks."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,18 @@ KEY = re.compile(rb'"([^"\\]{1,40})"\s*:')
 OF_LINE, OF_CANDIDATE = Sample.__struct_fields__, Candidate.__struct_fields__
 KNOWN = frozenset(key.encode() for key in OF_LINE)
 CLOSE = 0.8  # likeness from which a key that nothing needs may be meant for another; difflib's own measure
+PYTHON = re.compile(rb"\s*\{\s*'")
+Wrong = Callable[[str, str, bytes], bool]
+MENDS: tuple[tuple[Wrong, str], ...] = (
+    (
+        lambda path, problem, line: problem.startswith("not JSON") and PYTHON.match(line) is not None,
+        "these are Python's quotes: write each row with json.dumps(row)",
+    ),
+    (
+        lambda path, problem, line: path.endswith("label") and problem.startswith(("found true", "found false")),
+        "write 1 for true and 0 for false",
+    ),
+)
 MISSING = "missing;"  # how the problem of a FieldError begins when a field is
 
 
@@ -43,6 +55,8 @@ def with_suggestion(error: FieldError, line: bytes) -> FieldError:
     FieldError('label', "missing; a number is needed; found 'lable': is label meant?")
     """
     path, problem = error.args
+    if mend := next((mend for wrong, mend in MENDS if wrong(path, problem, line)), ""):
+        return FieldError(path, f"{problem}; {mend}")
     if not problem.startswith(MISSING):
         return error
     field = path.rpartition(".")[2]

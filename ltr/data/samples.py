@@ -13,13 +13,14 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.codes import Codes
 from ltr.data.draws import Draws
 from ltr.data.growing_columns import GroupColumns, RowColumns
+from ltr.data.json_values import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.none_candidates import NoneCandidates
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
-from ltr.errors import DataError, FieldError, SampleError
-from ltr.files.reading import AnyPath, ContentDigest, read_lines, shown
+from ltr.errors import DataError, FieldError, FileError, SampleError
+from ltr.files.reading import AnyPath, ContentDigest, shown
 
 Value = TypeVar("Value")
 
@@ -88,9 +89,10 @@ def nothing_read(files: list[SourceFile], rows: RowColumns) -> DataError:
 def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> None:
     before, number, digest = sum(file.line_count for file in files), 0, ContentDigest()
     files.append(SourceFile(shown(path), before))
+    rows_before = len(rows.lines)
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
     try:
-        for number, line in read_lines(path, digest=digest):
+        for number, line in sample_lines(path, digest=digest):
             if not line or line.isspace():
                 continue
             if not line.isascii():
@@ -102,11 +104,23 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
             else:
                 rows.add_all(sample, group, place_in_all)
     except FieldError as cause:
+        if len(rows.lines) == rows_before:
+            refuse_foreign(path, line)
         raise SampleError(shown(path), number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
+        if len(rows.lines) == rows_before:
+            refuse_foreign(path, line)
         misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
         raise SampleError(shown(path), number, *misfit.args) from failure
     files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
+
+
+def refuse_foreign(path: AnyPath, line: bytes) -> None:
+    """Raise where a file whose first line is no sample looks like one of another format, naming the next command."""
+    from ltr.data.importers.importing import foreign  # the importers, which good files do not need
+
+    if found := foreign(path, line):
+        raise FileError(shown(path), found)
 
 
 def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:

@@ -12,6 +12,7 @@ from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.draws import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
+from ltr.data.json_values import sample_lines
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
@@ -19,7 +20,7 @@ from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
-from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, read_lines, shown
+from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, shown
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
@@ -200,9 +201,9 @@ def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:
 def _with_features(candidates: Candidates, rows: Iterator[list[float]]) -> Iterator[bytes]:
     for source in candidates.files:
         seen = ContentDigest()
-        for _, line in read_lines(source.path, digest=seen):
+        for _, line in sample_lines(source.path, digest=seen):
             if line and not line.isspace():
-                yield _line_with_features(line, rows)
+                yield _line_with_features(line.replace(b"\n", b" "), rows)  # of an array a value may be several lines
         if seen.sha256 != source.sha256:
             raise FileError(source.path, "was changed while it was read")
 

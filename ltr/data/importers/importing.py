@@ -1,12 +1,13 @@
 """Importers by name: each turns files of another format into lines of samples, and counts what it keeps and skips."""
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ltr.data.importers.opening import Opening, read_opening
+from ltr.data.importers.opening import Opening, opening_of, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, UnknownFormatError, UsageError, suggestion
@@ -17,6 +18,7 @@ from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
 
 AUTO = "auto"
+TABLES = (".csv", ".tsv")
 MOST_SHOWN = 10
 
 
@@ -146,13 +148,34 @@ def import_samples(
 
 def recognise(path: AnyPath) -> tuple[str, ...]:
     """The names of the importers whose format a file looks like; it must be one that can be read a second time."""
-    opening, names = read_opening(path), []
+    return formats_of(read_opening(path))
+
+
+def formats_of(opening: Opening) -> tuple[str, ...]:
+    """The names of the importers whose format a file with this opening looks like."""
+    names = []
     for name in IMPORTERS.names():
         looks_like = IMPORTERS[name].looks_like
         with plugin_errors(f"importer {name}", looks_like, IMPORTERS.source(name)):
             if looks_like(opening):
                 names.append(name)
     return tuple(names)
+
+
+def foreign(path: AnyPath, line: bytes) -> str:
+    """What a file that holds no samples looks like, and the command that imports it; nothing where it is not known.
+
+    `line` is its first one; nothing else is known of stdin.
+    """
+    is_stdin = str(path) == STDIN
+    formats = formats_of(opening_of(line)) if is_stdin else recognise(path)
+    if not formats and Path(path).suffix in TABLES:
+        formats = ("csv",)
+    if not formats:
+        return ""
+    file = shlex.quote(str(path))
+    commands = " or ".join(f"ltr import {name} {file} -o samples.jsonl" for name in formats)
+    return f"looks like {_titles(formats)}; run: {commands}"
 
 
 def recognised(files: Sequence[AnyPath]) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from ltr.data.json_values import json_values
 from ltr.data.jsonlines import FAILURES
 from ltr.errors import LtrError
-from ltr.files.reading import AnyPath, read_blocks
+from ltr.files.reading import STDIN, AnyPath, read_blocks
 
 OPENING_BYTES = 1 << 16
 
@@ -27,6 +27,15 @@ class Opening:
         True
         """
         return isinstance(self.document, dict) and all(key in self.document for key in keys)
+
+
+def opening_of(line: bytes) -> Opening:
+    """The opening of a file of which only the first line is known."""
+    try:
+        document = msgspec.json.decode(line)
+    except FAILURES:
+        document = None
+    return Opening(STDIN, line + b"\n", document)
 
 
 def read_opening(path: AnyPath) -> Opening:
