@@ -3,7 +3,7 @@
 import pytest
 
 from ltr.data.importers.anthropic import OF_OPENAI
-from ltr.data.importers.chat_requests import NO_ANSWER, NO_MESSAGES, UNREADABLE_RESPONSE
+from ltr.data.importers.chat_requests import HISTORY, NO_ANSWER, NO_MESSAGES, UNREADABLE_RESPONSE
 from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
 from ltr.data.importers.decisions import (
     DONE,
@@ -79,7 +79,7 @@ def test_a_request_with_its_response_is_one_decision_and_its_history_is_none(tmp
             ],
         },
     ]
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {})
+    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {HISTORY: 1})
 
 
 def test_every_answer_of_messages_without_a_response_is_a_decision(tmp_path):

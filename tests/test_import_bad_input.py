@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ltr.data.importers.chat_requests import HISTORY
 from ltr.data.importers.decisions import CONTEXT_CUT, LONGEST_CONTEXT, LONGEST_QUERY, ONE_TOOL, QUERY_CUT
 from ltr.data.importers.importing import import_samples
 from tests.chats import TOOLS, call, exchange, imported, result, said, user
@@ -21,7 +22,7 @@ def test_a_message_of_10_mb_is_cut_and_counted(tmp_path):
     groups, kept, _, remarks = imported("openai", lines, tmp_path)
     assert LONGEST_QUERY - 20 < len(groups[0]["query"]) <= LONGEST_QUERY
     assert len(groups[1]["context"]) <= LONGEST_CONTEXT
-    assert (kept, remarks) == ({ONE_TOOL: 2}, {QUERY_CUT: 1, CONTEXT_CUT: 1})
+    assert (kept, remarks) == ({ONE_TOOL: 2}, {QUERY_CUT: 1, CONTEXT_CUT: 1, HISTORY: 1})
 
 
 def test_secrets_reach_the_output_neither_from_texts_nor_from_arguments_nor_from_descriptions(tmp_path):
@@ -41,7 +42,7 @@ def test_secrets_reach_the_output_neither_from_texts_nor_from_arguments_nor_from
     assert groups[0]["query"] == "to [mail]"
     assert groups[0]["context"] == "user: use [key]\nassistant: I use [key]\ntool: [mail]"
     assert groups[0]["candidates"][1]["tool_description"] == "Write to [mail] with [key]"
-    assert remarks == {"mail addresses replaced by [mail]": 3, "keys replaced by [key]": 3}
+    assert remarks == {"mail addresses replaced by [mail]": 3, "keys replaced by [key]": 3, HISTORY: 1}
 
 
 @pytest.mark.parametrize("shift", range(12))

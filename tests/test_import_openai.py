@@ -7,6 +7,7 @@ import pytest
 from ltr.data.importers.chat_requests import (
     BAD_TIMES,
     BROKEN_OFF,
+    HISTORY,
     NO_ANSWER,
     NO_MESSAGES,
     NO_OBJECT,
@@ -67,7 +68,7 @@ def test_a_request_with_its_response_is_one_decision_and_its_history_is_none(tmp
         ["mail", "search"],
     )
     assert groups[1]["context"] == "user: rain in Oslo?\ntool: 3 mm"
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {})
+    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {HISTORY: 1})
 
 
 def test_every_answer_of_a_fine_tuning_file_is_a_decision(tmp_path):
@@ -259,7 +260,7 @@ def test_items_of_the_input_are_history_and_unknown_ones_are_counted(tmp_path):
     given = [user("rain?"), function_call("weather"), OUTPUT, {"type": "dance"}, {"type": "item_reference", "id": "x"}]
     groups, kept, _, remarks = imported("openai", [response([function_call("mail")], given=given)], tmp_path)
     assert (groups[0]["previous"], groups[0]["context"], right(groups[0])) == (["weather"], "tool: 3 mm", ["mail"])
-    assert (kept, remarks) == ({ONE_TOOL: 1}, {UNKNOWN_ITEM: 1})
+    assert (kept, remarks) == ({ONE_TOOL: 1}, {UNKNOWN_ITEM: 1, HISTORY: 1})
 
 
 def test_built_in_tools_and_those_of_servers_are_tools(tmp_path):

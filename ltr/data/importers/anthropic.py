@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ltr.data.importers.chat_requests import (
+    HISTORY,
     NO_ANSWER,
     NO_MESSAGES,
     UNKNOWN_ROLE,
@@ -77,6 +78,7 @@ def _conversation(exchange: Exchange, listed: Sequence[object], tally: Tally) ->
     if has_response and messages and messages[-1].role == "answer" and not messages[-1].calls:
         del messages[-1]  # a prefill: the response goes on with its text
     decided = len(messages) if has_response else 0
+    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
     if has_response:
         messages.append(_response(response, exchange, forced))
     elif not any(message.role == "answer" for message in messages):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ltr.data.importers.chat_requests import (
+    HISTORY,
     NO_ANSWER,
     NO_MESSAGES,
     UNKNOWN_ROLE,
@@ -101,6 +102,7 @@ def _chat(exchange: Exchange, tally: Tally) -> Conversation:
     messages = [message for entry in listed if (message := _message(entry, forced, tally, place))]
     response = exchange.response or (request if isinstance(request.get("choices"), list) else None)
     decided = len(messages) if response or exchange.failure else 0
+    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
     if response or exchange.failure:
         messages.append(_answer(response, exchange, forced, tally))
     elif not any(message.role == "answer" for message in messages):

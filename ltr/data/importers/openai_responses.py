@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from ltr.data.importers.chat_requests import (
+    HISTORY,
     Exchange,
     Object,
     allowed,
@@ -85,6 +86,7 @@ def from_responses(exchange: Exchange, chains: Chains, tally: Tally) -> Conversa
     table, forced = allowed(table_of(list(map(_with_name, listed)), tally, place), body.get("tool_choice"))
     messages = [*before, *_messages(given, forced, tally, place)]
     decided = len(messages) if response or exchange.failure else len(before)
+    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[len(before) : decided]))
     if response or exchange.failure:
         reason = exchange.failure or _failure(response or {}) or forced
         response_id = text_or_empty((response or {}).get("id"))
