@@ -88,6 +88,7 @@ def test_an_array_json_inside_texts_a_trace_and_a_table_give_the_same():
     assert imported(*map(as_texts, FIXTURE))[1] == groups
     trace = {"id": "t1", "observations": [{**row, "traceId": "t1"} for row in FIXTURE], "scores": []}
     assert imported(trace)[1] == groups
+    assert imported({"trace": {"id": "t1", "scores": []}, "observations": [*FIXTURE]})[1] == groups
     with Path("log.csv").open("w", newline="") as file:
         table = csv.DictWriter(file, [*FIXTURE[0], "statusMessage"])
         table.writeheader()
@@ -121,6 +122,42 @@ def test_a_span_of_a_framework_without_types_is_known_by_its_attributes_and_its_
     assert labels(group) == {"weather": 0, "mail": 0}
 
 
+def test_a_forced_call_is_no_decision():
+    forced = generation(2, "rain?", "mail", modelParameters={"tool_choice": '{"type": "function", "name": "mail"}'})
+    free = generation(4, "rain?", "mail", modelParameters=json.dumps({"tool_choice": "auto"}))
+    summary, (_,) = imported(forced, free)
+    assert counts(summary.skipped) == {"answers that had to call one tool, or none (tool_choice)": 1}
+
+
+def test_items_of_the_responses_api_are_calls_and_results_of_the_past():
+    items = [
+        {"role": "user", "content": "rain?"},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": {"city": "Oslo"}},
+        {"type": "function_call_output", "call_id": "c1", "output": "3 mm"},
+    ]
+    outputs = [
+        {"object": "response", "status": "completed", "output": [
+            {"type": "reasoning", "summary": []},
+            {"type": "function_call", "call_id": "c2", "name": "mail", "arguments": "{}"}]},
+        {"object": "response", "status": "completed", "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3 mm."}]}]},
+        {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [
+            {"type": "function_call", "call_id": "c2", "name": "mail", "arguments": "{"}]},
+        {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I"}]}]},
+    ]  # fmt: skip
+    rows = [
+        generation(at, "") | {"input": items, "output": output, "toolCalls": []} for at, output in enumerate(outputs)
+    ]
+    summary, (group,) = imported(*rows)
+    assert (group["query"], labels(group), group["previous"]) == ("rain?", {"weather": 0, "mail": 1}, ["weather"])
+    assert counts(summary.skipped) == {
+        "answers without a call after an earlier answer or result: the work is done": 1,
+        "answers that were cut off": 1,
+        "refusals": 1,
+    }
+
+
 def test_a_trace_that_keeps_only_its_top_says_what_to_export():
     with pytest.raises(DataError, match=TOP_LEVEL):
         imported({"id": "t1", "name": "chat", "observations": []})
@@ -131,6 +168,7 @@ def test_feedback_of_users_stands_in_the_scores_of_a_trace():
     trace = {"id": "t1", "observations": observations}
     about = [{"name": "user-feedback", "value": 0, "observationId": "o2"}]
     whole = [{"name": "user-feedback", "value": 0}, {"name": "toxicity", "value": 1}]
+    whole.append({"name": "user feedback, guessed", "source": "EVAL", "value": 1})
     for scores, right in ((about, [0, 1]), (whole, [0, 0]), ([], [1, 1])):
         _, groups = imported(trace | {"scores": scores}, outcome="feedback")
         assert [max(labels(group).values()) for group in groups] == right

@@ -215,6 +215,8 @@ SHAPES = {
         "output.value": json.dumps({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
             "role": "assistant", "content": None,
             "tool_calls": [{"id": "c", "type": "function", "function": {"name": "mail", "arguments": "{}"}}]}}]})},
+    "tools of a request in a text": chat("q", "mail", tools=()) | {"model_request_parameters": json.dumps(
+        {"function_tools": [{"name": name, "parameters_json_schema": {}} for name in ("weather", "mail")]})},
     "GenAI, structured": GEN_AI | {key: json.loads(GEN_AI[key]) for key in GEN_AI if GEN_AI[key].startswith("[")},
     "GenAI, before messages had parts": {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "q",
         "llm.request.type": "chat", "gen_ai.completion.0.role": "assistant",

@@ -31,12 +31,15 @@ ROLES: Mapping[str, Role] = {
     "tool": "result", "function": "result", "toolmessage": "result", "functionmessage": "result",
 }  # fmt: skip
 FINISHES = {
-    "length": CUT_OFF, "max_tokens": CUT_OFF, "content_filter": REFUSED, "safety": REFUSED, "refusal": REFUSED,
-    "error": FAILED,
+    "length": CUT_OFF, "max_tokens": CUT_OFF, "max_output_tokens": CUT_OFF, "incomplete": CUT_OFF,
+    "content_filter": REFUSED, "safety": REFUSED, "refusal": REFUSED, "error": FAILED, "failed": FAILED,
 }  # fmt: skip
 LISTS = ("messages", "input", "prompts", "contents", "history")  # of an input, in the order in which they are tried
 ANSWERS = ("generations", "choices", "candidates", "message", "output", "response", "messages", "generation")
+CALL_TYPES = ("tool_use", "tool_call", "function_call", "mcp_call")
 WRAPPERS = ("message", "kwargs", "data", "message_content")
+ENDINGS = ("incomplete_details", "generation_info", "response_metadata")  # what may say how an answer ended
+ENDED = ("reason", "finish_reason", "stop_reason", "finishReason", "status")
 CHOICE = {"index", "finish_reason", "generation_info"}  # of these a choice has one beside its message
 DEEPEST = 8
 
@@ -93,6 +96,7 @@ def _messages(entry: Object) -> Iterator[Message]:
     """The messages of one entry: results of tools may stand inside a message of the user."""
     role, message = _role(entry), _unwrapped(entry)
     if role is None:
+        yield from _item(message)
         return
     blocks = _blocks(message)
     for block in blocks:
@@ -107,6 +111,16 @@ def _messages(entry: Object) -> Iterator[Message]:
         yield Message(role=role, text=said, call_id=call_id, name=name, is_error=is_error)
     elif role in ("user", "instruction") and (said or not blocks):
         yield Message(role=role, text=said)
+
+
+def _item(item: Object) -> Iterator[Message]:
+    """A call or its result as an entry of its own, as in the Responses API; anything else is no message."""
+    kind, call_id = text_or_empty(item.get("type")), text_or_empty(item.get("call_id"))
+    if kind.endswith("_call_output"):
+        text = content_text(item.get("output"))
+        yield Message(role="result", text=text, call_id=call_id, is_error=looks_failed(text))
+    elif kind.endswith("_call") and (calls := _calls(item, ())):
+        yield Message(role="answer", calls=calls)
 
 
 def answer_in(value: object, depth: int = 0) -> Message | None:
@@ -185,9 +199,8 @@ def _class(entry: Object) -> Iterator[object]:
 
 def _finish(value: Object) -> str:
     """Why the answer is no decision, by how it ended."""
-    inner = value.get("generation_info") or value.get("response_metadata") or {}
-    holders = (value, inner if isinstance(inner, dict) else {})
-    for name in (holder.get(key) for holder in holders for key in ("finish_reason", "stop_reason", "finishReason")):
+    holders = [value[key] for key in ENDINGS if isinstance(value.get(key), dict)]
+    for name in (holder.get(key) for holder in (*holders, value) for key in ENDED):
         if isinstance(name, str) and (reason := FINISHES.get(name.lower())):
             return reason
     return ""
@@ -240,13 +253,13 @@ def _calls(message: Object, blocks: Sequence[Object]) -> tuple[Call, ...]:
     if not found and message.get("function_call_name"):
         found = [call_of(message["function_call_name"], message.get("function_call_arguments_json"), "")]
     if not found:
-        if text_or_empty(message.get("type")).endswith(("tool_use", "function_call", "tool_call")):
+        if text_or_empty(message.get("type")).endswith(CALL_TYPES):
             found = [_call(message)]
         for block in blocks:
             inner = block.get("function_call") or block.get("tool_call")
             if isinstance(inner, dict):
                 found.append(_call(inner))
-            elif text_or_empty(block.get("type")).endswith(("tool_use", "tool_call", "function_call")):
+            elif text_or_empty(block.get("type")).endswith(CALL_TYPES):
                 found.append(_call(block))
     return tuple(call for call in found if call)
 

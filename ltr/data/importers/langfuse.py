@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.chat_requests import allowed, log_objects, objects, table_of, text_or_empty
 from ltr.data.importers.conversations import FAILED, Message
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
@@ -49,12 +49,14 @@ def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
     for place, document in _documents(files, tally):
         listed = document.get("observations")
         if isinstance(listed, list):
-            trace_id = _id(document.get("id"))
+            trace = document.get("trace")
+            holder: Object = trace if isinstance(trace, dict) else document
+            trace_id = _id(holder.get("id"))
             for entry in objects(listed):
                 yield _span({"traceId": trace_id, **entry}, place, tally)
             if not objects(listed):
                 tally.skip(TOP_LEVEL, place)
-            yield from _scores(document, trace_id, place)
+            yield from _scores(holder, trace_id, place)
         elif "traceId" in document and "type" in document:
             yield _span(document, place, tally)
         else:
@@ -76,7 +78,8 @@ def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
     """What users said of a trace, or of one of its observations, as spans that hold nothing else."""
     for number, score in enumerate(objects(trace.get("scores"))):
         value, name = score.get("value"), text_or_empty(score.get("name")).lower()
-        if any(part in name for part in FEEDBACK_NAMES) and isinstance(value, bool | int | float):
+        is_feedback = any(part in name for part in FEEDBACK_NAMES) and score.get("source") != "EVAL"
+        if is_feedback and isinstance(value, bool | int | float):
             about = _id(score.get("observationId"))
             yield Span(
                 trace_id=trace_id, span_id=f"score {number} {about}", place=place, kind="other",
@@ -123,13 +126,18 @@ def _generation(entry: Object, told: Span, tally: Tally) -> Span:
         if calls is not None and calls.calls:
             answer = msgspec.structs.replace(answer or calls, calls=calls.calls)
     answer = answer or told.answer
+    parameters = decoded(entry.get("modelParameters"))
+    choice = decoded(parameters.get("tool_choice")) if isinstance(parameters, dict) else None
+    table, forced = allowed(table_of(listed, tally, place) if listed else told.tools, choice)
     if told.has_failed:
         answer = Message(role="answer", no_decision=FAILED)
+    elif answer is not None and forced and not answer.no_decision:
+        answer = msgspec.structs.replace(answer, no_decision=forced)
     return msgspec.structs.replace(
         told,
         messages=tuple(messages_in(given)) or told.messages,
         answer=answer,
-        tools=table_of(listed, tally, place) if listed else told.tools,
+        tools=table,
     )
 
 

@@ -142,6 +142,7 @@ def _tools(tree: Tree, parameters: Any, tally: Tally, place: str) -> list[Any]:
     if tools:
         return tools
     own = decoded(at(tree, "gen_ai.tool.definitions")) or decoded(at(tree, "gen_ai.request.tools"))
+    own = own or at(decoded(at(tree, "model_request_parameters")), "function_tools")
     listed = entries(own) or entries(at(tree, "llm.request.functions"))
     if not listed and isinstance(parameters, dict):
         listed = entries(parameters.get("tools")) or entries(parameters.get("functions"))
