@@ -122,6 +122,15 @@ def test_a_span_of_a_framework_without_types_is_known_by_its_attributes_and_its_
     assert labels(group) == {"weather": 0, "mail": 0}
 
 
+@pytest.mark.parametrize("write", [json.dumps, lambda tool: tool])
+def test_tools_among_the_messages_of_langchain_are_on_the_table(write):
+    tools = [{"role": "tool", "content": write(json.loads(schema(name)))} for name in ("weather", "mail")]
+    given = [{"role": "user", "content": "hello"}, *tools]
+    rows = (generation(2, "", "mail"), generation(4, "", text="Hello!"))
+    groups = imported(*(row | {"input": given, "toolDefinitions": None} for row in rows))[1]
+    assert [labels(group) for group in groups] == [{"weather": 0, "mail": 1}, {"weather": 0, "mail": 0, "none": 1}]
+
+
 def test_a_forced_call_is_no_decision():
     forced = generation(2, "rain?", "mail", modelParameters={"tool_choice": '{"type": "function", "name": "mail"}'})
     free = generation(4, "rain?", "mail", modelParameters=json.dumps({"tool_choice": "auto"}))

@@ -116,7 +116,8 @@ def _span(entry: Object, place: str, tally: Tally) -> Span:
 def _generation(entry: Object, told: Span, tally: Tally) -> Span:
     """A model's span: its own columns first, then its input and output, then its attributes."""
     given, place = decoded(entry.get("input")), told.place
-    listed = _definitions(entry.get("toolDefinitions"))
+    given, among = _without_tools(given)
+    listed = _definitions(entry.get("toolDefinitions")) or among
     if not listed and isinstance(given, dict):
         listed = [decoded(tool) for tool in entries(decoded(given.get("tools")))]
     answer = answer_in(entry.get("output"))
@@ -139,6 +140,19 @@ def _generation(entry: Object, told: Span, tally: Tally) -> Span:
         answer=answer,
         tools=table,
     )
+
+
+def _without_tools(given: Any) -> tuple[Any, list[Any]]:
+    """An input, and the tools that Langfuse's handler for LangChain puts among its messages."""
+    tools: list[Any] = []
+    messages: list[Any] = []
+    for message in entries(given):
+        content = (
+            decoded(message.get("content")) if isinstance(message, dict) and message.get("role") == "tool" else None
+        )
+        is_tool = isinstance(content, dict) and isinstance(content.get("function"), dict)
+        (tools if is_tool else messages).append(content if is_tool else message)
+    return (messages, tools) if tools else (given, [])
 
 
 def _definitions(value: object) -> list[Any]:
