@@ -20,7 +20,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.features.words import stemmed_words
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
 from ltr.rerankers.lexical import Bm25
-from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, reranker, spelled
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling, reranker
 from tests.builders import graph_lines, tool_lines, write_lines
 
 ANSWERING = """
@@ -267,7 +267,7 @@ def test_the_collection_holds_every_candidate_once(groups):
 )
 def test_a_name_that_is_none_says_what_is_right(name, problem):
     with pytest.raises((UnknownNameError, UsageError)) as caught:
-        spelled(name)
+        registered_spelling(name)
     assert str(caught.value).startswith(problem)
 
 

@@ -13,7 +13,7 @@ from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN, AnyPath
 from ltr.files.restoring import put_back
-from ltr.rerankers.registry import RERANKERS, RerankerChoice, spelled
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, registered_spelling
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it
 PATHS = ("tools", "graphs")
@@ -177,7 +177,7 @@ def _with_paths(config: BenchConfig, move: Move) -> BenchConfig:
         start, _, argument = entry.name.partition(":")
         if argument:
             moved = move(argument, ("rerankers", place))
-            if spelled(entry.name).endswith(":RUN") or put_back(moved).exists() or Path(argument).is_dir():
+            if registered_spelling(entry.name).endswith(":RUN") or put_back(moved).exists() or Path(argument).is_dir():
                 entry = replace(entry, name=f"{start}:{moved}", label=entry.shown_name)
         rerankers.append(entry)
     return replace(config, data=moved_data, rerankers=tuple(rerankers))

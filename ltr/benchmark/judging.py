@@ -14,7 +14,7 @@ from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import Candidates, Groups, none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
-from ltr.rerankers.registry import RERANKERS, spelled
+from ltr.rerankers.registry import RERANKERS, registered_spelling
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
 from ltr.serving.candidate_warnings import training_trace_warnings
 from ltr.storage.bench_record import (
@@ -94,7 +94,7 @@ def result_of(
     sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
     timed_documents = int(sizes[list(measurement.timed)].sum()) * config.repeats
-    kind = RERANKERS[spelled(entry.name)]
+    kind = RERANKERS[registered_spelling(entry.name)]
     intervals = {name: ranking.intervals[name] for name in config.metrics}
     quality = {name: Quality(interval.mean, interval.low, interval.high) for name, interval in intervals.items()}
     return RerankerResult(
@@ -209,7 +209,7 @@ def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed
 def trained_on_queries(entries: Sequence[BenchEntry], candidates: Candidates) -> Iterator[str]:
     """A warning for each trained run that learned from the traces of the bench."""
     for entry in entries:
-        if spelled(entry.name) == TRAINED:
+        if registered_spelling(entry.name) == TRAINED:
             model = load_model(entry.name.partition(":")[2])
             yield from (f"{entry.shown_name}: {warning}" for warning in training_trace_warnings(model, candidates))
 

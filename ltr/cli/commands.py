@@ -71,20 +71,20 @@ def in_one_line() -> Iterator[None]:
         if type(error).show is not MISUSE.show:
             raise
         place = error.ctx.command_path if error.ctx else "ltr"
-        told = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
-        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in told else ""
-        raise UsageError(f"{told}{quotes}; see {place} -h") from error
+        message = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
+        quotes = "; a text with spaces stands in quotes" if "unexpected extra argument" in message else ""
+        raise UsageError(f"{message}{quotes}; see {place} -h") from error
 
 
 def plainly(error: Any) -> str:
     """What Typer says, in our words where it only hands on those of pydantic about a number."""
-    told: str = error.format_message()
+    message: str = error.format_message()
     problems: list[Any] = getattr(error.__cause__, "errors", list)()
     if not problems or problems[0]["type"] not in NUMBERS:
-        return told
+        return message
     ours = NUMBERS[problems[0]["type"]].format(f"{problems[0]['input']:.40}", **problems[0].get("ctx", {}))
     several = "; several go into --set, such as --set 'train.l2=[0.1, 0.01]'" if "," in problems[0]["input"] else ""
-    return told.replace(error.message, ours + several)
+    return message.replace(error.message, ours + several)
 
 
 class CommandTable(Mapping[str, Any]):

@@ -46,9 +46,9 @@ def compare_command(
     from ltr.results.comparison import compare
 
     limits = thresholds(fail_under or [])
-    asked = comma_separated(metrics)
-    asked = None if asked is None else [*asked, *limits]
-    comparison = compare(runs, baseline=baseline, metrics=asked, seed=seed or 0)
+    wanted = comma_separated(metrics)
+    wanted = None if wanted is None else [*wanted, *limits]
+    comparison = compare(runs, baseline=baseline, metrics=wanted, seed=seed or 0)
     refuse_untold(comparison, limits)
     try:
         show_comparison(comparison, shown)
@@ -99,10 +99,10 @@ def query_lines(changed: "ChangedQuery") -> list[str]:
     values = f"{fixed(changed.baseline_value)} -> {fixed(changed.value)}"
     names = (changed.baseline_predicted_candidate, changed.predicted_candidate, changed.true_candidate)
     before, now, right = (visible(name or "-") for name in names)
-    said = f"{before} -> {now}" if before != now else now
+    first = f"{before} -> {now}" if before != now else now
     return [
         shortened(f"  {values}  {visible(changed.query)}", edge),
-        shortened(f"    first: {said}; right: {right}", edge),
+        shortened(f"    first: {first}; right: {right}", edge),
     ]
 
 

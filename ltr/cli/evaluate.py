@@ -181,12 +181,12 @@ def measure_of(name: str) -> "Measure":
     """The metric of that name, which must be one number, and the greater the better."""
     from ltr.evaluation.metrics.registry import named
 
-    found = named(name)
-    if not found.is_number:
-        raise UsageError(f"--fail-under {name}: {found.name} is not a single number")
-    if found.less_is_better:
-        raise UsageError(f"--fail-under {name}: of {found.name} less is better; name a metric of which more is")
-    return found
+    measure = named(name)
+    if not measure.is_number:
+        raise UsageError(f"--fail-under {name}: {measure.name} is not a single number")
+    if measure.less_is_better:
+        raise UsageError(f"--fail-under {name}: of {measure.name} less is better; name a metric of which more is")
+    return measure
 
 
 def is_below(value: float | None, limit: float) -> bool:

@@ -108,8 +108,8 @@ def configured(
     document = written(config, sets, **flags)
     for path, value in (own or {}).items():
         section, _, key = path.partition(".")
-        found = document.value.get(section, {})
-        if isinstance(found, dict) and key not in found:
+        keys = document.value.get(section, {})
+        if isinstance(keys, dict) and key not in keys:
             document = document.replace(path, value, "default")
     return checked(document, config)
 

@@ -120,12 +120,20 @@ def train_command(
         fetch_encoder(wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
         finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
-    if finished.is_untouched and not quiet:
-        note(f"{visible(out.as_posix())}/ was complete")
-    warn(*(finished.result.warnings if finished.result else ()))
-    if finished.result and finished.result.auto_encoder and not quiet:
-        note(f"encoder {finished.result.auto_encoder}: the best that is installed (auto); --encoder names another")
+    show_notes(finished, quiet=quiet)
     show_run(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
+
+
+def show_notes(finished: "Finished", *, quiet: bool) -> None:
+    """On stderr that a complete run was left as it is, else the warnings of the run, and the encoder that auto took."""
+    result = finished.result
+    if result is None:
+        if not quiet:
+            note(f"{visible(finished.directory.as_posix())}/ was complete")
+        return
+    warn(*result.warnings)
+    if result.auto_encoder and not quiet:
+        note(f"encoder {result.auto_encoder}: the best that is installed (auto); --encoder names another")
 
 
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:

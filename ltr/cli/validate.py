@@ -68,12 +68,12 @@ def cells(finding: "Finding") -> list[str]:
 
 def lines(report: "AuditReport") -> list[str]:
     """The findings to read, and how many there are."""
-    told = []
+    shown = []
     for finding in report.findings:
-        told.append(f"{emphasis(finding.severity)} {finding.code}: {visible(finding.message)}")
+        shown.append(f"{emphasis(finding.severity)} {finding.code}: {visible(finding.message)}")
         more = finding.count - len(finding.where)
         if finding.where:
-            told.append(f"  {visible(', '.join(finding.where))}{f' and {more:,} more' if more > 0 else ''}")
+            shown.append(f"  {visible(', '.join(finding.where))}{f' and {more:,} more' if more > 0 else ''}")
     looked = [count(report.counts[f"{name}s"], name) for name in ("group", "candidate") if f"{name}s" in report.counts]
-    found = [count(report.counts[f"{name}s"], name) for name in ("error", "warning")]
-    return [*told, f"{', '.join([*found, *looked])}" if looked else ", ".join(found)]
+    totals = [count(report.counts[f"{name}s"], name) for name in ("error", "warning")]
+    return [*shown, f"{', '.join([*totals, *looked])}" if looked else ", ".join(totals)]

@@ -128,14 +128,14 @@ def _same(value: Value, other: Value) -> bool:
 
 def _points(document: Document, path: AnyPath | None, axes: Sequence[Axis]) -> Iterator[Point]:
     """Each combination as a config; all that is wrong with any of them as one error."""
-    kept = {key: value for key, value in document.value.items() if key not in (SWEEP, COUNT)}
-    base = Document(document.source, kept, document.places)
+    unswept = {key: value for key, value in document.value.items() if key not in (SWEEP, COUNT)}
+    base = Document(document.source, unswept, document.places)
     problems: dict[tuple[str, str], Problem] = {}
     for indices in _combinations(document, [len(axis.values) for axis in axes]):
         try:
             yield _point(base, path, axes, indices)
         except ConfigError as error:
-            problems = {(each.path, each.message): each for each in error.problems} | problems
+            problems = {(problem.path, problem.message): problem for problem in error.problems} | problems
         if len(problems) > MOST_PROBLEMS_SHOWN:
             break
     _refuse(document, problems.values())
@@ -169,11 +169,11 @@ def run_name(name: str, values: Mapping[str, Any]) -> str:
     >>> run_name("tools", {"train.l2": 0.1, "seed": 3})
     'tools-l2-0.1-seed-3'
     """
-    whole = {path: Axis(path, (), ()).keys for path in values}
-    leaves = [keys[-1] for keys in whole.values()]
+    paths = {path: Axis(path, (), ()).keys for path in values}
+    leaves = [keys[-1] for keys in paths.values()]
     labels = [
         keys[-1] if leaves.count(keys[-1]) == 1 and not keys[-1].isdigit() else ".".join(keys)
-        for keys in whole.values()
+        for keys in paths.values()
     ]
     return "-".join([name, *(f"{label}-{_text(value)}" for label, value in zip(labels, values.values(), strict=True))])
 
@@ -186,9 +186,9 @@ def _text(value: Any) -> str:
 
 
 def _refuse(document: Document, problems: Iterable[Problem]) -> None:
-    found = strict.in_order(document, problems)
-    if found:
-        raise ConfigError(found)
+    ordered = strict.in_order(document, problems)
+    if ordered:
+        raise ConfigError(ordered)
 
 
 def swept(values: Mapping[str, Any]) -> str:

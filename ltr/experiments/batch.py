@@ -152,8 +152,8 @@ def refuse_taken_run(planned_run: Planned, options: BatchOptions) -> None:
 
 def entry(ended: Ended) -> Entry:
     """What the leaderboard is told of the run."""
-    told = None if ended.error is None else " ".join(str(ended.error).split("\n"))
-    return Entry(ended.planned.config.name, ended.planned.directory, ended.planned.sweep, told)
+    error = None if ended.error is None else " ".join(str(ended.error).split("\n"))
+    return Entry(ended.planned.config.name, ended.planned.directory, ended.planned.sweep, error)
 
 
 def run_all(
@@ -163,8 +163,8 @@ def run_all(
     keys = [repr(columns_key(planned_run.config)) for planned_run in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
-        for index, found in work(start, plan, keys, workers=options.jobs):
-            yield index, found if isinstance(found, Ended) else Ended(plan[index], found)
+        for index, outcome in work(start, plan, keys, workers=options.jobs):
+            yield index, outcome if isinstance(outcome, Ended) else Ended(plan[index], outcome)
         return
     runner = Runner(options, on_progress)
     for key in dict.fromkeys(keys):
@@ -241,8 +241,8 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
             )
         tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
         how = "goes on" if before else "is to be made"
-        told = f"{how}: learns from {count(len(train.offsets) - 1, 'group')}, is measured on {tested}"
-        yield planned_run, told + vectors_told(planned_run.config, train.candidates)
+        message = f"{how}: learns from {count(len(train.offsets) - 1, 'group')}, is measured on {tested}"
+        yield planned_run, message + vectors_told(planned_run.config, train.candidates)
 
 
 def vectors_told(config: RunConfig, candidates: Candidates) -> str:
@@ -250,5 +250,5 @@ def vectors_told(config: RunConfig, candidates: Candidates) -> str:
     if candidates.features is not None:
         return ""
     queries = list(dict.fromkeys(candidates.query_texts))
-    found = cached_texts(encoder_name(config), queries, "query")
-    return "" if found is None else f"; vectors of {found:,} of {len(queries):,} queries are in the cache"
+    in_cache = cached_texts(encoder_name(config), queries, "query")
+    return "" if in_cache is None else f"; vectors of {in_cache:,} of {len(queries):,} queries are in the cache"

@@ -83,17 +83,17 @@ def path_weights(
     config: TrainConfig, phi: FloatArray, groups: Groups, *, held: Validation | None = None
 ) -> list[FloatArray]:
     """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
-    given = (phi, groups.labels, groups.offsets)
+    inputs = (phi, groups.labels, groups.offsets)
     fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
     if config.trainer == "newton":
-        return exact_path(*given, config, **fixed)
-    found = []
+        return exact_path(*inputs, config, **fixed)
+    ws = []
     for l2 in config.l2s:
         try:
-            found.append(fit(*given, replace(config, l2=l2), **fixed, valid=held).w)
+            ws.append(fit(*inputs, replace(config, l2=l2), **fixed, valid=held).w)
         except DivergedError as error:
             raise DivergedError(f"l2 {l2:g}: {error}") from error
-    return found
+    return ws
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def run(
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
     data = shared.data(on_progress)
     prepared = shared.columns(on_progress)
-    groups, phi = prepared.groups, prepared.phi
+    groups, phi, names = prepared.groups, prepared.phi, prepared.names
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
     folds = None
@@ -78,8 +78,7 @@ def run(
             progress=resume,
         )
     with stage("diagnosis"):
-        traces, names = groups.candidates.traces, prepared.names
-        diagnosis = diagnose(*inputs, model, **fixed, clusters=traces, names=names)
+        diagnosis = diagnose(*inputs, model, **fixed, clusters=groups.candidates.traces, names=names)
     training = msgspec.structs.replace(
         training_record(model, diagnosis, names, best_feature(names, phi, groups.labels, groups.offsets)),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
@@ -135,11 +134,12 @@ def evaluate_router(
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
     """The config with what the data and the machine decided, so that it says all that was done."""
     kind = prepared.groups.candidates.kind
-    metrics = tuple(each.name for each in all_named(config.evaluate.metrics))
+    metrics = tuple(measure.name for measure in all_named(config.evaluate.metrics))
     config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics))
     if prepared.features is None:
         return config
     features = tuple(
-        {"name": each.name, **each.options} if each.options else each.name for each in prepared.features.configs
+        {"name": feature.name, **feature.options} if feature.options else feature.name
+        for feature in prepared.features.configs
     )
     return replace(config, features=features, encoder=prepared.features.encoder.name)

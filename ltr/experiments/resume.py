@@ -63,24 +63,24 @@ class Digests:
 
 def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
     """Whether the run is complete, and of the same config and data: found out without reading any sample."""
-    known = recorded_task(home)
-    names = [name for paths in source_names(config.data) for name in expand(paths)] if known else [STDIN]
-    if STDIN in names or known is None or not is_whole(home):
+    recorded = recorded_task(home)
+    names = [name for paths in source_names(config.data) for name in expand(paths)] if recorded else [STDIN]
+    if STDIN in names or recorded is None or not is_whole(home):
         return False
-    return known == _task(config, [digests.of(name) for name in names], home)
+    return recorded == _task(config, [digests.of(name) for name in names], home)
 
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
     """What decides every number of a run: its config but for the name, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test) if groups]
-    return _task(config, [file for each in read for file in (*each.files, *each.catalogues)], home)
+    return _task(config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home)
 
 
 def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[str, Any]:
-    found = inputs(files, home)
+    records = inputs(files, home)
     return {
         "config": {key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
-        "inputs": {file.path: file.sha256 for file in found},
+        "inputs": {file.path: file.sha256 for file in records},
         "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     }
 

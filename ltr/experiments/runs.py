@@ -195,15 +195,16 @@ def record(result: RunResult, home: Path) -> RunRecord:
     """What run.json says of the run, all but its times."""
     read_by = [result.train.candidates, result.measured.groups.candidates]
     files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
-    known = inputs(files, home)
-    told = dict(zip(dict.fromkeys(repr(file.path) for file in files), (repr(each.path) for each in known), strict=True))
+    records = inputs(files, home)
+    paths = dict.fromkeys(repr(file.path) for file in files)
+    renames = dict(zip(paths, (repr(read.path) for read in records), strict=True))
     return RunRecord(
         format=RUN_FORMAT,
         name=result.config.name,
         seed=result.config.seed,
         recipe=recipe_version(result.config.train.recipe),
-        inputs=known,
-        warnings=[renamed(warning, told) for warning in result.warnings],
+        inputs=records,
+        warnings=[renamed(warning, renames) for warning in result.warnings],
     )
 
 

@@ -95,13 +95,13 @@ def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
     names = {run.path: run.name for run in runs}
     if len(set(names.values())) < len(runs):
         return comparison
-    others = [replace(each, run=names.get(each.run, each.run)) for each in comparison.runs]
+    others = [replace(other, run=names.get(other.run, other.run)) for other in comparison.runs]
     return replace(comparison, baseline=names.get(comparison.baseline, comparison.baseline), runs=others)
 
 
 def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
-    decisive = next(each for each in compared.differences if each.metric == comparison.changed_by)
+    decisive = next(paired for paired in compared.differences if paired.metric == comparison.changed_by)
     low, high = decisive.low, decisive.high
     tests = f"p {short(decisive.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
     what = f"{signed(decisive.difference)} {title_of(decisive.metric)}, 95 % {span(low, high)}, {tests}"

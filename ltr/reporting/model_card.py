@@ -24,7 +24,7 @@ LIMITS = (
 def card(run: RunFiles) -> str:
     """The card of the run's model."""
     headline = (Column("metric", "metric"), Column("value", "value", WRITTEN), Column("interval", "interval", WRITTEN))
-    files = tuple(f"{each.path}, {each.bytes:,} bytes, sha256 {each.sha256}" for each in run.record.inputs)
+    files = tuple(f"{file.path}, {file.bytes:,} bytes, sha256 {file.sha256}" for file in run.record.inputs)
     warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
     nothing = "Validation found nothing." if run.is_recorded else "Not recorded."
     use = USE.get(run.model.kind if run.model else "", "Ranks candidates.")
@@ -47,7 +47,9 @@ def _model(model: ModelRecord, seed: int) -> tuple[Block, ...]:
         Column("weight", "weight", WEIGHT),
         Column("loss_without", "loss without", LOSS),
     )
-    rows = tuple((name, weight_or_curve(training, name), each.loss_without) for name, each in training.weights.items())
+    rows = tuple(
+        (name, weight_or_curve(training, name), record.loss_without) for name, record in training.weights.items()
+    )
     encoder = f", encoder {model.encoder.name}" if model.encoder else ""
     trainer = f"trainer {model.trainer.trainer}, l2 {model.trainer.penalty:g}"
     features = f"{count(len(model.features), 'feature')}{encoder}"

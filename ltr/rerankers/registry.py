@@ -81,10 +81,10 @@ def reranker(
     return register
 
 
-def spelled(name: str) -> str:
+def registered_spelling(name: str) -> str:
     """The registered spelling of a name such as model:runs/tools; an unknown name lists the known ones.
 
-    >>> spelled("random")
+    >>> registered_spelling("random")
     'random'
     """
     start, colon, argument = name.partition(":")
@@ -118,7 +118,7 @@ class RerankerChoice:
     @property
     def kind(self) -> RerankerKind:
         """The registered reranker."""
-        return RERANKERS[spelled(self.name)]
+        return RERANKERS[registered_spelling(self.name)]
 
     def absent(self, setting: Setting) -> str:
         """Why it cannot be used here; "" when it can."""

@@ -55,9 +55,9 @@ def text_mark(text: str) -> str:
 
 def training_trace_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
     """That some traces of the candidates are among those the model was trained on, as far as it keeps their marks."""
-    kept = model.training.traces
-    last = kept[-1] if len(kept) == MOST_MARKS else "g"
+    marks = model.training.traces
+    last = marks[-1] if len(marks) == MOST_MARKS else "g"
     compared = [mark for mark in trace_marks(candidates) if mark <= last]
-    seen = len(set(compared) & set(kept))
+    seen = len(set(compared) & set(marks))
     if seen:
         yield f"{seen:,} of {len(compared):,} traces that were compared are among those the model was trained on"

@@ -247,7 +247,7 @@ class FeatureState:
     samples: str  # sha256 of the lines it belongs to
 
 
-def state_of(sources: Sequence[SourceFile]) -> FeatureState | None:
+def stored_state(sources: Sequence[SourceFile]) -> FeatureState | None:
     """The one state that lies beside files of featurised JSONL; None where none has one."""
     stated = [source for source in sources if sidecar(source.path).exists()]
     if not stated:

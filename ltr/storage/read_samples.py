@@ -46,9 +46,9 @@ def fingerprinted(path: str) -> SourceFile:
 
 def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
     """Ready numbers with the state that lies beside their files, and the names it gives them."""
-    from ltr.storage.feature_file import sidecar, state_of
+    from ltr.storage.feature_file import sidecar, stored_state
 
-    ready, stored = groups.candidates, state_of(groups.candidates.files)
+    ready, stored = groups.candidates, stored_state(groups.candidates.files)
     if stored is None:
         return groups, None
     features, path = stored.features, ready.files[0].path

@@ -119,8 +119,8 @@ def _sizes(side: str) -> Iterator[int]:
         if not text:
             continue
         if not text.isdigit() or len(text) > 12:
-            found = excerpt(text.decode(errors="replace"))
-            raise SampleError(shown(side), number, "", f"found {found}; the number of lines of a query is needed")
+            problem = f"found {excerpt(text.decode(errors='replace'))}; the number of lines of a query is needed"
+            raise SampleError(shown(side), number, "", problem)
         yield int(text)
 
 

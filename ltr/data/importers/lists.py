@@ -178,8 +178,8 @@ def _truth_of(path: AnyPath) -> Mapping[str, Any]:
         return {user: right for entry in objects for user, right in entry.items()}
     table = read_table(path)
     if len(table.header) != 2:
-        found = count(len(table.header), "column")
-        raise DataError(f"{table.path}: found {found}; one of users and one of their right items are needed")
+        columns = count(len(table.header), "column")
+        raise DataError(f"{table.path}: found {columns}; one of users and one of their right items are needed")
     truth: dict[str, list[str]] = {}
     for _, (user, item) in table.rows:
         truth.setdefault(user.strip(), []).append(item.strip())

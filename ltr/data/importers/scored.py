@@ -28,8 +28,8 @@ def read_scored(run: AnyPath, truth: AnyPath | None = None, *, complete: bool = 
     groups = read_groups(run)
     phi = groups.candidates.features
     if phi is None or phi.shape[1] != 1:
-        found = "none" if phi is None else phi.shape[1]
-        raise DataError(f"{run}: one ready number a candidate is needed, its score; found {found}")
+        width = "none" if phi is None else phi.shape[1]
+        raise DataError(f"{run}: one ready number a candidate is needed, its score; found {width}")
     return RankedGroups(groups, phi[:, 0], np.ones(len(phi), dtype=np.bool_), num_missing=0, num_ignored=0)
 
 
