@@ -6,6 +6,7 @@ A key is the digest of a text, or a pair of digests: it means the same in every 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Protocol, Self, TypeVar
 
@@ -137,8 +138,12 @@ def digests(texts: Sequence[str]) -> Array:
 
 def digests_of_bytes(contents: Sequence[bytes]) -> Array:
     """The key of each content."""
-    joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
-    return np.frombuffer(joined, dtype=KEY)
+    return np.frombuffer(b"".join(map(_digest, contents)), dtype=KEY)
+
+
+@lru_cache(maxsize=1 << 14)  # names come again in every shard
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=8).digest()
 
 
 def numbers_as_keys(numbers: IntArray) -> Array:
