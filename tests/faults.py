@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import traceback
 from pathlib import Path
 
@@ -29,6 +30,8 @@ class FaultyDisk:
 
     def counted(self, call):
         def counting(*args, **kwargs):
+            if call is self.real["write"] and not stat.S_ISREG(os.fstat(args[0]).st_mode):
+                return call(*args, **kwargs)  # a pipe is no disk
             self.calls += 1
             if self.calls == self.fault_at and self.code is not None:
                 raise OSError(self.code, os.strerror(self.code))

@@ -1,5 +1,6 @@
 """Processes that remember, and whose death costs one piece of work."""
 
+import errno
 import itertools
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from multiprocessing import connection
 
 import pytest
 
@@ -60,6 +62,15 @@ def test_a_process_that_is_killed_costs_its_own_shard():
     assert isinstance(found[2], RunError)
     assert str(found[2]) == "its process ended with -9: too little memory, or killed"
     assert [each[1] for each in found[:2] + found[3:]] == [0, 1, 3, 4, 5]
+
+
+def test_a_shard_that_cannot_be_sent_is_waited_for_by_nobody(monkeypatch):
+    def fail(self, value):
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(connection.Connection, "send", fail)
+    ((place, found),) = work(noisy, ["x"], ["a"], workers=1)
+    assert (place, type(found)) == (0, RunError)
 
 
 def unable():

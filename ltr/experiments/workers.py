@@ -112,8 +112,10 @@ def work(
 def _give(worker: _Worker, waiting: _Waiting, team: Sequence[_Worker], shards: Sequence[Any]) -> None:
     worker.index, worker.since = waiting.taken(worker, team), time.monotonic()
     if worker.index is not None:
-        with suppress(OSError):  # it has died: its end of the pipe tells
+        try:
             worker.pipe.send(shards[worker.index])
+        except OSError:  # it has died, or waits for the rest of what cannot be sent: its end of the pipe tells
+            worker.process.kill()
 
 
 def _ended(worker: _Worker) -> tuple[int, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from ltr.errors import DiskError, UsageError
 from ltr.files.atomic_write import TEMPORARY, make_directory, named_failures, refuse_special, sync_directory
 from ltr.files.reading import AnyPath, reason
-from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, put_back
+from ltr.files.restoring import earlier_directory, earlier_files, locked_directory, newly_named, put_back
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
 
@@ -173,6 +173,11 @@ def _exchange_files(new: Path, place: Path, others: list[Path], folders: list[Pa
         for inner in folders:
             (old / inner).mkdir()
             make_directory(folder / inner)
+        for name in names:
+            if not os.path.lexists(folder / name):
+                mark = newly_named(old) / name
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
         for name in reversed(names):  # `place` the first: while it is missing, `put_back` restores the others
             if os.path.lexists(folder / name):
                 (folder / name).rename(old / name)

@@ -37,6 +37,11 @@ def earlier_files(place: Path) -> Path:
     return place.with_name(f".{place.name}.old-files")
 
 
+def newly_named(aside: Path) -> Path:
+    """Where an empty file stands for each of the files that replace nothing: after a kill they are removed again."""
+    return aside / ".new"
+
+
 def _restored(aside: Path, place: Path, restore: Callable[[Path, Path], None]) -> None:
     deadline = time.monotonic() + RENAMING
     while not os.path.lexists(place) and time.monotonic() < deadline:
@@ -61,6 +66,11 @@ def _directory(aside: Path, place: Path) -> None:
 
 def _files(aside: Path, place: Path) -> None:
     """The file itself last: as long as it is missing, the others are not sure to be the earlier ones."""
+    new = newly_named(aside)
+    for mark in sorted(new.rglob("*")):
+        if not mark.is_dir():
+            (place.parent / mark.relative_to(new)).unlink(missing_ok=True)
+            mark.unlink()
     for path in sorted(aside.rglob("*")):
         if not path.is_dir() and path != aside / place.name:
             path.replace(place.parent / path.relative_to(aside))
