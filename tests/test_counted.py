@@ -8,8 +8,10 @@ import pytest
 
 from ltr.data.groups import read_groups, select
 from ltr.encoders.hashing import HashEncoder
-from ltr.features.crossfit import Folds, Shard, counted, fit_features, fit_states, reading
+from ltr.encoders.naming import ENCODERS as REGISTERED
+from ltr.features.crossfit import Folds, Shard, SharedCounts, counted, fit_features, fit_states, reading
 from ltr.features.learning import Counted
+from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.tables import names_table
 from ltr.features.words import Lexicon
@@ -45,9 +47,11 @@ def plugins():
 
     rows = Counted(count_rows, lambda part: {"total": float(part["tools"].sums["gain"].sum())})
     queries = Counted(count_queries, lambda part: {"total": len(part)}, union)
+    REGISTERED.add("letters", LetterEncoder)
     feature("tool.counted_rows", "hist", fit=rows)(value)
     feature("tool.counted_queries", "hist", fit=queries)(count_value)
     yield
+    REGISTERED._own.pop("letters")
     for name in BY_HAND:
         FEATURES._own.pop(name)
 
@@ -134,6 +138,51 @@ def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups
         others = select(own, np.flatnonzero(folds.of_group != fold))
         assert_alike(plain(state), plain(fit_states([config], others, encoder)[0]), relative=1e-3)
     assert_alike(plain(of_all), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
+
+
+@pytest.mark.parametrize("encoder", ["letters", "hash"])
+@pytest.mark.parametrize("traces", [12, TRACES], ids=["a fold for each trace", "ten folds"])
+@pytest.mark.parametrize("kind", ["tool", "graph"])
+def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_they_judge(groups, kind, traces, encoder):
+    own = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < traces))
+    judge = own.candidates.traces % 5
+    for sides in (
+        [np.flatnonzero(judge != fold) for fold in range(5)],
+        [np.flatnonzero(judge <= block) for block in range(4)],  # by time: what is learned from grows
+    ):
+        configs = [FeatureConfig(name) for name in ALL[kind]]
+        shared = SharedCounts.of(own, sides)
+        for number, learned in enumerate(sides):
+            alone, phi = fit_features(configs, select(own, learned), encoder)
+            together, same = fit_features(configs, select(own, learned), encoder, shared=(shared, number))
+            np.testing.assert_allclose(same, phi, rtol=1e-6, atol=1e-6)
+            together, alone = (plain(dict(enumerate(fitted.states))) for fitted in (together, alone))
+            assert_alike(together, alone, relative=1e-3)
+
+
+def test_folds_that_judge_count_each_group_once(groups):
+    calls, own = [], groups["tool"]
+
+    def count(groups, context):
+        calls.append(len(groups.labels))
+        return len(groups.labels)
+
+    learner = Counted(count, lambda part: {"rows": part}, lambda left, right: left + right)
+    feature("tool.rows_judged", "hist", fit=learner)(
+        lambda rows, state, context: np.full(len(rows.names), state["rows"])
+    )
+    try:
+        judge = own.candidates.traces % 5
+        sides = [np.flatnonzero(judge != fold) for fold in range(5)]
+        shared = SharedCounts.of(own, sides)
+        for number, learned in enumerate(sides):
+            part = select(own, learned)
+            fitted, phi = fit_features([FeatureConfig("tool.rows_judged")], part, "hash", shared=(shared, number))
+            assert fitted.states == ({"rows": len(part.labels)},)
+            assert phi.max() < len(part.labels)
+    finally:
+        FEATURES._own.pop("tool.rows_judged")
+    assert sum(calls) == len(own.labels)
 
 
 def test_ten_folds_are_counted_once_each(groups):

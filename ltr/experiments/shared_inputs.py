@@ -8,11 +8,12 @@ from ltr.config.run import RunConfig, feature_configs
 from ltr.configtext.rendering import plain_values
 from ltr.data.groups import Candidates, Groups
 from ltr.data.ready_numbers import refuse_other_columns, unnamed
+from ltr.data.splits import fold_indices
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, read_data, refuse_fitted
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.features.crossfit import FittedFeatures, SharedCounts, fit_features
 from ltr.features.presets import RECOMMENDED
 from ltr.serving.router import Router
 
@@ -44,15 +45,26 @@ class Prepared:
 
 
 def prepare(
-    config: RunConfig, groups: Groups, state: FittedFeatures | None, on_progress: OnProgress = silent
+    config: RunConfig,
+    groups: Groups,
+    state: FittedFeatures | None,
+    on_progress: OnProgress = silent,
+    shared: tuple[SharedCounts, int] | None = None,
 ) -> Prepared:
-    """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
+    """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted.
+
+    `shared`: see `fit_features`.
+    """
     ready = groups.candidates.features
     configs, warnings = feature_configs(config, groups.candidates.kind, len(groups.candidates.trace_ids))
     if ready is None:
         on_progress(Step("featurising"))
         features, phi = fit_features(
-            configs, groups, encoder_name(config), lambda fold, of: on_progress(Step("featurising", fold, of))
+            configs,
+            groups,
+            encoder_name(config),
+            lambda fold, of: on_progress(Step("featurising", fold, of)),
+            shared=shared,
         )
         return Prepared(groups, phi, features, warnings)
     by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
@@ -78,6 +90,7 @@ class SharedInputs:
         self._valid_columns: FloatArray | None = None
         self._test_columns: FloatArray | None = None
         self._folds: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        self._counts: tuple[int, SharedCounts] | None = None  # of so many folds
 
     def for_run(self, config: RunConfig) -> Self:
         """The shared inputs of another run: these, or some that share what was read, or neither."""
@@ -125,7 +138,13 @@ class SharedInputs:
         """The columns of a fold, of nothing but what it learns from; fold: its place, and how many there are."""
         if fold in self._folds:
             return self._folds[fold]
-        prepared = prepare(self.config, learned, None)
+        number, count = fold
+        if self._counts is None or self._counts[0] != count:
+            sides = fold_indices(self.foldable(), count, seed=self.config.seed, by=self.config.data.split)
+            self._counts = count, SharedCounts.of(self.foldable(), [choice for choice, _ in sides])
+        prepared = prepare(self.config, learned, None, shared=(self._counts[1], number))
+        if number + 1 == count:
+            self._counts = None
         columns = prepared.phi, prepared.applied(held.candidates)
         if sum(column.nbytes for pair in (*self._folds.values(), columns) for column in pair) <= MOST_KEPT:
             self._folds[fold] = columns

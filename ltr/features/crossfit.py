@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from functools import partial, reduce
+from typing import Any, Self
 
 import numpy as np
 
@@ -74,30 +74,70 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedCounts:
+    """What several choices of the groups to learn from count once, such as those of folds that judge settings.
+
+    It is counted in cells, groups that lie in one fold of every choice. A fold's part is the merge of its cells'.
+    """
+
+    groups: Groups
+    folds: IntArray  # (groups, choices): the fold of each group in each choice; -1: it is not learned from
+    lexicon: Lexicon
+    parts: dict[object, list[tuple[IntArray, Any]]] = field(default_factory=dict)  # folds and part of each cell
+
+    @classmethod
+    def of(cls, groups: Groups, choices: Sequence[IntArray]) -> Self:
+        """The cells of some choices, each the indices of the groups to learn from."""
+        folds = np.full((len(groups.offsets) - 1, len(choices)), -1)
+        for choice, learned in enumerate(choices):
+            folds[learned, choice] = fold_of_groups(select(groups, learned).candidates)
+        return cls(groups, folds, Lexicon())
+
+    def part(self, config: FeatureConfig, learner: Counted, encoder: Encoder, *, choice: int, fold: int) -> Any:
+        """What the feature counts in a fold of a choice; None where the fold holds nothing."""
+        key = counting_key(config, learner)
+        if key not in self.parts:
+            rows, cells = np.unique(self.folds, axis=0, return_inverse=True)
+            members = [select(self.groups, np.flatnonzero(cells == cell)) for cell in range(len(rows))]
+            shards = [Shard(cell, reading([config], cell.candidates, encoder, self.lexicon)) for cell in members]
+            self.parts[key] = [(row, counted(config, learner, shard)) for row, shard in zip(rows, shards, strict=True)]
+        parts = [part for folds, part in self.parts[key] if folds[choice] == fold]
+        return reduce(partial(_called, config, learner.merge), parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
 class Folds:
     """Groups dealt into folds of whole traces, a shard each, at least two; the last may hold nothing."""
 
     groups: Groups
     of_group: IntArray
     shards: tuple[Shard, ...]
+    shared: tuple[SharedCounts, int] | None = None  # with the number of the choice that these groups are
     parts: dict[object, list[Any]] = field(default_factory=dict)  # what was counted in each shard
 
     @classmethod
-    def dealt(cls, configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon) -> "Folds":
+    def dealt(
+        cls,
+        configs: Sequence[FeatureConfig],
+        groups: Groups,
+        encoder: Encoder,
+        lexicon: Lexicon,
+        shared: tuple[SharedCounts, int] | None = None,
+    ) -> "Folds":
         """The folds in which training columns are cross-fitted."""
         of_group = fold_of_groups(groups.candidates)
         numbers = range(max(int(of_group.max(initial=0)) + 1, 2))
         members = [select(groups, np.flatnonzero(of_group == number)) for number in numbers]
         shards = [Shard(fold, reading(configs, fold.candidates, encoder, lexicon)) for fold in members]
-        return cls(groups, of_group, tuple(shards))
+        return cls(groups, of_group, tuple(shards), shared)
 
     def without_each(self, config: FeatureConfig) -> Iterator[State]:
         """What the feature learns from the other folds, for each fold, then what it learns from all."""
         learner = FEATURES[config.name].learner
         if isinstance(learner, Counted):
-            key = learner.count, *_options(config, learner.count).items()
+            key = counting_key(config, learner)
             if key not in self.parts:
-                self.parts[key] = [counted(config, learner, shard) for shard in self.shards]
+                self.parts[key] = [self._part(config, learner, fold) for fold in range(len(self.shards))]
             for part in merges_without_each(self.parts[key], partial(_called, config, learner.merge)):
                 yield state_of(config, part)
             return
@@ -110,18 +150,35 @@ class Folds:
                 groups = select(self.groups, np.flatnonzero(self.of_group != left_out))
                 yield state_of(config, groups, reading([config], groups.candidates, context.encoder, context.lexicon))
 
+    def _part(self, config: FeatureConfig, learner: Counted, fold: int) -> Any:
+        """What the feature counts in a fold; an encoder that learns from texts gives other vectors in each choice."""
+        shard = self.shards[fold]
+        encoder = shard.context.encoder
+        if self.shared and not (encoder.state and FEATURES[config.name].encodes):
+            shared, choice = self.shared
+            part = shared.part(config, learner, encoder, choice=choice, fold=fold)
+            if part is not None:
+                return part
+        return counted(config, learner, shard)
+
 
 @stage("featurising")
 def fit_features(
-    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnFold = lambda fold, of: None
+    configs: Sequence[FeatureConfig],
+    groups: Groups,
+    encoder: str,
+    on_fold: OnFold = lambda fold, of: None,
+    *,
+    shared: tuple[SharedCounts, int] | None = None,
 ) -> tuple[FittedFeatures, FloatArray]:
     """The features fitted on all the groups, and the groups' own cross-fitted phi.
 
     A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from a state
     of the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the groups of
     a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many there are.
+    `shared`: what other choices of groups count as well, and which choice these groups are.
     """
-    candidates, lexicon = groups.candidates, Lexicon()
+    candidates, lexicon = groups.candidates, shared[0].lexicon if shared else Lexicon()
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
     documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
@@ -135,7 +192,7 @@ def fit_features(
         phi[:, place] = _column(configs[place], candidates, None, context)
     if learning:
         learning_configs = [configs[place] for place in learning]
-        folds = Folds.dealt(learning_configs, groups, cached, lexicon)
+        folds = Folds.dealt(learning_configs, groups, cached, lexicon, shared)
         count = int(folds.of_group.max(initial=0)) + 1
         row_folds = np.repeat(folds.of_group, np.diff(groups.offsets))
         learners: dict[object, list[int]] = {}  # the places of the features that learn the same
@@ -249,6 +306,11 @@ def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any
 def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
     """Those options of the config that the function takes."""
     return {name: config.options[name] for name in option_names(function) if name in config.options}
+
+
+def counting_key(config: FeatureConfig, learner: Counted) -> object:
+    """What two features share whose parts are the same."""
+    return learner.count, learner.merge, *_options(config, learner.count).items()
 
 
 def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
