@@ -296,7 +296,7 @@ def test_queries_weigh_in_the_fits_of_several_penalties_whatever_the_trainer():
     rng = np.random.default_rng(4)
     phi, labels, offsets = random_groups(rng, 60, sizes=(2, 5))
     weights = rng.uniform(0.1, 10, 60)
-    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=weights)
+    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=weights, candidates=SimpleNamespace(draws=None))
     for trainer in ("newton", "descent"):
         config = TrainConfig(trainer=trainer, l2=(0.1, 0.01), epochs=3)
         for l2, w in zip(config.l2, path_weights(config, phi, groups), strict=True):
