@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ltr.data.importers.calling_trees import NO_CHOICE, NO_ID, NO_NODE, NO_TRACE, NOT_IN_POOL, UNDECIDED
+from ltr.data.importers.chat_requests import NO_TOOL
 from ltr.data.importers.decisions import LONE, NO_QUERY, NOT_ON_TABLE, ONE_TOOL, SEEN_BEFORE, SEVERAL_TOOLS
 from ltr.data.importers.importing import import_samples
 from ltr.errors import UsageError
@@ -59,7 +60,9 @@ def test_every_decision_that_cannot_be_used_is_counted_under_its_reason(tmp_path
         decision("c", None),
         decision("x", "mail"),
     ]
-    blank = trace([decision("a", "mail"), decision("b", "mail", ["mail", "lamp"]), decision("c", "mail", ["mail"])])
+    blank = trace(
+        [decision("a", "mail"), decision("b", "mail", ["mail", "lamp", " ", None]), decision("c", "mail", ["mail"])]
+    )
     blank["nodes"]["a"]["task"] = None
     traces = [trace(chosen), blank | {"trace_id": 2}, trace([], trace_id=""), {"trace_id": "t4"}, 7]
     groups, kept, skipped, remarks = imported(tmp_path, {"traces": traces})
@@ -78,7 +81,7 @@ def test_every_decision_that_cannot_be_used_is_counted_under_its_reason(tmp_path
         NO_ID: 1,
         NO_TRACE: 1,
     }
-    assert remarks == {NOT_IN_POOL: 1, LONE: 1}
+    assert remarks == {NO_TOOL: 2, NOT_IN_POOL: 1, LONE: 1}
 
 
 def test_nodes_without_a_decision_are_counted_and_edges_may_run_in_a_circle(tmp_path):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from ltr.data.groups import read_groups
 from ltr.data.importers.importing import IMPORTERS, import_samples
 from ltr.data.importers.opening import Opening
 from ltr.errors import LtrError
@@ -76,6 +77,7 @@ def checked(name, content, directory):
         summary = import_samples(name, [log], out, overwrite=True)
     except LtrError as error:
         return 0 * str(error).index("log.json")  # fails where the place is not named
+    assert len(read_groups(out).offsets) - 1 == summary.groups
     groups = [json.loads(line) for line in out.read_text().splitlines()]
     assert sum(entry.number for entry in summary.kept) == len(groups) == summary.groups
     assert len({(group["trace_id"], group["node_id"]) for group in groups}) == len(groups)

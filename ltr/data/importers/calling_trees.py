@@ -6,7 +6,7 @@ and at some nodes a decision: which of the candidates was chosen. A trace may al
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ltr.data.importers.chat_requests import Object, log_objects, objects, text_or_empty
+from ltr.data.importers.chat_requests import NO_TOOL, Object, log_objects, objects, text_or_empty
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool, tools_of
 from ltr.data.importers.decisions import LONGEST_PAST, decisions
 from ltr.data.importers.importing import Imported, importer
@@ -87,8 +87,9 @@ def _of_trace(
         if not chosen:
             tally.skip(NO_CHOICE, place)
             continue
-        named = decision.get("candidates")
-        names = [name for name in named if isinstance(name, str) and name] if isinstance(named, list) else []
+        listed = decision.get("candidates")
+        names = _names(listed if isinstance(listed, list) else [])
+        tally.remark(NO_TOOL, place, len(listed) - len(names) if isinstance(listed, list) else 0)
         tally.remark(NOT_IN_POOL, place, sum(name not in pool for name in names) if pool else 0)
         before = _ancestors(node, parents)
         earlier = [Call(name) for other, tools in choices if other in before for name in tools]
@@ -113,7 +114,12 @@ def _name(value: object) -> str:
 
 def _chosen(decision: Object) -> list[str]:
     chosen = decision.get("chosen")
-    return [name for name in (chosen if isinstance(chosen, list) else [chosen]) if isinstance(name, str) and name]
+    return _names(chosen if isinstance(chosen, list) else [chosen])
+
+
+def _names(values: Sequence[object]) -> list[str]:
+    """The values that can name a tool."""
+    return [value for value in values if isinstance(value, str) and value.strip()]
 
 
 def _parents(edges: object) -> dict[str, list[str]]:
