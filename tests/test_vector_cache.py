@@ -123,7 +123,7 @@ def test_a_vector_under_the_key_of_another_is_not_used(tmp_path):
 def test_a_damaged_file_is_set_aside_with_a_warning(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
     cache = VectorCache(tmp_path)
-    with pytest.warns(LtrWarning, match=r"set aside as vectors-1\.sqlite\.damaged-"):
+    with pytest.warns(LtrWarning, match=r"set aside as vectors-2\.sqlite\.damaged-"):
         cache.put(vectors())
     assert same(cache.get(list(vectors())), vectors())
     assert len(damaged(cache.path)) == 1
@@ -246,3 +246,35 @@ def test_the_command_shows_and_clears(own_cache):
     assert "vectors\t2" in run_app(app, "cache", "info")
     assert '"vectors": 2' in run_app(app, "cache", "clear", "--format", "json")
     assert "vectors\t0" in run_app(app, "cache", "info")
+
+
+def test_beyond_the_limit_the_vectors_that_were_stored_first_go(tmp_path):
+    cache = VectorCache(tmp_path, limit=400_000)
+    keys = [number.to_bytes(16, "little") for number in range(1_000)]
+    for first in range(0, 1_000, 50):
+        cache.put({key: np.full(256, 1.0, dtype=np.float32) for key in keys[first : first + 50]})
+        assert cache.path.stat().st_size < 800_000
+    held = [key in cache.get(keys) for key in keys]
+    assert 200 < sum(held) < 400
+    assert held == [False] * (1_000 - sum(held)) + [True] * sum(held)
+    assert cache.info().limit == 400_000
+
+
+def test_a_vector_that_is_stored_again_is_young_again(tmp_path):
+    cache = VectorCache(tmp_path, limit=200_000)
+    first = {b"a" * 16: np.ones(256, dtype=np.float32)}
+    cache.put(first)
+    for number in range(400):
+        cache.put({number.to_bytes(16, "little"): np.ones(256, dtype=np.float32)})
+        if number % 20 == 0:
+            cache.put(first)
+    assert cache.get(list(first))
+
+
+def test_the_file_of_an_earlier_schema_goes_with_the_first_new_vector(tmp_path):
+    earlier = tmp_path / "vectors-1.sqlite"
+    earlier.write_bytes(b"old")
+    cache = VectorCache(tmp_path)
+    cache.put({b"a" * 16: np.ones(4, dtype=np.float32)})
+    assert not earlier.exists()
+    assert cache.info().limit == 1 << 30

@@ -33,7 +33,7 @@ def clear(shown: Shown = None) -> None:
 
 def show_cache(held: "CacheInfo", shown: Format | None) -> None:
     """What the cache holds."""
-    facts: dict[str, Any] = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size}
+    facts: dict[str, Any] = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size, "limit": held.limit}
     match chosen_format(shown):
         case Format.JSON:
             show_json(facts)
@@ -41,4 +41,5 @@ def show_cache(held: "CacheInfo", shown: Format | None) -> None:
             show_tsv(facts.items())
         case Format.HUMAN:
             rows = [["path", facts["path"]], ["vectors", f"{held.vectors:,}"], ["on disk", f"{held.size / 1e6:.1f} MB"]]
+            rows.append(["limit", f"{held.limit / 1e6:,.1f} MB; beyond it the vectors that were stored first go"])
             print("\n".join(table(["", ""], rows, flexible=1, indent="")))

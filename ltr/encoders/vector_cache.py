@@ -5,6 +5,7 @@ cache but time: whatever is wrong with it, vectors are computed again, and one w
 """
 
 import hashlib
+import math
 import os
 import sqlite3
 import threading
@@ -25,7 +26,9 @@ from ltr.files.atomic_write import make_directory, remove
 Vector = npt.NDArray[np.float32]
 Result = TypeVar("Result")
 
-FILE = "vectors-1.sqlite"  # the number is that of the schema
+FILE, EARLIER = "vectors-2.sqlite", ("vectors-1.sqlite",)  # the number is that of the schema
+LARGEST = 1 << 30  # bytes of vectors: beyond, those stored first go first
+ROOM = 0.9  # of the limit that is left when vectors go, so that the next ones find room
 BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
 KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
 DIGEST = 16
@@ -40,6 +43,7 @@ class CacheInfo:
     path: Path
     vectors: int
     size: int  # bytes on disk
+    limit: int  # bytes, beyond which the oldest vectors go
 
 
 def cache_key(identity: Iterable[str], text: str) -> bytes:
@@ -58,8 +62,8 @@ def cache_key(identity: Iterable[str], text: str) -> bytes:
 class VectorCache:
     """The vectors of a directory. Any process may read, write or remove them at any time."""
 
-    def __init__(self, directory: Path, *, patience: float = PATIENCE) -> None:
-        self.path = directory / FILE
+    def __init__(self, directory: Path, *, patience: float = PATIENCE, limit: int = LARGEST) -> None:
+        self.path, self.limit = directory / FILE, limit
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
@@ -75,30 +79,33 @@ class VectorCache:
         return vectors
 
     def put(self, vectors: Mapping[bytes, Vector]) -> None:
-        """Store the vectors, all or none, in place of those with the same keys."""
+        """Store the vectors, all or none, in place of those with the same keys; beyond the limit the oldest go."""
         contents = {key: np.ascontiguousarray(vector, dtype="<f4").tobytes() for key, vector in vectors.items()}
         rows = [(key, _checksum(key, numbers) + numbers) for key, numbers in contents.items()]
 
         def write(connection: sqlite3.Connection) -> None:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+                (age,) = connection.execute("SELECT coalesce(max(age), 0) + 1 FROM vectors").fetchone()
+                entries = [(*row, age) for row in rows]
+                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", entries)
+                _remove_oldest(connection, self.limit)
 
         self._tried(write, None)
 
     def info(self) -> CacheInfo:
         """The path of the cache, the number of its vectors and its size."""
         if not self.path.exists():
-            return CacheInfo(self.path, 0, 0)
+            return CacheInfo(self.path, 0, 0, self.limit)
         count = self._tried(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0], 0)
         files = [self.path, *self._beside()]
-        return CacheInfo(self.path, count, sum(file.stat().st_size for file in files if file.exists()))
+        return CacheInfo(self.path, count, sum(file.stat().st_size for file in files if file.exists()), self.limit)
 
     def clear(self) -> CacheInfo:
         """Remove the file, and return what it held."""
         info = self.info()
         self._close()
-        for file in (self.path, *self._beside()):
+        for file in (self.path, *self._beside(), *_earlier(self.path)):
             remove(file)
         return info
 
@@ -133,6 +140,8 @@ class VectorCache:
             self._connection = None
         if self._connection is None:
             make_directory(self.path.parent)
+            for file in _earlier(self.path):
+                remove(file)
             self._connection, self._process = _connected(self.path, self._patience), os.getpid()
         return self._connection
 
@@ -165,7 +174,10 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=normal")
-            connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB, age INTEGER) WITHOUT ROWID"
+            )
+            connection.execute("CREATE INDEX IF NOT EXISTS by_age ON vectors (age)")
         except sqlite3.Error as error:
             connection.close()
             is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -174,6 +186,25 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
             time.sleep(0.01)
         else:
             return connection
+
+
+def _earlier(path: Path) -> list[Path]:
+    """The files of earlier schemas, which nothing reads."""
+    return [path.with_name(name + suffix) for name in EARLIER for suffix in ("", *BESIDE)]
+
+
+def _remove_oldest(connection: sqlite3.Connection, limit: int) -> None:
+    """Remove the vectors that were stored first until ROOM of the limit is used; nothing below the limit."""
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    used = (pages - free) * size
+    if used <= limit:
+        return
+    (count,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+    superfluous = math.ceil(count * (1 - ROOM * limit / used))
+    oldest = "SELECT key FROM vectors ORDER BY age LIMIT ?"
+    connection.execute(f"DELETE FROM vectors WHERE key IN ({oldest})", (superfluous,))
 
 
 def _rows(keys: Sequence[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, object]]:
