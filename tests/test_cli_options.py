@@ -34,6 +34,7 @@ WHY_NOT = {
     "featurize": {"--seed": NO_CHANCE},
     "import": NO_NUMBER | {"--quiet": ONE_LINE, "--verbose": QUICK},
     "export": NO_NUMBER | {"--quiet": ONE_LINE},
+    "pack": {"--config": NO_KEY, "--set": NO_KEY, "--seed": NO_CHANCE, "--quiet": ONE_LINE},
     "list": NO_WORK,
     "env": NO_WORK | {"--code": NO_NAME},
     "config check": {"--config": IS_CONFIG, "--seed": IS_KEY, "--verbose": QUICK},

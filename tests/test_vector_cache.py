@@ -253,9 +253,9 @@ def test_beyond_the_limit_the_vectors_that_were_stored_first_go(tmp_path):
     keys = [number.to_bytes(16, "little") for number in range(1_000)]
     for first in range(0, 1_000, 50):
         cache.put({key: np.full(256, 1.0, dtype=np.float32) for key in keys[first : first + 50]})
-        assert cache.path.stat().st_size < 800_000
+        assert cache.path.stat().st_size < 520_000  # a batch more, while it is written
     held = [key in cache.get(keys) for key in keys]
-    assert 200 < sum(held) < 400
+    assert 0.6 * 400_000 < sum(held) * (16 + 256 * 4) <= 400_000
     assert held == [False] * (1_000 - sum(held)) + [True] * sum(held)
     assert cache.info().limit == 400_000
 

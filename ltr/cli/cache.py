@@ -33,7 +33,12 @@ def clear(shown: Shown = None) -> None:
 
 def show_cache(held: "CacheInfo", shown: Format | None) -> None:
     """What the cache holds."""
-    facts: dict[str, Any] = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size, "limit": held.limit}
+    facts: dict[str, Any] = {
+        "path": held.path.as_posix(),
+        "vectors": held.vectors,
+        "bytes": held.size,
+        "limit": held.limit,
+    }
     match chosen_format(shown):
         case Format.JSON:
             show_json(facts)

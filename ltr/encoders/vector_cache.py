@@ -30,6 +30,7 @@ FILE, EARLIER = "vectors-2.sqlite", ("vectors-1.sqlite",)  # the number is that 
 LARGEST = 1 << 30  # bytes of vectors: beyond, those stored first go first
 ROOM = 0.9  # of the limit that is left when vectors go, so that the next ones find room
 BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
+SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (age INTEGER PRIMARY KEY, key BLOB UNIQUE, value BLOB)"  # age: it rises
 KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
 DIGEST = 16
 VALUE = 4  # bytes of a number, of which the digest is a multiple
@@ -86,9 +87,7 @@ class VectorCache:
         def write(connection: sqlite3.Connection) -> None:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                (age,) = connection.execute("SELECT coalesce(max(age), 0) + 1 FROM vectors").fetchone()
-                entries = [(*row, age) for row in rows]
-                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", entries)
+                connection.executemany("INSERT OR REPLACE INTO vectors (key, value) VALUES (?, ?)", rows)
                 _remove_oldest(connection, self.limit)
 
         self._tried(write, None)
@@ -174,10 +173,7 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=normal")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB, age INTEGER) WITHOUT ROWID"
-            )
-            connection.execute("CREATE INDEX IF NOT EXISTS by_age ON vectors (age)")
+            connection.execute(SCHEMA)
         except sqlite3.Error as error:
             connection.close()
             is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -199,12 +195,12 @@ def _remove_oldest(connection: sqlite3.Connection, limit: int) -> None:
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
     used = (pages - free) * size
-    if used <= limit:
-        return
-    (count,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
-    superfluous = math.ceil(count * (1 - ROOM * limit / used))
-    oldest = "SELECT key FROM vectors ORDER BY age LIMIT ?"
-    connection.execute(f"DELETE FROM vectors WHERE key IN ({oldest})", (superfluous,))
+    if used > limit:
+        (count,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+        oldest = "SELECT age FROM vectors ORDER BY age LIMIT ?"
+        connection.execute(
+            f"DELETE FROM vectors WHERE age IN ({oldest})", (math.ceil(count * (1 - ROOM * limit / used)),)
+        )
 
 
 def _rows(keys: Sequence[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, object]]:

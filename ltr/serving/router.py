@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ltr.data.config import DataConfig
 
 DEFAULT_K = 5
-ROWS_AT_ONCE = 1 << 17  # of many queries
+ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
@@ -206,7 +206,7 @@ class Router(StoredModel):
     ) -> Iterator[Answer]:
         """The tools of the offer for each query; they may be some of a whole catalogue."""
         assert self.features is not None  # the caller has looked
-        at_once = max(ROWS_AT_ONCE // len(offer.tools.names), 1)
+        at_once = max(ROWS_AT_ONCE // len(offer.tools.names), FEWEST_AT_ONCE)
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.features, offer, part, previous)
@@ -322,6 +322,8 @@ def refuse_unusable_names(previous: Any) -> None:
 
 def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, graphs: AnyPath | None = None) -> Router:
     """The router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
+    if str(path).lower().endswith(".zip"):
+        raise UsageError(f"{path}: a packed router; unzip it, then name the directory")
     model, objects = load_model(path), tuple[object, ...]()
     if tools is None:
         catalogue = own_tools(path)

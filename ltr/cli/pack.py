@@ -1,0 +1,39 @@
+"""ltr pack: what serving needs of a run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ltr.cli.options import Code, Overwrite, Shown, Tools, Verbose
+from ltr.cli.terminal import Format, chosen_format, say, show_json, show_tsv
+from ltr.errors import count
+from ltr.reporting.escaping import visible
+
+
+def pack_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory or model.json.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A directory of its own, or a file ending in .zip.")],
+    tools: Tools = None,
+    overwrite: Overwrite = False,
+    code: Code = None,
+    shown: Shown = None,
+    verbose: Verbose = False,
+) -> None:
+    """Put what serving needs of a RUN into a directory or a zip file."""
+    from ltr.serving.pack import RECALL_AT, pack
+
+    packed = pack(run, out, tools=tools, overwrite=overwrite)
+    recall = {} if packed.recall is None else {f"recall@{RECALL_AT}": packed.recall, "queries": packed.queries}
+    facts: dict[str, Any] = {"path": packed.path, "bytes": sum(packed.files.values()), "tools": packed.tools, **recall}
+    match chosen_format(shown):
+        case Format.JSON:
+            show_json({**facts, "files": dict(packed.files)})
+        case Format.TSV:
+            show_tsv(facts.items())
+        case Format.HUMAN:
+            size = f"{count(len(packed.files), 'file')}, {facts['bytes'] / 1e6:.1f} MB"
+            say(f"packed {visible(packed.path)} ({size}, {count(packed.tools, 'tool')})")
+            if packed.recall is not None:
+                kept = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
+                say(f"the catalogue is cut: {kept} ({count(packed.queries, 'query', 'queries')})")

@@ -1,0 +1,185 @@
+"""A pack: what serving needs of a run and nothing else, as a directory or a zip file."""
+
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from ltr import __version__
+from ltr.data.jsonlines import records
+from ltr.errors import count
+from ltr.files.atomic_write import write_lines, write_text
+from ltr.files.locked import locked
+from ltr.files.reading import AnyPath, read_lines
+from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing
+from ltr.serving.router import Answer, Router, load
+from ltr.serving.shortlist import MOST_SCORED
+from ltr.storage.model_file import ARRAYS, MODEL
+from ltr.storage.records import QueryRecord
+from ltr.storage.run_directory import PER_QUERY, refuse_taken, write_record
+from ltr.storage.run_files import NEEDED
+from ltr.storage.run_record import RUN, RUN_FORMAT, TOOLS, RunRecord, run_record
+
+CARD, EXAMPLE = "README.md", "example.py"
+RECALL_AT, RECALL_QUERIES = 10, 32
+EXTRAS = {"static": "the extra `static`", "minilm": "the extra `embed`"}
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # time a zip file knows
+
+
+def _is_pack(directory: Path) -> bool:
+    """Whether a card and the record of what was packed lie there."""
+    return run_record(directory) is not None and (directory / CARD).is_file()
+
+
+PACK_KIND = DirectoryKind(files=(MODEL, ARRAYS, TOOLS, RUN, CARD, EXAMPLE), folders={}, is_one=_is_pack)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What was packed."""
+
+    path: str
+    files: Mapping[str, int]  # bytes of each
+    tools: int
+    recall: float | None  # of a catalogue that is cut: of the first RECALL_AT without a cut, how many stay there
+    queries: int  # that the recall is the mean of
+
+
+def pack(run: AnyPath, out: AnyPath, *, tools: AnyPath | None = None, overwrite: bool = False) -> Packed:
+    """Write model, catalogue, card and example of a run into a directory, or into a file whose name ends in .zip.
+
+    `tools` names another catalogue than that of the run.
+    """
+    target = Path(out)
+    is_file = target.suffix.lower() == ".zip"
+    if is_file:
+        refuse_existing(target, overwrite=overwrite)
+    else:
+        refuse_taken(target, overwrite=overwrite, kind=PACK_KIND)
+    router = load(run, tools=tools)
+    recall, queries = cut_recall(router, Path(run))
+    if is_file:
+        with new_files(target) as new, TemporaryDirectory() as folder:
+            sizes = _write(Path(folder), router, recall, queries)
+            _zip(Path(folder), new / target.name)
+    else:
+        with locked(target), new_directory(target) as home:
+            sizes = _write(home, router, recall, queries)
+    return Packed(target.as_posix(), sizes, len(router.tools or ()), recall, queries)
+
+
+def cut_recall(router: Router, run: Path) -> tuple[float | None, int]:
+    """Mean share of the first RECALL_AT tools that a cut keeps among them, and the number of queries; None: no cut.
+
+    The queries are those the run was measured on, else the texts of tools.
+    """
+    if router.kind != "tool" or not router.tools or len(router.tools) <= MOST_SCORED:
+        return None, 0
+    measured = run / PER_QUERY
+    if measured.is_file():
+        lines = records(measured, read_lines(measured), QueryRecord, NEEDED)
+        queries = list(
+            dict.fromkeys(line.query for _, line in islice(lines, 20 * RECALL_QUERIES) if line.query.strip())
+        )
+    else:
+        step = max(len(router.tools) // RECALL_QUERIES, 1)
+        queries = [text.description or name for name, text in islice(router.tools.items(), 0, None, step)]
+    queries = queries[:: max(len(queries) // RECALL_QUERIES, 1)][:RECALL_QUERIES]
+    exact = router.rank_many(queries, k=RECALL_AT, exact=True)
+    return recall_of(router.rank_many(queries, k=RECALL_AT), exact), len(queries)
+
+
+def recall_of(cut: Sequence[Answer], exact: Sequence[Answer]) -> float:
+    """Mean share of the choices of the exact answers that the others have."""
+    shares = [
+        len({choice.candidate for choice in some} & {choice.candidate for choice in every}) / len(every)
+        for some, every in zip(cut, exact, strict=True)
+    ]
+    return sum(shares) / len(shares)
+
+
+def _write(home: Path, router: Router, recall: float | None, queries: int) -> dict[str, int]:
+    """The files of a pack, and how large each is."""
+    router.save(home)
+    if router.tools:
+        tools = ({"name": name, **text._asdict()} for name, text in router.tools.items())
+        write_lines(home / TOOLS, map(msgspec.json.encode, tools))
+    write_text(home / CARD, card(router, recall, queries))
+    write_text(home / EXAMPLE, example(router))
+    write_record(home, RunRecord(format=RUN_FORMAT, name="pack"))
+    return {path.name: path.stat().st_size for path in sorted(home.iterdir())}
+
+
+def _zip(folder: Path, out: Path) -> None:
+    """The files of the folder as one zip file, without times, so that the same pack has the same bytes."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.iterdir()):
+            with archive.open(zipfile.ZipInfo(path.name, EARLIEST), "w") as entry, path.open("rb") as content:
+                shutil.copyfileobj(content, entry)
+
+
+def card(router: Router, recall: float | None, queries: int) -> str:
+    """README.md of a pack: what it is, what it needs, and what its numbers mean."""
+    encoder = router.features.encoder.name if router.features else ""
+    needs = f"; its encoder needs {EXTRAS[encoder]}" if encoder in EXTRAS else ""
+    weights = [f"| `{name}` | {weight:+.4g} |" for name, weight in zip(router.names, router.w.tolist(), strict=False)]
+    run_it = f"Unzip the pack if it is a zip file, then: `python {EXAMPLE}`."
+    lines = [
+        "# A packed router",
+        "",
+        f"A model of `ltr {__version__}` that ranks {router.kind}s"
+        + (f", and its catalogue of {count(len(router.tools), 'tool')}." if router.tools else "."),
+        "",
+        f"Install `ltr`{needs}. {run_it} `ltr rank DIR QUERY` does the same;",
+        "`ltr validate DIR` checks the checksums in `run.json`.",
+        "",
+        "- `probability` is the softmax of the scores of the candidates that were scored for the query. Nothing says",
+        "  that one of them is right: choose the threshold `at_least` on queries of yours.",
+    ]
+    if recall is not None:
+        lines.append(
+            f"- The catalogue is cut to a shortlist for each query, and probabilities are over it. Of the first "
+            f"{RECALL_AT} tools without the cut {recall:.1%} are among the first {RECALL_AT} with it (mean over "
+            f"{count(queries, 'query', 'queries')}). `exact=True` turns it off."
+        )
+    return "\n".join([*lines, "", "| feature | weight |", "| --- | --- |", *weights, ""])
+
+
+def example(router: Router) -> str:
+    """example.py of a pack: a program that runs beside it."""
+    return (TOOL_PROGRAM if router.kind == "tool" else GRAPH_PROGRAM).replace("EXAMPLE", EXAMPLE)
+
+
+TOOL_PROGRAM = '''"""Which tool should answer a query?   python EXAMPLE "QUERY" """
+
+import sys
+from pathlib import Path
+
+import ltr
+
+router = ltr.load(Path(__file__).parent)
+query = sys.argv[1] if len(sys.argv) > 1 else "will it rain in Paris tomorrow?"
+tools = [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
+for choice in router.rank(query, None if router.tools else tools, k=3):
+    print(choice.rank, choice.candidate, round(choice.probability, 3))
+best = router.rank(query, tools, k=1, at_least=0.5)  # tools of one request: MCP, OpenAI or Anthropic objects
+print("of two tools:", best[0].tool["name"] if best else "none is probable enough")
+'''
+GRAPH_PROGRAM = '''"""Which team should answer a query?   python EXAMPLE GRAPHS.jsonl "QUERY" """
+
+import sys
+from pathlib import Path
+
+import ltr
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+router = ltr.load(Path(__file__).parent, graphs=sys.argv[1])
+for choice in router.rank(sys.argv[2], k=3):
+    print(choice.rank, choice.candidate, round(choice.probability, 3))
+'''
