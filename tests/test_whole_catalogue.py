@@ -147,3 +147,18 @@ def test_every_result_says_how_many_candidates_a_query_has(run, cli):
     (run / "ltr.yaml").write_text("data: {train: train.jsonl, test: test.jsonl}\nencoder: hash\n", encoding="utf-8")
     board = cli.good("run", str(run / "ltr.yaml"), "-o", str(run / "runs"), "--format", "human", "-q")
     assert "candidates of a query: 5 each" in board
+
+
+def test_a_bench_ranks_the_whole_catalogue_or_says_that_its_lists_are_short(run, cli):
+    config = f"data: {{samples: {run / 'test.jsonl'}, tools: {run / 'tools.json'}}}\nrerankers: [oracle, bm25]\n"
+    (run / "bench.yaml").write_text(config, encoding="utf-8")
+    bench = ("bench", str(run / "bench.yaml"), "--format", "json", "-q")
+    short = json.loads(cli.good(*bench, "-o", str(run / "short")))
+    assert "5 documents a query are few beside the 20 tools of the catalogue: --catalogue ranks all" in cli.err
+    assert (short["documents"], short["catalogue"]) == (40 * 5, False)
+    whole = json.loads(cli.good(*bench, "-o", str(run / "whole"), "--catalogue"))
+    assert "few beside" not in cli.err
+    assert (whole["documents"], whole["catalogue"]) == (40 * 20, True)
+    assert whole["rerankers"][0]["quality"]["hit@1"]["mean"] == 1
+    code, error = cli.refused("bench", str(run / "bench.yaml"), "--set", "data.tools=null", "--catalogue", "-o", "x")
+    assert (code, "name one as data.tools" in error) == (2, True)

@@ -38,6 +38,7 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a config that decide a measurement."""
 
     seed: int
+    catalogue: bool
     sample: int | None
     timed: int | None
     repeats: int

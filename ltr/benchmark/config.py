@@ -74,6 +74,8 @@ class BenchConfig:
     """Every random choice follows from it."""
     data: BenchData = field(default_factory=BenchData)
     """Where the queries are."""
+    catalogue: bool = False
+    """Whether the documents of a query are all tools of the catalogue, and not those that its samples offer."""
     sample: int | None = None
     """How many queries are drawn, without replacement; without it, all."""
     rerankers: tuple[str | BenchEntry, ...] = ()
@@ -108,6 +110,8 @@ class BenchConfig:
             wrong.append(f"cost_weight {self.cost_weight} is below 0")
         if not self.rerankers:
             wrong.append("rerankers is empty; name at least one (ltr list rerankers)")
+        if self.catalogue and not self.data.tools:
+            wrong.append("catalogue ranks all tools of a catalogue: name one as data.tools")
         if not self.data.samples:
             wrong.append("data.samples is missing; a file or a list of files is needed")
         wrong += rendering.not_text(self)

@@ -11,9 +11,11 @@ from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Candidates, Groups, none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
+from ltr.experiments.whole_catalogue import is_short
 from ltr.rerankers.registry import RERANKERS, registered_spelling
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
 from ltr.serving.candidate_warnings import training_trace_warnings
@@ -60,6 +62,7 @@ def judge_outcomes(
         seed=config.seed,
         queries=queries,
         documents=int(groups.offsets[-1]),
+        catalogue=config.catalogue,
         queries_in_data=queries_in_data,
         sampled=queries < queries_in_data,
         rules=rules_of(config, rankings, timed=len(measured[0][1].timed) if measured else 0),
@@ -72,6 +75,7 @@ def judge_outcomes(
             *none_warnings(groups),
             *trained_on_queries([entry for entry, _ in measured], groups.candidates),
             *too_few(config.sample, queries, results),
+            *short_lists(config, groups),
         ],
     )
     measurements = [measurement for _, measurement in measured]
@@ -212,6 +216,16 @@ def trained_on_queries(entries: Sequence[BenchEntry], candidates: Candidates) ->
         if registered_spelling(entry.name) == TRAINED:
             model = load_model(entry.name.partition(":")[2])
             yield from (f"{entry.shown_name}: {warning}" for warning in training_trace_warnings(model, candidates))
+
+
+def short_lists(config: BenchConfig, groups: Groups) -> Iterator[str]:
+    """A warning where lists are short beside a catalogue that is known, and that is not ranked as a whole."""
+    if config.catalogue or not config.data.tools or groups.candidates.kind == "graph":
+        return
+    tools, median = len(read_tools(config.data.tools)), float(np.median(np.diff(groups.offsets)))
+    if is_short(median, tools):
+        shown = f"{median:g} documents a query are few beside the {tools:,} tools of the catalogue"
+        yield f"{shown}: --catalogue ranks all of them"
 
 
 def too_few(sample: int | None, queries: int, results: Sequence[RerankerResult]) -> Iterator[str]:

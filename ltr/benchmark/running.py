@@ -25,7 +25,9 @@ from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process,
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select, without_none
+from ltr.encoders.naming import AUTO
 from ltr.errors import DataError, DiskError
+from ltr.experiments.negatives import draw_negatives
 from ltr.files.atomic_write import write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
@@ -119,6 +121,8 @@ def plan_bench(config: BenchConfig, home: Path, allowed: Allowed, *, resume: boo
     queries_in_data = len(groups.offsets) - 1
     drawn, timed = draw(config, queries_in_data)
     chosen = replace(select(groups, drawn), num_none=groups.num_none)
+    if config.catalogue and tools:
+        groups = chosen = draw_negatives(chosen, tools, len(tools), encoder=AUTO, seed=config.seed)
     if not (chosen.labels >= config.rel_threshold).any():
         of = "" if config.sample is None else " of the queries that were drawn"
         raise DataError(f"no candidate{of} has a label of {config.rel_threshold:g} or more, so none is right")

@@ -33,6 +33,9 @@ def bench(
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
+    catalogue: Annotated[
+        bool, typer.Option("--catalogue", help="The documents of each query are all tools of the catalogue.")
+    ] = False,
     allow_command: AllowCommand = False,
     allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
@@ -48,7 +51,8 @@ def bench(
     from ltr.files.naming import path_inside
     from ltr.storage.bench_record import Failed
 
-    wanted = load_bench(config, [*(sets or ()), *([] if seed is None else [f"seed={seed}"])])
+    changes = [*(sets or ()), *([] if seed is None else [f"seed={seed}"]), *(["catalogue=true"] if catalogue else [])]
+    wanted = load_bench(config, changes)
     home = path_inside("runs", wanted.name) if out is None else out
     allowed = Allowed(command=allow_command, download=allow_download, code=tuple(code or ()))
     if dry_run:

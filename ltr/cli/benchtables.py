@@ -19,7 +19,14 @@ LONGEST_NAME = 28
 
 def bench_lines(bench: "BenchRecord") -> list[str]:
     """The three tables, the best or the quickest first, and the conclusions."""
-    from ltr.reporting.bench_page import by_latency, by_quality, cost_table, latency_table, quality_table
+    from ltr.reporting.bench_page import (
+        by_latency,
+        by_quality,
+        cost_table,
+        documents_text,
+        latency_table,
+        quality_table,
+    )
 
     queries = count(bench.queries, "query", "queries")
     drawn = f" of {bench.queries_in_data:,}" if bench.sampled else ""
@@ -29,7 +36,7 @@ def bench_lines(bench: "BenchRecord") -> list[str]:
         cost_table(bench, bench.rerankers),
     )
     return [
-        emphasis(f"{queries}{drawn}, {count(bench.documents, 'document')}"),
+        emphasis(f"{queries}{drawn}, {documents_text(bench)}"),
         *(line for table in tables for line in (*table_lines(with_short_names(table)), "")),
         *(line for text in conclusion_lines(bench) for line in wrapped(text)),
     ]

@@ -47,8 +47,17 @@ def catalogue_to_rank(
     sizes = np.diff(groups.offsets)
     if not tools or (asked is None and sizes.min() >= len(tools)):  # else the lists are the catalogue
         return None
-    is_short = SHORT * float(np.median(sizes)) < len(tools)
-    return tools if asked or is_short or not candidates.is_logged.all() else None
+    is_unlike = is_short(float(np.median(sizes)), len(tools)) or not candidates.is_logged.all()
+    return tools if asked or is_unlike else None
+
+
+def is_short(median: float, tools: int) -> bool:
+    """Whether lists of so many candidates are short beside a catalogue of so many tools.
+
+    >>> is_short(5.0, 10), is_short(5.0, 11)
+    (False, True)
+    """
+    return SHORT * median < tools
 
 
 @stage("measuring on the catalogue")

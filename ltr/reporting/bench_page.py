@@ -124,9 +124,15 @@ def bench_view(bench: BenchRecord, made: str = "") -> Page:
         Section("What they are, and the rules", tuple(_rules(bench))),
     ]
     drawn = "a seeded sample" if bench.sampled else "all of the data"
-    size = f"{count(bench.queries, 'query', 'queries')}, {count(bench.documents, 'document')}"
+    size = f"{count(bench.queries, 'query', 'queries')}, {documents_text(bench)}"
     subtitle = f"{count(len(bench.rerankers), 'reranker')} on {size}; {drawn}."
     return Page(f"Bench {bench.name}", subtitle, sections, made)
+
+
+def documents_text(bench: BenchRecord) -> str:
+    """How many documents there are, and whether each query has all of a catalogue."""
+    whole = ", every tool of the catalogue for each" if bench.catalogue else ""
+    return f"{count(bench.documents, 'document')}{whole}"
 
 
 def _conclusions(bench: BenchRecord) -> Iterator[str]:

@@ -131,6 +131,7 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     queries: int
     documents: int
+    catalogue: bool  # whether each query has every tool of the catalogue
     queries_in_data: int
     sampled: bool
     rules: BenchRules
