@@ -71,7 +71,7 @@ def test_evaluate_by_tool_shows_tables_lines_and_fields_and_keeps_a_file(tmp_pat
     assert fields["by_tool=get\x1b[31m<map>.right"] == next(r["right"] for r in kept if "map" in r["tool"])
     assert "\x1b[31m" not in cli.good("evaluate", run, samples, "--by-tool", "--format", "tsv")
     shown = cli.good("evaluate", run, samples, "--by-tool", "--format", "human")
-    assert "share found" in shown
+    assert "mistaken for" in shown
     assert "\x1b[31m<map>" not in shown
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "The most confused pairs" in page
@@ -100,3 +100,13 @@ def test_first_choices_that_are_level_share_what_is_right():
     curve = result.curves["reliability_first"]
     assert curve["right"] == [0.5, 1.0]
     assert curve["count"] == [1.0, 1.0]
+
+
+def test_on_a_narrow_terminal_the_last_column_is_folded_and_nothing_is_cut(tmp_path, cli):
+    written(tmp_path / "s.jsonl", tool_rows(range(30)))
+    cli.good("train", str(tmp_path / "s.jsonl"), "--encoder", "hash", "-o", str(tmp_path / "run"))
+    cli.on_terminal(80)
+    shown = cli.good("evaluate", str(tmp_path / "run"), str(tmp_path / "s.jsonl"), "--by-tool").splitlines()
+    start = next(place for place, line in enumerate(shown) if "mistaken for" in line)
+    assert max(map(len, shown[start + 1 :])) <= 80
+    assert any("what is the anything in city" in line for line in shown[start:])

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import emphasis, table_lines, wrapped
+from ltr.cli.terminal import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.metric_tables import counts_text, known_texts, lacking_text, metrics_table, parts_table, title_of
 from ltr.reporting.numbers import fixed
+from ltr.reporting.table import Medium, Table, written_cells
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
@@ -37,12 +38,17 @@ def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str
 
 
 def tool_lines(tools: "list[ToolRecord]") -> list[str]:
-    """The tools that are most often right, and the pairs that are most often confused."""
+    """The tools that are most often right, and the pairs that are most often confused; the last column is folded."""
     more = len(tools) - MOST_TOOLS
     rest = [f"and {more:,} more: --format json shows all"] if more > 0 else []
     pairs = pairs_table(tools)
-    confused = ["", *table_lines(pairs)] if pairs.rows else []
-    return ["", *table_lines(tools_table(tools, MOST_TOOLS)), *rest, *confused]
+    confused = ["", *_listed(pairs)] if pairs.rows else []
+    return ["", *_listed(tools_table(tools, MOST_TOOLS)), *rest, *confused]
+
+
+def _listed(table: Table) -> list[str]:
+    _, *rows = written_cells(table, Medium.TERMINAL)
+    return listing([column.brief or column.title for column in table.columns], rows)
 
 
 def breakdown_lines(record: "MetricsRecord") -> list[str]:
