@@ -83,10 +83,18 @@ def test_lists_of_less_than_half_of_the_catalogue_are_never_measured_alone(run):
 def test_drawn_lists_are_measured_on_the_catalogue_too_unless_they_are_all_of_it(run):
     lines = [row for row in tool_rows(range(30)) if row["label"]]
     written(run / "train.jsonl", lines)
-    assert trained(run, negatives=15).measured.catalogue.tools == 20
-    whole = trained(run, negatives="catalogue").measured
+    written(run / "test.jsonl", [row for row in tool_rows(range(30, 50), seed=1) if row["label"]])
+    assert trained(run, negatives=15, test=str(run / "test.jsonl")).measured.catalogue.tools == 20
+    whole = trained(run, negatives="catalogue", test=str(run / "test.jsonl")).measured
     assert whole.catalogue is None
     assert set(whole.evaluation.num_candidates) == {20}
+
+
+def test_training_queries_are_never_ranked_on_the_catalogue_that_has_seen_their_answers(run):
+    written(run / "train.jsonl", [row for row in tool_rows(range(30)) if row["label"]])
+    result = trained(run, negatives=15)
+    assert result.measured.catalogue is None
+    assert whole_catalogue.NOT_SERVED in result.warnings
 
 
 def test_metrics_of_one_value_a_query_have_intervals_and_records_and_pooled_ones_stay_alone(run, cli):

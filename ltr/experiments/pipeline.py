@@ -18,7 +18,7 @@ from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
-from ltr.experiments.whole_catalogue import catalogue_to_rank, with_catalogue
+from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.known_answers import answer_marks, known_answers
@@ -117,7 +117,8 @@ def evaluate_router(
     phi = router.phi(groups.candidates) if phi is None else phi
     offered = [name.removesuffix(CATALOGUE) for name in also]
     measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=offered), split=split)
-    if tools := catalogue_to_rank(config, router, groups, by_name=offered != list(also)):
+    tools = catalogue_to_rank(config, router, groups, by_name=offered != list(also))
+    if tools and split != "train":
         measured = with_catalogue(measured, router, tools, seed=config.seed)
     measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
@@ -127,6 +128,8 @@ def evaluate_router(
         measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
     given = (*none_warnings(groups), *training_trace_warnings(router, groups.candidates)) if split == "given" else ()
     before = (*given, *candidate_warnings(router, groups.candidates))
+    is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
+    before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))
     return replace(measured, warnings=warnings)
 

@@ -21,6 +21,10 @@ from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
 from ltr.serving.router import Router
 
+NOT_SERVED = (
+    "the training queries are not ranked on the whole catalogue, as the features have seen their answers; "
+    "name test data (--test)"
+)
 ROWS = 1 << 17  # candidates at once: memory does not grow with the queries
 SHORT = 2  # a list is short where the catalogue has more than so many times its candidates
 
