@@ -1,5 +1,6 @@
 """The columns of tools computed pair by pair from the texts of the candidates: the oracle of what is prepared."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from ltr.features.matrices import product
 from ltr.features.registry import Context
 from ltr.features.rows import row_queries
 from ltr.features.tables import looked_up, positions, table_texts
+from ltr.features.tool_ridge import query_grams
 from ltr.features.tool_texts import distinct_tools
 from ltr.features.tool_wording import K1, B
 from ltr.features.words import Lexicon, sparse_rows
@@ -163,6 +165,29 @@ def talk(candidates, state, context):
     return profiles.dots(tools.codes, weighted(queries, asked, len(lexicon)), row_queries(candidates))
 
 
+def ridge(candidates, state, context):
+    queries, keys, listed = state["queries"], state["grams"]["keys"], query_grams(candidates, context)
+    trained, vectors = np.zeros((len(queries["starts"]) - 1, len(keys))), vectors_from(state["vectors"])
+    for query, (first, last) in enumerate(zip(queries["starts"][:-1], queries["starts"][1:], strict=True)):
+        trained[query, queries["grams"][first:last]] = queries["numbers"][first:last]
+    rarity = dict(zip(keys.tolist(), state["grams"]["rarity"].tolist(), strict=True))
+    asked = np.zeros((len(candidates.query_texts), len(keys)))
+    for query, (first, last) in enumerate(zip(listed.starts[:-1], listed.starts[1:], strict=True)):
+        for side in (0, 1):
+            times = Counter(gram for gram in listed.codes[first:last].tolist() if gram % 2 == side)
+            unseen = 1 + np.log(1 + len(trained))
+            weights = {gram: (1 + np.log(count)) * rarity.get(gram, unseen) for gram, count in times.items()}
+            length = np.sqrt(2 * sum(weight**2 for weight in weights.values()))
+            for gram in weights.keys() & rarity.keys():
+                asked[query, np.searchsorted(keys, gram)] = weights[gram] / length
+    encoded = context.encoder.encode(candidates.query_texts, "query")
+    pairs = np.indices((len(asked), len(trained))).reshape(2, -1)
+    cosines = encoded.dots(pairs[0], vectors, pairs[1]).reshape(len(asked), len(trained))
+    scores = (2 * asked @ trained.T + cosines) / 3 @ state["coefficients"].T.astype(float)
+    places = positions(table_texts(state["tools"]), candidates.name_texts)[candidates.names]
+    return np.where(places >= 0, scores[row_queries(candidates), places], 0)
+
+
 COLUMNS = {
     "tool.proto": proto,
     "tool.lift": lift,
@@ -175,4 +200,5 @@ COLUMNS = {
     "tool.clause": clause,
     "tool.words": words,
     "tool.bm25": bm25,
+    "tool.ridge": ridge,
 }

@@ -21,7 +21,7 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 1})  # raised when a value above changes
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 2})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
@@ -45,6 +45,6 @@ def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/1'
+    'recommended/2'
     """
     return f"{name}/{VERSIONS[name]}"

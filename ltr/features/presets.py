@@ -14,7 +14,7 @@ FOUR = {
     "graph": ("graph.proto", "graph.near_edges", "graph.edges", "graph.cover"),
 }
 ALL = {
-    "tool": (*FOUR["tool"], "tool.clause_words", "tool.known", "tool.talk"),
+    "tool": (*FOUR["tool"], "tool.clause_words", "tool.known", "tool.talk", "tool.ridge"),
     "graph": (*FOUR["graph"], "graph.start", "graph.size", "graph.clauses", "graph.order"),
 }
 
@@ -23,7 +23,7 @@ def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tupl
     """The recommended columns for a number of training traces, and the warnings about the choice.
 
     >>> recommended_features("tool", 7)[1]
-    ('only 7 training traces: 4 of the 7 recommended features are used; all from 10 traces on',)
+    ('only 7 training traces: 4 of the 8 recommended features are used; all from 10 traces on',)
     >>> recommended_features("graph", 10)[1]
     ()
     """

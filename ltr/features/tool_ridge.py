@@ -1,28 +1,31 @@
 """Ridge regression: of each tool, one against the rest, whether it answers such a query."""
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
 from ltr.data.groups import Candidates, Groups
+from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import StoredVectors, Vectors, refuse_other_width, vectors_from
+from ltr.encoders.vectors import StoredVectors, vectors_from
 from ltr.features.learning import Counted
 from ltr.features.matrices import all_dots, positive_solution
-from ltr.features.registry import Context, Positive, feature
+from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import query_texts, right_rows, row_queries
-from ltr.features.tables import most_frequent, names_table, positions, spelled_table, table_texts
+from ltr.features.tables import most_frequent, names_table, place_of, spelled_table, table_texts
 from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
 from ltr.features.tool_texts import right_answers
+from ltr.features.tool_vectors import Block, ToolVectors
 from ltr.features.words import TOKEN, sparse_rows
 from ltr.files.parts import Part, digests, halves, pairs, table
 from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
 MOST_QUERIES = 1 << 13  # whose equations are solved together
-MOST_NUMBERS = 1 << 26  # of all tools together: 128 MB in half precision
-LIKENESSES = 1 << 22  # of queries that are computed at once
+MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
+LIKENESSES = 1 << 20  # of queries that are computed at once
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -55,9 +58,7 @@ def _grams(texts: Ragged, words: list[str]) -> Ragged:
     mixed = (keys[:-1] * MULTIPLIER) ^ (keys[1:] >> np.uint64(1))  # wraps: a hash
     owners = np.concatenate([texts.owners, texts.owners[1:][is_pair]])
     order = np.argsort(owners, kind="stable")
-    both = np.concatenate([keys, (mixed * MULTIPLIER)[is_pair]]) >> np.uint64(
-        2
-    )  # leaves room for a bit beside the sign
+    both = np.concatenate([keys, (mixed * MULTIPLIER)[is_pair]]) >> np.uint64(2)  # room for the sign and another bit
     return Ragged(offsets_of(np.bincount(owners, minlength=len(texts.lengths))), both.astype(np.int64)[order])
 
 
@@ -110,9 +111,9 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     keys, codes = np.unique(grams.codes, return_inverse=True)
     _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
     rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
-    rows = _unit_rows(grams, keys, rarity)
+    rows = _unit_rows(grams, keys, rarity, len(chosen))
     times = queries.sums["times"][chosen]
-    equations = _likeness(rows, vectors, rows, vectors)
+    equations = (2 * all_dots(rows, rows) + all_dots(vectors, vectors)) / 3
     equations[np.diag_indices(len(chosen))] += penalty / times
     row, column = np.full(len(queries), -1), np.full(len(tools), -1)
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
@@ -131,16 +132,17 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     }
 
 
-def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray) -> Sparse:
+def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray, count: int) -> Sparse:
     """Of each query its grams among the keys, as (1 + ln tf) rarity; words and stems each with half the squared length.
 
-    A gram that is not among the keys is as rare as can be: it counts in the length.
+    `count` is the number of training queries. A gram that none of them has counts in the length alone.
     """
     own, codes = np.unique(grams.codes, return_inverse=True)
     owners, codes, times = Ragged(grams.starts, codes).counted(len(own))
     place = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
     is_known = keys[place] == own if len(keys) else np.zeros(len(own), dtype=bool)
-    weights = np.where(is_known, rarity[place], rarity.max(initial=1)) if len(keys) else np.ones(len(own))
+    weights = np.full(len(own), 1 + np.log(1 + count))
+    weights[is_known] = rarity[place[is_known]]
     numbers = (1 + np.log(times)) * weights[codes]
     halves_of_query = owners * 2 + own[codes] % 2
     lengths = np.sqrt(2 * code_sums(halves_of_query, numbers**2, 2 * len(grams.lengths)))
@@ -149,15 +151,44 @@ def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray) -> Sparse:
     return sparse_rows(owners[stays], place[codes[stays]], numbers[stays], (len(grams.lengths), len(keys)))
 
 
-def _likeness(grams: Sparse, vectors: Vectors, other_grams: Sparse, other_vectors: Vectors) -> FloatArray:
-    """Of each pair of queries the mean of three cosines: of words as written, of stems, of the encoder's vectors."""
-    return (2 * all_dots(grams, other_grams) + all_dots(vectors, other_vectors)) / 3
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A state of ridge_state, ready for queries: the training queries, and the coefficients of each tool."""
+
+    tools: dict[str, int]  # the place of each among the coefficients
+    keys: IntArray
+    rarity: FloatArray
+    grams: Block
+    vectors: Block
+    coefficients: ToolVectors
+
+    @classmethod
+    def of(cls, state: State) -> "Answered":
+        """That of the state."""
+        queries, keys = state["queries"], state["grams"]["keys"]
+        columns, numbers = queries["grams"].astype(np.int64), queries["numbers"].astype(np.float64)
+        vectors = vectors_from(state["vectors"])
+        return cls(
+            place_of(table_texts(state["tools"])),
+            keys,
+            state["grams"]["rarity"],
+            Block(Sparse(queries["starts"], columns, numbers, max(len(keys), 1))),
+            Block(vectors.in_double() if isinstance(vectors, Dense) else vectors),
+            ToolVectors.of(Dense(state["coefficients"].astype(np.float64))),
+        )
+
+
+def answering_tools(tools: ToolList, state: State, context: Context) -> IntArray:
+    """The place of each tool among the coefficients; -1 where it was never right."""
+    places = context.of_state(Answered.of, state).tools
+    return np.array([places.get(name, -1) for name in tools.names], dtype=np.int64)
 
 
 @feature(
     "tool.ridge",
     "hist",
     fit=Counted(count_answers, ridge_state),
+    prepare=answering_tools,
     queries=query_texts,
     title="what sets its queries apart",
 )
@@ -169,23 +200,19 @@ def ridge(candidates: Candidates, state: State, context: Context) -> FloatArray:
     is an option.
     """
     refuse_other_revision(state, context)
-    row_query, listed = row_queries(candidates), positions(table_texts(state["tools"]), candidates.name_texts)
-    tools, values = listed[candidates.names], np.zeros(len(candidates.names))
+    answered, queries = context.of_state(Answered.of, state), row_queries(candidates)
+    tools, values = context.prepared(np.ndarray)[context.tools], np.zeros(len(queries))
     rows = np.flatnonzero(tools >= 0)
     if not len(rows):
         return values
-    queries, keys = state["queries"], state["grams"]["keys"]
-    grams = Sparse(queries["starts"], queries["grams"].astype(np.int64), queries["numbers"].astype(float), len(keys))
-    vectors, asked_vectors = vectors_from(state["vectors"]), context.vectors[query_texts]
-    refuse_other_width([vectors, asked_vectors])
-    asked = _unit_rows(context.shared(query_grams, candidates), keys, state["grams"]["rarity"])
-    order = rows[np.argsort(row_query[rows], kind="stable")]
-    at_once = max(LIKENESSES // len(grams), 1)
+    count = len(answered.grams)
+    asked = _unit_rows(context.shared(query_grams, candidates), answered.keys, answered.rarity, count)
+    vectors = context.vectors[query_texts]
+    order = rows[np.argsort(queries[rows], kind="stable")]
+    at_once = max(LIKENESSES // count, 1)
     for first in range(0, len(asked), at_once):
-        part = order[slice(*np.searchsorted(row_query[order], [first, first + at_once]))]
+        part = order[slice(*np.searchsorted(queries[order], [first, first + at_once]))]
         block = np.arange(first, min(first + at_once, len(asked)))
-        likeness = _likeness(asked.take(block), asked_vectors.take(block), grams, vectors)
-        used, tool = np.unique(tools[part], return_inverse=True)
-        scores = likeness @ state["coefficients"][used].T.astype(float)
-        values[part] = scores[row_query[part] - first, tool]
+        likeness = 2 * answered.grams.products(asked.take(block)) + answered.vectors.products(vectors.take(block))
+        values[part] = answered.coefficients.products(Dense(likeness / 3), queries[part] - first, tools[part])
     return values
