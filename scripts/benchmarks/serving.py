@@ -1,0 +1,148 @@
+"""Latency, CPU and memory of a router, and how quickly whole lists are featurised.
+
+Tools are our own, then others made of halves of their texts. Each size is measured in a process of its own, warm: the
+queries are ranked once before. Beside it stands the CPU of the columns computed pair by pair, as without anything
+prepared, and how far scores are from theirs; of a catalogue that is cut, the share of the first ten that stay.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import ltr
+from benchmarks.memory import resident_mb
+from benchmarks.resources import cpu_seconds, in_own_process
+from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogues.tools import ToolText
+from ltr.experiments.runs import run_and_save
+from ltr.serving.known_tools import Offer
+from ltr.serving.pack import recall_of
+from ltr.serving.shortlist import MOST_SCORED
+from subcommands import ROOT, at_least
+from tests.plain_columns import plain_column
+
+SIZES = [10, 100, 1_000, 10_000, 100_000]
+LISTS, ROWS = (10, 464), 40_000
+PLAIN_ROWS = 3_000  # computed pair by pair
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("--sizes", type=at_least(1), nargs="*", default=SIZES, help="tools (default: %(default)s)")
+    parser.add_argument("--queries", type=at_least(2), default=100, help="(default: %(default)s)")
+    parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
+    parser.add_argument("--exact", type=at_least(1), default=16, help="queries that a cut is compared on")
+    parser.add_argument("--run", help="what a process of its own gets: a run, and one size")
+
+
+def main(*, sizes, queries, encoder, exact, run):
+    """A line a size, then rows a CPU second."""
+    if run:
+        print(json.dumps(measured(run, sizes[0], queries, exact)))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "run")
+        run_and_save(ltr.load_config(str(ROOT / "configs/tools-recommended.yaml"), [f"encoder={encoder}"]), home)
+        for size in sizes:
+            done = in_own_process(
+                "serving", "--run", home, "--sizes", size, "--queries", queries, "--exact", exact, "--encoder", encoder
+            )
+            if done.returncode:
+                sys.exit(done.stderr)
+            print(json.loads(done.stdout), flush=True)
+        router, texts = ltr.load(home), own_queries()
+        for length in LISTS:
+            rate = rows_a_second(router, length, texts)
+            print(f"lists of {length}: {rate:,.0f} rows a CPU second")
+    return 0
+
+
+def own_queries():
+    """The distinct queries of our test data."""
+    return list(dict.fromkeys(ltr.read_groups(ROOT / "data/tools/test.jsonl.gz").candidates.query_texts))
+
+
+def catalogue(size, own):
+    """Our tools, then tools of two halves."""
+    names, rng, tools = list(own), np.random.default_rng(0), dict(list(own.items())[:size])
+    while len(tools) < size:
+        first, second = (own[names[place]].description.split() for place in rng.integers(0, len(names), 2))
+        text = " ".join([*first[: len(first) // 2], *second[len(second) // 2 :]])
+        tools[f"{names[len(tools) % len(names)]}_{len(tools)}"] = ToolText(text, "")
+    return tools
+
+
+def measured(run, size, queries, exact):
+    """The figures of one size."""
+    texts, base = own_queries()[:queries], resident_mb("VmRSS")
+    loaded = ltr.load(run)
+    router = replace(loaded, tools=catalogue(size, loaded.tools))
+    loading, _ = cpu_seconds(lambda: router.rank(texts[0]))
+    router.rank_many(texts)
+    milliseconds, start = [], time.process_time()
+    for text in texts:
+        begin = time.perf_counter()
+        router.rank(text)
+        milliseconds.append((time.perf_counter() - begin) * 1000)
+    cpu = (time.process_time() - start) / len(texts)
+    encoder = loaded.features.encoder
+    clauses = [[text] for text in texts]
+    encoding, _ = cpu_seconds(lambda: [encoder.encode_once(each, "query") for each in clauses])
+    figures = {
+        "tools": size,
+        "p50 ms": round(float(np.percentile(milliseconds, 50)), 2),
+        "p95 ms": round(float(np.percentile(milliseconds, 95)), 2),
+        "CPU ms": round(cpu * 1000, 2),
+        "of it encoder, at least": round(encoding / len(texts) * 1000, 2),
+        "first query CPU s": round(loading, 2),
+        "peak MB above imports": round(resident_mb("VmHWM") - base),
+        "MB above imports": round(resident_mb("VmRSS") - base),
+    }
+    if size <= MOST_SCORED:
+        return figures | beside_pairs(router, texts[: max(PLAIN_ROWS // size, 2)])
+    some = texts[:exact]
+    cut, every = router.rank_many(some, k=10), router.rank_many(some, k=10, exact=True)
+    equal = [
+        [choice.candidate for choice in one] == [choice.candidate for choice in two]
+        for one, two in zip(cut, every, strict=True)
+    ]
+    return figures | {"recall@10": recall_of(cut, every), "first ten equal": float(np.mean(equal)), "on queries": exact}
+
+
+def beside_pairs(router, texts):
+    """CPU of the columns computed pair by pair, and the largest difference of a score."""
+    features, largest, seconds = router.features, 0.0, 0.0
+    for text in texts:
+        candidates = tool_candidates(text, router.tools)
+        start = time.process_time()
+        pairs = zip(features.names, features.states, strict=True)
+        phi = np.stack([plain_column(name, candidates, state, features.encoder) for name, state in pairs], axis=1)
+        seconds += time.process_time() - start
+        scores = dict(zip(candidates.name_texts, router.scores(phi).tolist(), strict=True))
+        answer = router.rank(text, k=None)
+        largest = max(largest, *(abs(choice.score - scores[choice.candidate]) for choice in answer))
+    return {"pair by pair CPU ms": round(seconds / len(texts) * 1000, 2), "largest difference of a score": largest}
+
+
+def rows_a_second(router, length, texts):
+    """Rows of lists of that length, drawn from 464 tools, featurised in one call."""
+    tools = catalogue(max(LISTS), router.tools)
+    offer = Offer.of(tuple(tools), tuple(tools.values()))
+    groups = max(ROWS // length, 1)
+    whole, rng = offer.asked([texts[group % len(texts)] for group in range(groups)], None), np.random.default_rng(0)
+    drawn = np.concatenate([rng.permutation(len(tools))[:length] for _ in range(groups)])
+    candidates = replace(
+        whole,
+        offsets=np.arange(groups + 1) * length,
+        names=drawn,
+        texts=drawn,
+        lines=np.zeros(len(drawn), dtype=np.int64),
+    )
+    router.features(candidates)
+    seconds, _ = cpu_seconds(lambda: router.features(candidates))
+    return len(drawn) / seconds
