@@ -1,4 +1,4 @@
-"""The cut of a large catalogue: the few hundred tools of it that are worth all columns."""
+"""The cut of a large catalogue: the tools of it that are worth all columns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from ltr.features.words import clauses
 from ltr.files.state_types import Record, TextTable, declared_type
 
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
-LISTED = 500  # tools that are nearest to the query, and as many of those that training has met
+LISTED = 1_000  # tools that are nearest to the query, and as many of those that training has met
 AT_ONCE = 1 << 13  # tools whose grams are counted at once
 SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
 GRAMS = ("tool.clause_char", "tool.char")  # features whose states know
