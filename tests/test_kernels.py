@@ -235,6 +235,27 @@ def test_a_signal_that_arrives_inside_a_compiled_pass_runs_its_handler_after_it(
     assert events == ["the pass ended", "the handler ran", "the handler ran"]
 
 
+def test_a_signal_that_arrives_while_a_pass_is_compiled_is_not_dropped(monkeypatch):
+    def compile_at_once(*signature, **options):
+        return signalled
+
+    def signalled(function):
+        signal.raise_signal(signal.SIGTERM)
+        events.append("compiled")
+        return function
+
+    compiling = pytest.importorskip("ltr.training.kernels.compiling")
+    monkeypatch.setattr(compiling.numba, "njit", compile_at_once)
+    monkeypatch.setattr(compiling, "private", lambda directory: None)
+    events = []
+    before = signal.signal(signal.SIGTERM, lambda *_: events.append("the handler ran"))
+    try:
+        compiling.compiled(lambda row: row, 1, set(), ())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert events == ["compiled", "the handler ran"]
+
+
 def test_a_signal_that_arrives_inside_a_compiled_pass_ends_the_work_behind_it():
     def work():
         signal.raise_signal(signal.SIGINT)

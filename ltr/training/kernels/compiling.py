@@ -15,6 +15,7 @@ from ltr import __version__
 from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.naming import cache_directory
+from ltr.training.kernels.interrupts import deferring
 from ltr.training.kernels.passes import Pass
 
 BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits
@@ -30,6 +31,7 @@ FUSED = {"contract"}  # a * b + c in one step, as a C compiler does, without reo
 SUMS = FUSED | {"reassoc"}  # sums in another order, always the same one: several terms are added at once
 
 
+@deferring  # a handler that raises inside a callback of the compiler is dropped, and the signal with it
 def compiled(function: Pass, features: int, allowed: set[str], signature: tuple[Any, ...]) -> Pass:
     """The function compiled for its arguments; for this process alone where the cache cannot be used."""
     # numba names machine code by it: two passes of one name, loaded from the cache, take each other's symbols
