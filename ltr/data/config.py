@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.configtext.document import Document
+from ltr.data.source_files import GIVEN_IN_PYTHON
 from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN
 
@@ -69,7 +70,7 @@ def _rename(data: DataConfig, keys: Iterable[str], renamed: Callable[[str], str]
         value = getattr(data, key)
         if isinstance(value, str | tuple):
             names = (value,) if isinstance(value, str) else value
-            changed = tuple(name if name == STDIN else renamed(name) for name in names)
+            changed = tuple(name if name in (STDIN, *GIVEN_IN_PYTHON) else renamed(name) for name in names)
             changes[key] = changed[0] if isinstance(value, str) else changed
     return replace(data, **changes)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
     from ltr.data.draws import Draws
     from ltr.data.graphs import Graph
+    from ltr.data.python_rows import Table, TableRows
     from ltr.data.samples import Samples
     from ltr.data.schema import Kind
     from ltr.files.reading import AnyPath
@@ -93,30 +94,40 @@ class Groups:
 
 @stage("reading")
 def read_groups(
-    paths: "AnyPath | Iterable[AnyPath]",
+    samples: "AnyPath | Iterable[AnyPath] | Table | TableRows",
     *,
     tools: "ToolCatalogue | None" = None,
     graphs: "GraphCatalogue | None" = None,
     labels_required: bool = True,
 ) -> Groups:
-    """The groups of samples files and globs, in order of first appearance, rows inside a group in file order.
+    """The groups of samples, in order of first appearance, rows inside a group in the order of the samples.
+
+    They are files and globs; or a data frame of pandas or polars, or a list of dicts, whose columns are the fields.
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
     from ltr.data.contradictions import refuse_contradictions  # a single query is ranked without samples
     from ltr.data.samples import read_samples
 
-    samples = read_samples(expand(paths), labels_required=labels_required)
-    refuse_contradictions(samples)
-    for file in samples.files:
+    columns = read_samples(_sources(samples), labels_required=labels_required)
+    refuse_contradictions(columns)
+    for file in columns.files:
         LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
-    problem = foreign_catalogue(samples.name_texts, tools or {}) if samples.kind == "tool" else ""
+    problem = foreign_catalogue(columns.name_texts, tools or {}) if columns.kind == "tool" else ""
     if problem:
-        raise DataError(f"{', '.join(file.path for file in samples.files)}: {problem}")
-    groups = group_samples(samples, tools=tools or {}, graphs=graphs or {})
-    counts = {"candidate": len(groups.labels), "group": len(samples.traces), "trace": len(samples.trace_ids)}
+        raise DataError(f"{', '.join(file.path for file in columns.files)}: {problem}")
+    groups = group_samples(columns, tools=tools or {}, graphs=graphs or {})
+    counts = {"candidate": len(groups.labels), "group": len(columns.traces), "trace": len(columns.trace_ids)}
     LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")
     return groups
+
+
+def _sources(samples: Any) -> "list[AnyPath | TableRows]":
+    """The files of names and globs; or the rows of a data frame or a list."""
+    from ltr.data.python_rows import rows_of
+
+    rows = rows_of(samples)
+    return [*expand(samples)] if rows is None else [rows]
 
 
 def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphCatalogue") -> Groups:

@@ -4,7 +4,8 @@ import gc
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from os import PathLike
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,6 +22,9 @@ from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, FileError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, shown
+
+if TYPE_CHECKING:
+    from ltr.data.python_rows import TableRows
 
 Value = TypeVar("Value")
 
@@ -61,15 +65,15 @@ class Samples:
     times: FloatArray | None  # (groups,) seconds since 1970, NaN where a group has none; None as above
 
 
-def read_samples(paths: Iterable[AnyPath], *, labels_required: bool = True) -> Samples:
-    """The samples of all files. Blank lines are skipped; no sample at all is an error."""
+def read_samples(sources: "Iterable[AnyPath | TableRows]", *, labels_required: bool = True) -> Samples:
+    """The samples of all files, or of rows. Blank lines are skipped; no sample at all is an error."""
     files: list[SourceFile] = []
     groups, rows = GroupColumns(files), RowColumns(labels_required)
     collects_garbage = gc.isenabled()
     gc.disable()  # reading makes millions of short-lived objects without cycles: collecting costs time, frees nothing
     try:
-        for path in paths:
-            _read_file(path, files, groups, rows)
+        for source in sources:
+            _read_source(source, files, groups, rows)
     finally:
         if collects_garbage:
             gc.enable()
@@ -86,13 +90,20 @@ def nothing_read(files: list[SourceFile], rows: RowColumns) -> DataError:
     return DataError(f"{names}: no samples; at least one line is needed")
 
 
-def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> None:
-    before, number, digest = sum(file.line_count for file in files), 0, ContentDigest()
-    files.append(SourceFile(shown(path), before))
+def _read_source(
+    source: "AnyPath | TableRows", files: list[SourceFile], groups: GroupColumns, rows: RowColumns
+) -> None:
+    before, number, digest = sum(earlier.line_count for earlier in files), 0, ContentDigest()
+    file: AnyPath | None = source if isinstance(source, str | PathLike) else None
+    if isinstance(source, str | PathLike):
+        path, lines = shown(source), sample_lines(source, digest=digest)
+    else:
+        path, lines = source.name, source.lines(digest=digest)
+    files.append(SourceFile(path, before))
     rows_before = len(rows.lines)
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
     try:
-        for number, line in sample_lines(path, digest=digest):
+        for number, line in lines:
             if not line or line.isspace():
                 continue
             if not line.isascii():
@@ -104,15 +115,15 @@ def _read_file(path: AnyPath, files: list[SourceFile], groups: GroupColumns, row
             else:
                 rows.add_all(sample, group, place_in_all)
     except FieldError as cause:
-        if len(rows.lines) == rows_before:
-            refuse_foreign(path, line)
-        raise SampleError(shown(path), number, *with_suggestion(cause, line).args) from cause
+        if file is not None and len(rows.lines) == rows_before:
+            refuse_foreign(file, line)
+        raise SampleError(path, number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
-        if len(rows.lines) == rows_before:
-            refuse_foreign(path, line)
+        if file is not None and len(rows.lines) == rows_before:
+            refuse_foreign(file, line)
         misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
-        raise SampleError(shown(path), number, *misfit.args) from failure
-    files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
+        raise SampleError(path, number, *misfit.args) from failure
+    files[-1] = SourceFile(path, before, number, digest.sha256, digest.byte_count)
 
 
 def refuse_foreign(path: AnyPath, line: bytes) -> None:

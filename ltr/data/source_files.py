@@ -4,6 +4,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+FRAME, LIST = "<data frame>", "<list>"  # samples that were given in Python: they have no path
+GIVEN_IN_PYTHON = (FRAME, LIST)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:

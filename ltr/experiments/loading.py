@@ -10,6 +10,7 @@ from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, none_warnings, without_none
+from ltr.data.python_rows import TableRows
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError
@@ -35,15 +36,19 @@ class Loaded:
     warnings: tuple[str, ...]  # what is odd about them
 
 
-def read_data(config: RunConfig) -> Loaded:
-    """Training groups, validation and test groups: files of their own, or shares of the training traces."""
+def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces.
+
+    `given`: rows that stand for the files of train, valid or test.
+    """
+    given = given or {}
     data = config.data
     if config.sweep:
         raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
     refuse_given_probabilities(config)
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
-    train, state = read(data.train, data)
+    train, state = read(given.get("train", data.train), data)
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
     held: dict[str, Groups] = {}
@@ -53,7 +58,7 @@ def read_data(config: RunConfig) -> Loaded:
             refuse_fitted(state, f"{name} is a share")
             train, held[name] = split_off(train, asked, name, **options)
         elif asked is not None:
-            held[name] = read(asked, data)[0]
+            held[name] = read(given.get(name, asked), data)[0]
     train, held = without_none(train), {name: without_none(groups) for name, groups in held.items()}
     if train.weights is not None:
         group, problem = vanishing(train.weights)  # a weight that is lost beside the largest

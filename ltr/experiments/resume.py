@@ -10,7 +10,7 @@ from ltr import __version__
 from ltr.config.run import RunConfig, relocated
 from ltr.configtext.rendering import plain_values
 from ltr.data.config import source_names
-from ltr.data.source_files import SourceFile
+from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.experiments.loading import Loaded
 from ltr.experiments.progress import OnProgress, Step
 from ltr.files.reading import STDIN, expand
@@ -65,7 +65,7 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
     """Whether the run is complete, and of the same config and data: found out without reading any sample."""
     recorded = recorded_task(home)
     names = [name for paths in source_names(config.data) for name in expand(paths)] if recorded else [STDIN]
-    if STDIN in names or recorded is None or not is_whole(home):
+    if not {STDIN, *GIVEN_IN_PYTHON}.isdisjoint(names) or recorded is None or not is_whole(home):
         return False
     return recorded == _task(config, [digests.of(name) for name in names], home)
 

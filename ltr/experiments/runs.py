@@ -13,6 +13,8 @@ from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.groups import Candidates
+from ltr.data.python_rows import Table, rows_of
+from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
@@ -60,13 +62,13 @@ class Finished:
 
 
 def train(
-    samples: AnyPath | Sequence[AnyPath],
+    samples: AnyPath | Sequence[AnyPath] | Table,
     *,
     out: AnyPath | None = None,
     recommended: bool = False,
     features: Sequence[str] = (),
-    valid: AnyPath | float | None = None,
-    test: AnyPath | float | None = None,
+    valid: AnyPath | float | Table | None = None,
+    test: AnyPath | float | Table | None = None,
     tools: AnyPath | None = None,
     graphs: AnyPath | None = None,
     negatives: str | int | None = None,
@@ -78,13 +80,15 @@ def train(
 ) -> RunResult:
     """The result of a run on the samples, also written into the directory `out`, if there is one.
 
+    Samples, validation and test samples are files, or what `read_groups` takes; `valid` and `test` may be shares.
     `recommended` is the recipe of that name. `negatives` adds tools of the catalogue to the candidates: "catalogue", or
     a number for each query. `settings` are keys of `train` in a config, such as l2=0.1.
     """
     paths = [samples] if isinstance(samples, str | PathLike) else samples
-    data = {"train": [str(path) for path in paths], "valid": valid, "test": test, "tools": tools, "graphs": graphs}
+    data: dict[str, Any] = {"train": paths, "valid": valid, "test": test, "tools": tools, "graphs": graphs}
     data["negatives"] = negatives
-    written = {key: str(value) if isinstance(value, PathLike) else value for key, value in data.items()}
+    given = {key: rows for key, value in data.items() if (rows := rows_of(value)) is not None}
+    written = {key: given[key].name if key in given else _as_config(value) for key, value in data.items()}
     document: dict[str, Any] = {
         "seed": seed,
         "data": {key: value for key, value in written.items() if value is not None},
@@ -94,10 +98,18 @@ def train(
         **({} if encoder is None else {"encoder": encoder}),
     }
     config = checked(Document("ltr.train", document, {}))
+    shared = SharedInputs(config, read_data(config, given)) if given else None
     if out is None:
-        return run(config, on_progress=on_progress)
-    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress)
+        return run(config, on_progress=on_progress, shared=shared)
+    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, shared=shared)
     return cast(RunResult, finished.result)  # without resume every run is made
+
+
+def _as_config(value: Any) -> Any:
+    """Paths as a config has them; everything else as it is."""
+    if isinstance(value, PathLike):
+        return str(value)
+    return [str(path) for path in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
 def run_and_save(

@@ -5,7 +5,8 @@ from dataclasses import replace
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
-from ltr.data.source_files import SourceFile
+from ltr.data.python_rows import TableRows
+from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import STDIN, digest_file, expand
@@ -13,10 +14,12 @@ from ltr.storage.feature_state import fit_digest
 
 
 def read(
-    paths: str | tuple[str, ...], data: DataConfig, *, labels_required: bool = True
+    paths: str | tuple[str, ...] | TableRows, data: DataConfig, *, labels_required: bool = True
 ) -> tuple[Groups, FittedFeatures | None]:
     """The groups of samples or featurised files, and the fitted features they bear, if any."""
-    files = expand(paths)
+    files = [] if isinstance(paths, TableRows) else expand(paths)
+    if lost := next((name for name in files if name in GIVEN_IN_PYTHON), ""):
+        raise UsageError(f"{lost}: the samples were given in Python, and a run does not keep them; name them as a file")
     packed = [name for name in files if name.endswith(".npz")]
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
@@ -31,7 +34,8 @@ def read(
 
         graphs = read_graphs(data.graphs)
     catalogues = tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
-    groups = read_groups(files, tools=tools, graphs=graphs, labels_required=labels_required)
+    source = paths if isinstance(paths, TableRows) else files
+    groups = read_groups(source, tools=tools, graphs=graphs, labels_required=labels_required)
     groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
     if groups.candidates.features is None:
         return groups, None

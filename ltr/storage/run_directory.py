@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ltr import __version__
-from ltr.data.source_files import SourceFile
+from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.naming import path_from
@@ -97,7 +97,7 @@ def inputs(files: Iterable[SourceFile], directory: Path) -> list[InputRecord]:
 
 def _as_text(path: str, directory: Path) -> str:
     """The path from the directory; from ~ where only the file is below it, so that nobody reads whose home it is."""
-    if path == shown(STDIN):
+    if path in (shown(STDIN), *GIVEN_IN_PYTHON):
         return path
     from_home = path_from(Path.home(), path)
     is_relative = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
