@@ -42,6 +42,7 @@ CatalogueFlag = Annotated[
     bool | None,
     typer.Option("--catalogue/--no-catalogue", help="Rank all tools too; without it, where lists are short or drawn."),
 ]
+NoTexts = Annotated[bool, typer.Option("--no-texts", help="Keep a hash of each query in the place of its text.")]
 Negatives = Annotated[
     str | None,
     typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),

@@ -15,6 +15,7 @@ from ltr.cli.options import (
     Features,
     Jobs,
     Negatives,
+    NoTexts,
     Overwrite,
     Quiet,
     Resume,
@@ -48,6 +49,7 @@ def run_command(
     metric: Annotated[str, typer.Option("--sort", metavar="METRIC", help="What the leaderboard is sorted by.")] = "mrr",
     features: Features = None,
     negatives: Negatives = None,
+    no_texts: NoTexts = False,
     catalogue: CatalogueFlag = None,
     sets: Sets = None,
     code: Code = None,
@@ -64,6 +66,7 @@ def run_command(
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
     flags = {"features": comma_separated(features), "seed": seed, "data__negatives": whole_or_number(negatives)}
+    flags |= {"data__texts": False} if no_texts else {}
     flags["evaluate__catalogue"] = catalogue
     points = [point for name in configs_or_here(configs) for point in configured_points(name, sets, **flags)]
     plan = planned(points, out)

@@ -31,6 +31,8 @@ class DataConfig:
     """A catalogue that gives the trees of graphs."""
     negatives: Literal["catalogue"] | int | None = None
     """Tools of the catalogue as further candidates of each query: all up to 200 of them, beyond 30; or so many."""
+    texts: bool = True
+    """Whether a run keeps the texts of queries in its records; false: a hash of each in its place."""
 
     def __post_init__(self) -> None:
         wrong = []

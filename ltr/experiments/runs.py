@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +30,7 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
+from ltr.results.without_texts import hash_texts, without_texts
 from ltr.serving.router import Router
 from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
@@ -157,6 +158,10 @@ def save(
     `task` is what decides its numbers, `seconds` its time.
     """
     start = clock()
+    if not result.config.data.texts:
+        texts = (*result.train.candidates.query_texts, *result.measured.groups.candidates.query_texts)
+        warnings = tuple(hash_texts(result.warnings, dict.fromkeys(texts)))
+        result = replace(result, measured=without_texts(result.measured), warnings=warnings)
     described = record(result, Path(directory))
     refuse_taken(directory, overwrite=overwrite)
     with new_directory(directory) as home:
