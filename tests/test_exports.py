@@ -68,7 +68,7 @@ SIGNATURES = {
     "measure": ("name", "rule", "k", "kind", "range", "is_number", "less_is_better"),
     "rank": ("scores", "offsets", "keys", "listed"),
     "read_graphs": ("path",),
-    "read_groups": ("paths", "tools", "graphs", "labels_required"),
+    "read_groups": ("samples", "tools", "graphs", "labels_required"),
     "read_tools": ("path",),
     "reranker": ("spelling", "absent", "is_reference"),
     "run": ("config", "on_progress", "resume", "shared"),
