@@ -27,7 +27,8 @@ def plain_column(name, candidates, state, encoder):
 def lift(candidates, state, context):
     names = table_texts(state)
     wins, chance = (looked_up(names, state[column], candidates.name_texts) for column in ("wins", "chance"))
-    return np.log((wins + 5) / (chance + 5))[candidates.names]
+    v = (((state["wins"] - state["chance"]) ** 2).sum() - state["chance"].sum()) / (state["chance"] ** 2).sum()
+    return np.log((wins + 1 / v) / (chance + 1 / v))[candidates.names]
 
 
 def known(candidates, state, context):

@@ -3,6 +3,7 @@
 import math
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,12 @@ def values(name, groups, **options):
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
     state = state_of(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))))
     return column_of(config, groups.candidates, state)
+
+
+def values_of_all(name, groups):
+    """The column of the rows that its state was fitted on."""
+    config = FeatureConfig(name)
+    return column_of(config, groups.candidates, state_of(config, groups))
 
 
 def vector(text):
@@ -127,14 +134,55 @@ def test_tool_clause_is_the_best_cosine_of_the_query_and_its_clauses(groups):
     np.testing.assert_allclose(values("tool.clause", groups), by_hand, atol=1e-12)
 
 
-def test_tool_lift_compares_wins_with_blind_choice(groups):
-    by_hand = []
+def lifts(strength):
+    """ln of wins against those of a blind choice, both with the strength added."""
     for line in LINES:
         offers = [each for each in SEEN if each["tool"] == line["tool"]]
         wins = sum(each["label"] for each in offers)
-        by_hand.append(math.log((wins + 5) / (len(offers) / 4 + 5)))  # four candidates, one of them right
-    np.testing.assert_allclose(values("tool.lift", groups), by_hand, atol=1e-12)
+        yield math.log((wins + strength) / (len(offers) / 4 + strength))  # four candidates, one of them right
+
+
+def test_tool_lift_compares_wins_with_blind_choice(groups):
+    by_hand = list(lifts(5))
+    np.testing.assert_allclose(values("tool.lift", groups, strength=5.0), by_hand, atol=1e-12)
     assert 0.0 in by_hand
+
+
+def test_the_strength_of_tool_lift_follows_from_how_much_more_than_chance_wins_vary(tmp_path):
+    rows = [
+        {"trace_id": f"t{query}", "node_id": 0, "query": "do it", "tool": tool, "label": int(tool == right)}
+        for query, right in enumerate("aaaaaabc")
+        for tool in "abcd"
+    ]
+    wins, chance = np.array([6, 1, 1, 0]), np.array([2.0, 2, 2, 2])
+    strength = 1 / ((((wins - chance) ** 2).sum() - chance.sum()) / (chance**2).sum())
+    served = values_of_all("tool.lift", read_groups(write_lines(tmp_path / "popular.jsonl", rows)))
+    np.testing.assert_allclose(served[:4], np.log((wins + strength) / (chance + strength)), atol=1e-12)
+
+
+def test_where_tools_differ_no_more_than_by_chance_tool_lift_is_0(tmp_path):
+    rows = [
+        {"trace_id": f"t{query}", "node_id": 0, "query": "do it", "tool": tool, "label": int(tool == right)}
+        for query, right in enumerate("abcdabcd")
+        for tool in "abcd"
+    ]
+    assert set(values_of_all("tool.lift", read_groups(write_lines(tmp_path / "equal.jsonl", rows)))) == {0.0}
+
+
+@pytest.mark.parametrize("name", ["tool.known", "tool.ridge", "tool.proto"])
+def test_where_no_tool_is_right_twice_nothing_tells_which_were_right(tmp_path, name):
+    rows = [
+        {"trace_id": f"t{query}", "node_id": 0, "query": f"do {right}x", "tool": tool, "label": int(tool == right)}
+        for query, right in enumerate("abcd")
+        for tool in "abcd"
+    ]
+    once = read_groups(write_lines(tmp_path / "once.jsonl", rows))
+    never = replace(once, labels=np.zeros(len(rows)))
+    config = FeatureConfig(name)
+    expected = column_of(config, once.candidates, state_of(config, never))
+    np.testing.assert_array_equal(values_of_all(name, once), expected)
+    recurring = replace(once, labels=np.tile([1.0, 0, 0, 0], 4))  # always the first
+    assert (column_of(config, once.candidates, state_of(config, recurring)) != expected).any()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.loading import Loaded, read_data, refuse_fitted
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures, SharedCounts, fit_features
 from ltr.features.presets import RECOMMENDED
 from ltr.serving.router import Router
@@ -66,7 +67,7 @@ def prepare(
             lambda fold, of: on_progress(Step("featurising", fold, of)),
             shared=shared,
         )
-        return Prepared(groups, phi, features, warnings)
+        return Prepared(groups, phi, features, (*warnings, *feature_warnings(features)))
     by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
     names = () if by_recipe or not config.features else tuple(column.name for column in configs)
     if names and names != groups.candidates.feature_names:

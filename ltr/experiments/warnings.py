@@ -5,8 +5,21 @@ from collections.abc import Iterator
 from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
 from ltr.experiments.cross_validation import Settled
+from ltr.features.crossfit import FittedFeatures
+from ltr.features.tool_popularity import strength_by_moments
 from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking
 from ltr.training.model import Watched
+
+
+def feature_warnings(features: FittedFeatures) -> Iterator[str]:
+    """Which columns say nothing, and why."""
+    for config, state in zip(features.configs, features.states, strict=True):
+        is_estimated = config.name == "tool.lift" and "strength" not in config.options
+        if is_estimated and state and strength_by_moments(state["wins"], state["chance"]) == float("inf"):
+            yield (
+                "tool.lift is 0 for every tool: how often tools are right differs no more than by chance; "
+                "its option strength: 5 would let it differ all the same"
+            )
 
 
 def choice_warnings(

@@ -122,7 +122,7 @@ class Table(Protocol):
 class Option:
     """A number that a config may set: its default, and the range it must lie in, a key of RANGES."""
 
-    default: float
+    default: float | None  # None: the feature estimates it
     range: str | None
 
 

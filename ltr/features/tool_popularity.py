@@ -1,11 +1,13 @@
 """How often a tool was right: against chance, and at all."""
 
+from typing import Annotated
+
 import numpy as np
 
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.features.learning import Counted
-from ltr.features.registry import Context, Positive, ToolList, feature
+from ltr.features.registry import Context, ToolList, feature
 from ltr.features.tables import names_table, place_of, spelled_table, table_texts
 from ltr.files.parts import Part
 from ltr.files.state_types import Floats, Integers, TextTable, learns
@@ -34,11 +36,30 @@ def lift_state(part: Part) -> State:
     return spelled_table(part["tools"].facts["name"], **part["tools"].sums)
 
 
-def tool_lifts(tools: ToolList, state: State, context: Context, *, strength: Positive = 5.0) -> FloatArray:
+def strength_by_moments(wins: FloatArray, chance: FloatArray) -> float:
+    """The strength of shrinkage, 1/v: v = (sum over tools of (wins - chance)^2 - sum of chance) / sum of chance^2.
+
+    Of wins that vary by chance alone the squares are as large as chance, and v is 0. Infinite where v is not above 0.
+
+    >>> strength_by_moments(np.array([9.0, 1.0]), np.array([5.0, 5.0]))  # 1 / ((16 + 16 - 10) / 50)
+    2.272727272727273
+    >>> strength_by_moments(np.array([5.0, 5.0]), np.array([5.0, 5.0]))
+    inf
+    """
+    beyond, squares = float(((wins - chance) ** 2).sum() - chance.sum()), float((chance**2).sum())
+    return squares / beyond if beyond > 0 else float("inf")
+
+
+def tool_lifts(
+    tools: ToolList, state: State, context: Context, *, strength: Annotated[float | None, "above 0"] = None
+) -> FloatArray:
     """The lift of each tool."""
     places = context.of_state(listed_names, state)
     wins, chance = (found(places, state[column], tools.names) for column in ("wins", "chance"))
-    return np.log((wins + strength) / (chance + strength))
+    shrunk_by = strength_by_moments(state["wins"], state["chance"]) if strength is None else strength
+    if shrunk_by == float("inf"):
+        return np.zeros(len(wins))
+    return np.log((wins + shrunk_by) / (chance + shrunk_by))
 
 
 @feature(
@@ -49,17 +70,23 @@ def tool_lifts(tools: ToolList, state: State, context: Context, *, strength: Pos
     title="how often chosen when offered",
 )
 def lift(candidates: Candidates, state: State, context: Context) -> FloatArray:
-    """ln((wins + 5) / (chance + 5)); chance = sum over groups that offered the tool of right / candidates; unseen: 0.
+    """ln((wins + s) / (chance + s)); chance = sum over groups that offered the tool of right / candidates; unseen: 0.
 
-    5 is the option `strength`.
+    s is the option `strength`; without it 1/v, v = (sum over tools of (wins - chance)^2 - sum of chance) / sum of
+    chance^2. Where v is not above 0, tools differ no more than by chance, and all values are 0.
     """
     return context.prepared(np.ndarray)[context.tools]
 
 
 @learns(TextTable("tools"))
 def right_tools(part: Part) -> State:
-    """The tools that were right."""
-    return spelled_table(part["tools"].facts["name"].take(np.flatnonzero(part["tools"].sums["wins"])))
+    """The tools that were right; none where no tool was right twice.
+
+    Then a tool that was right elsewhere is never right again, and the column would tell the label of its own row.
+    """
+    wins = part["tools"].sums["wins"]
+    known = np.flatnonzero(wins) if wins.max(initial=0) > 1 else np.empty(0, dtype=np.int64)
+    return spelled_table(part["tools"].facts["name"].take(known))
 
 
 def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:
@@ -70,7 +97,7 @@ def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:
 
 @feature("tool.known", "struct", fit=Counted(count_wins, right_tools), prepare=known_tools, title="was right before")
 def was_right(candidates: Candidates, state: State, context: Context) -> FloatArray:
-    """1 if the tool was right in the groups it was fitted on, else 0; its weight is learned."""
+    """1 if the tool was right in the groups it was fitted on, else 0; its weight is learned. No tool right twice: 0."""
     return context.prepared(np.ndarray)[context.tools]
 
 

@@ -57,7 +57,7 @@ def prototypes_state(part: Part) -> State:
     """
     tools = part["tools"]
     support, sums = tools.sums["support"], tools.sums["vectors"]
-    least = 1
+    least = 1 if support.max(initial=0) > 1 else 2  # where none answers twice, what others answered tells its label
     while _numbers(sums, np.flatnonzero(support >= least)) > MOST_NUMBERS:
         least += 1
     stored = np.flatnonzero(support >= least)

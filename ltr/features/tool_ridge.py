@@ -98,6 +98,7 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
 
     K = likeness of two queries, times = traces in which a query was answered. Of more than MOST_QUERIES those stay that
     their tools answered first, in the order of digests; of too many coefficients those of the tools that answered most.
+    Where no tool answered two queries none is stored: to have answered would tell that it is not right again.
     """
     answers, queries, tools = part["answers"], part["queries"], part["tools"]
     tool_keys, query_keys = halves(answers.keys)
@@ -106,7 +107,8 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     place_in_tool = np.full(len(queries), len(answers))
     np.minimum.at(place_in_tool, query, np.arange(len(tool)) - (np.cumsum(support) - support)[tool])
     chosen = np.sort(np.argsort(place_in_tool, kind="stable")[:MOST_QUERIES])
-    stored = most_frequent(support, MOST_NUMBERS // max(len(chosen), 1))
+    recurs = support.max(initial=0) > 1  # else a tool that answered elsewhere never answers again
+    stored = most_frequent(support, MOST_NUMBERS // max(len(chosen), 1) if recurs else 0)
     grams, vectors = queries.facts["grams"].take(chosen), queries.facts["vectors"].take(chosen)
     keys, codes = np.unique(grams.codes, return_inverse=True)
     _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
