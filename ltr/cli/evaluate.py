@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ltr.storage.records import ToolRecord
 
 ROUNDING = 1e-12  # of a mean
+MODEL_FLAGS = ("--baselines", "--explain", "--tools", "--graphs", "--catalogue")
 MODEL_DEFAULTS = {"evaluate.baselines": False}  # of this command, in the place of the config's
 TREC_DEFAULTS = {**MODEL_DEFAULTS, "evaluate.ties": "trec", "evaluate.no_relevant": "zero"}  # as trec_eval has them
 
@@ -110,10 +111,9 @@ def evaluate_command(
     from ltr.results.by_tool import by_tool
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
-    asked = Asked(model, tuple(samples or ()), run, qrels, complete)
-    of_model = {"--baselines": baselines, "--explain": explain, "--tools": tools, "--graphs": graphs}
-    of_model["--catalogue"] = catalogue
-    refuse_mixture(asked, [flag for flag, value in of_model.items() if value])
+    subject = Asked(model, tuple(samples or ()), run, qrels, complete)
+    flags = zip(MODEL_FLAGS, (baselines, explain, tools, graphs, catalogue), strict=True)
+    refuse_mixture(subject, [flag for flag, value in flags if value])
     limits = thresholds(fail_under or [])
     wanted = configured(
         config,
@@ -136,7 +136,7 @@ def evaluate_command(
     )
     if out is not None:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
-    measured, router = evaluated(asked, wanted, also=limits, allow_download=allow_download)
+    measured, router = evaluated(subject, wanted, also=limits, allow_download=allow_download)
     warn(*measured.warnings)
     if out is not None:
         keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)

@@ -138,38 +138,32 @@ def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
     return {**evaluation.curves, drawn.name: curve}
 
 
+FLAT_RULES = [
+    "split",
+    "ties",
+    "gain",
+    "preset",
+    "rel_threshold",
+    "threshold",
+    "max_grade",
+    "probability",
+    "no_relevant",
+]
+FLAT_COUNTS = (
+    *("num_groups", "num_candidates", "candidates_median", "candidates_least", "candidates_most", "num_drawn"),
+    *("num_tied", "num_no_relevant", "num_none", "num_one_candidate"),
+)
+
+
 def flat(record: MetricsRecord) -> dict[str, Json]:
     """The record as one flat object, the headline first: what `--format json`, tab-separated lines and DVC show.
 
     A metric whose name is that of a field is `metric:NAME`, so that neither overwrites the other.
     """
     rules, counts = record.rules, record.counts
-    own_rules = (
-        "split",
-        "ties",
-        "gain",
-        "preset",
-        "rel_threshold",
-        "threshold",
-        "max_grade",
-        "probability",
-        "no_relevant",
-    )
-    own_counts = (
-        "num_groups",
-        "num_candidates",
-        "candidates_median",
-        "candidates_least",
-        "candidates_most",
-        "num_drawn",
-        "num_tied",
-        "num_no_relevant",
-        "num_none",
-        "num_one_candidate",
-    )
-    fields: dict[str, Json] = {name: getattr(rules, name) for name in own_rules}
+    fields: dict[str, Json] = {name: getattr(rules, name) for name in FLAT_RULES}
     fields |= {} if rules.complete is None else {"complete": rules.complete}
-    fields |= {name: getattr(counts, name) for name in own_counts}
+    fields |= {name: getattr(counts, name) for name in FLAT_COUNTS}
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
     fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
     fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}

@@ -139,21 +139,21 @@ def _candidates(
 
 def _context(arrays: dict[str, Array], groups: int) -> dict[str, Any]:
     """What stood before each query, and what was used before, where the file says it."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in TABLE_OF.keys() & arrays.keys():
         table: tuple[Any, ...] = tuple(unpack_texts(arrays[TABLE_OF[name]], arrays[f"{TABLE_OF[name]}.ends"]))
         if name == "previous":
             table = tuple(msgspec.json.decode(names, type=tuple[str, ...]) for names in table)
-        found |= {name: _codes(arrays[name], groups, table), TABLE_OF[name]: table}
-    return found
+        columns |= {name: _codes(arrays[name], groups, table), TABLE_OF[name]: table}
+    return columns
 
 
 def _draws(arrays: dict[str, Array], offsets: IntArray) -> Draws:
     rules, probabilities = map(arrays.__getitem__, DRAWS)
-    known = _numbers("draw_probabilities", probabilities, offsets, least=0.0)
-    if (known <= 0).any() or (known > 1).any():
+    drawn = _numbers("draw_probabilities", probabilities, offsets, least=0.0)
+    if (drawn <= 0).any() or (drawn > 1).any():
         raise DataError("draw_probabilities: numbers above 0, at most 1, are needed")
-    return Draws(_codes(rules, int(offsets[-1]), (LOGGED, *DRAW_RULES)), known)
+    return Draws(_codes(rules, int(offsets[-1]), (LOGGED, *DRAW_RULES)), drawn)
 
 
 def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
