@@ -7,7 +7,7 @@ import pytest
 
 from ltr.data.groups import read_groups
 from ltr.encoders import cached as cached_module
-from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.cached import CachedEncoder, ServedEncoder
 from ltr.encoders.dense import Dense
 from ltr.encoders.naming import ENCODERS
 from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
@@ -55,6 +55,22 @@ def test_rows_come_in_the_order_asked_from_whichever_call_brought_them(tmp_path)
         wrapped.encode(texts, "query")
     asked = ["dddd", "a", "ccc", "a", "bb", "new"]
     np.testing.assert_array_equal(wrapped.encode(asked, "query").numbers, Counting().encode(asked, "query").numbers)
+
+
+def test_a_service_encodes_a_tool_once_and_holds_nothing_of_a_query(tmp_path):
+    class WithoutIdentity(Counting):
+        def identity(self, role):  # as of `hash`: nothing of it is stored on disk
+            return None
+
+    encoder = WithoutIdentity()
+    wrapped = CachedEncoder(encoder.name, encoder.revision, {}, lambda: encoder)
+    served = ServedEncoder(wrapped)
+    for query in ("rain?", "rain?"):
+        served.encode([query], "query")
+        served.encode(["get_weather", "send_mail"], "document")
+    asked, tools = [("query", "rain?")], [("document", "get_weather"), ("document", "send_mail")]
+    assert encoder.encoded == [*asked, *tools, *asked]
+    assert wrapped._places["query"] == {}
 
 
 def test_no_texts_have_no_rows(tmp_path):

@@ -211,9 +211,9 @@ class ServedEncoder:
         """One row a text."""
         with self._turn:
             encoder = self._encoder
-            return (
-                encoder.encode_once(texts, role) if isinstance(encoder, CachedEncoder) else encoder.encode(texts, role)
-            )
+            if role == "query" and isinstance(encoder, CachedEncoder):
+                return encoder.encode_once(texts, role)
+            return encoder.encode(texts, role)  # of tools, which every query reads again
 
 
 def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bool) -> None:

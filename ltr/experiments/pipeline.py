@@ -56,8 +56,7 @@ def run(
     The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
-    data = shared.data(on_progress)
-    prepared = shared.columns(on_progress)
+    data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
