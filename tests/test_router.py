@@ -14,7 +14,7 @@ from ltr.experiments.pipeline import evaluate_router
 from ltr.experiments.runs import run_and_save
 from ltr.serving.router import load
 from ltr.training.softmax import softmax
-from tests.made import graph_rows, tool_rows, written
+from tests.made import WORDS, graph_rows, tool_rows, written
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +146,15 @@ def test_a_router_that_is_saved_and_loaded_ranks_alike(home, tmp_path):
     router.save(tmp_path)
     again = replace(load(tmp_path), tools=router.tools)
     assert again.rank("mail?", k=None) == router.rank("mail?", k=None)
+
+
+def test_a_run_ranks_its_whole_catalogue_and_so_does_the_router_that_training_returns(tmp_path):
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(25)))
+    tools = written(
+        tmp_path / "tools.jsonl", [{"name": f"get_{word}", "description": word} for word in (*WORDS, "poem")]
+    )
+    result = ltr.train(samples, tools=tools, encoder="hash", out=tmp_path / "run")
+    for router in (result.router, load(tmp_path / "run")):
+        answer = router.rank("a poem", k=None)
+        assert len(answer) == len(WORDS) + 1
+        assert answer[0].candidate == "get_poem"

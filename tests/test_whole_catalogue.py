@@ -1,6 +1,7 @@
 """Metrics of the ranking of a whole catalogue, beside those of the lists that samples offer."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_metrics_of_one_value_a_query_have_intervals_and_records_and_pooled_ones
     measured = ("evaluate", str(run / "out"), str(run / "test.jsonl"), "--format", "json")
     flat = json.loads(cli.good(*measured, "--tools", str(run / "tools.json")))
     assert flat["mrr@catalogue"] == record["metrics"]["mrr@catalogue"]
-    assert json.loads(cli.good(*measured, "--catalogue"))["catalogue_tools"] == 10  # those that the run keeps
+    assert json.loads(cli.good(*measured, "--catalogue"))["catalogue_tools"] == 20  # the run keeps the whole catalogue
 
 
 def test_a_metric_of_the_catalogue_can_be_a_limit_and_needs_the_flag_elsewhere(run, cli):
@@ -126,7 +127,7 @@ def test_without_a_catalogue_and_for_ready_numbers_the_flag_is_refused(run):
     result = trained(run)
     groups, config = ltr.read_groups(run / "test.jsonl"), ltr.load_config(None, ["evaluate.catalogue=true"])
     with pytest.raises(UsageError, match="name one with --tools"):
-        evaluate_router(result.router, groups, config)
+        evaluate_router(replace(result.router, tools=None), groups, config)
     row = {"trace_id": "t", "node_id": "n", "query": "?", "tool": "a", "label": 1, "features": [1.0]}
     ready = ltr.read_groups(written(run / "ready.jsonl", [row, row | {"tool": "b", "label": 0}]))
     with pytest.raises(UsageError, match="ready features"):

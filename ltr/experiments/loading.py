@@ -7,9 +7,9 @@ from typing import Any
 from ltr.arrays import vanishing
 from ltr.audit.quick_check import quick_findings
 from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import read_tools
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
 from ltr.data.config import DataConfig
-from ltr.data.groups import Groups, none_warnings, without_none
+from ltr.data.groups import Candidates, Groups, none_warnings, without_none
 from ltr.data.python_rows import TableRows
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.naming import AUTO, best_installed
@@ -78,6 +78,21 @@ def drawn(groups: Groups, config: RunConfig) -> Groups:
         raise UsageError("negatives are drawn from a catalogue: name one with --tools (data.tools)")
     encoder = best_installed() if config.encoder == AUTO else config.encoder
     return draw_negatives(groups, read_tools(data.tools), data.negatives, encoder=encoder, seed=config.seed)
+
+
+def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | None:
+    """What a router ranks when a query comes alone: the tools of the training samples, and all of data.tools.
+
+    Of two texts that the samples give a tool the first counts. None for graphs.
+    """
+    if candidates.kind != "tool":
+        return None
+    tools: dict[str, ToolText] = {}
+    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
+        tools.setdefault(candidates.name_texts[name], candidates.tool_texts[text])
+    if data.tools is None or candidates.features is not None:  # columns hold their texts: no catalogue was read
+        return tools
+    return {**tools, **read_tools(data.tools)}
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
 from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
-from ltr.experiments.loading import refuse_given_probabilities
+from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
@@ -94,6 +94,8 @@ def run(
     is_auto = config.encoder == AUTO and groups.candidates.features is None
     auto_encoder = prepared.features.encoder.name if is_auto and prepared.features else ""
     measured = replace(measured, folds=folds)
+    if prepared.features:
+        router = replace(router, tools=tools_to_rank(groups.candidates, config.data))
     return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder)
 
 

@@ -1,7 +1,7 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,6 @@ import msgspec
 from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
-from ltr.data.groups import Candidates
 from ltr.data.python_rows import Table, rows_of
 from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
@@ -179,8 +178,9 @@ def save(
             config=render(relocated(result.config, home)),
         )
         write_run(files)
-        if result.router.features and result.router.kind == "tool":
-            write_lines(home / TOOLS, map(msgspec.json.encode, catalogue(result.train.candidates)))
+        if result.router.tools:
+            tools = ({"name": name, **text._asdict()} for name, text in result.router.tools.items())
+            write_lines(home / TOOLS, map(msgspec.json.encode, tools))
         write_text(home / REPORT, run_page(files))
         timings = {"run_seconds": seconds, "save_seconds": clock() - start}
         write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
@@ -197,15 +197,6 @@ def keep_evaluation(
             queries = query_records(measured, router, explain=explain)
             write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
             write_tools(home, by_tool(measured))
-
-
-def catalogue(candidates: Candidates) -> Iterator[dict[str, str]]:
-    """The tools that stand in the training samples, each with the first text it has there."""
-    seen: set[int] = set()
-    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
-        if name not in seen:
-            seen.add(name)
-            yield {"name": candidates.name_texts[name], **candidates.tool_texts[text]._asdict()}
 
 
 def record(result: RunResult, home: Path) -> RunRecord:
