@@ -1,0 +1,152 @@
+"""What the recommended columns of tools are worth beside single columns, ridge regression and neighbours' votes.
+
+A set that names right tools alone is trained and measured on its whole catalogue. Differences of Top-1 are paired, with
+95 % bootstrap intervals by trace; then right answers known and unseen in training, and learning curves.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups, select
+from ltr.evaluation.baselines import best_feature
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.ranking import rank
+from ltr.experiments.negatives import draw_negatives
+from ltr.features.crossfit import fit_features
+from ltr.features.matrices import all_dots
+from ltr.features.presets import ALL
+from ltr.features.registry import FeatureConfig
+from ltr.features.rows import row_queries
+from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
+from studies import intervals
+
+TOP1 = "top1_accuracy"
+EIGHT = ALL["tool"]
+SINGLE = {"relevance": "tool.clause", "prototype": "tool.proto", "ridge": "tool.ridge"}
+COLUMNS = (
+    *map(FeatureConfig, EIGHT),
+    FeatureConfig("tool.lift", {"strength": 5.0}),
+    FeatureConfig("tool.clause"),
+)
+SETS = {"seven, lift of strength 5": (0, 8, 2, 3, 4, 5, 6), "recommended eight": tuple(range(8))}
+FEW = (5, 10, 30, 100, 300)  # training traces
+DRAWS = 3  # of so few
+NEIGHBOURS, SHARPNESS = 20, 10.0
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
+    parser.add_argument("--no-curves", action="store_true", help="leave out the learning curves")
+
+
+def main(*, folders, encoder, no_curves):
+    """A table a folder."""
+    for folder in folders:
+        train, test = samples(folder, encoder)
+        counts = f"{len(train.offsets) - 1:,} training groups, {len(test.offsets) - 1:,} test queries"
+        print(f"{folder.name}, {encoder}: {counts}\n  {'':28}  top-1    MRR  less ridge alone{'':9}less seven")
+        compare(train, test, encoder)
+        if not no_curves:
+            curves(train, test, encoder)
+    return 0
+
+
+def samples(folder, encoder):
+    """The training and the test groups; where they name right tools alone, with all others of the catalogue."""
+    tools = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
+    sides = [read_groups(str(folder / f"{split}.jsonl.gz"), tools=tools) for split in ("train", "test")]
+    if tools and all(side.labels.all() for side in sides):
+        sides = [draw_negatives(side, tools, "catalogue", encoder=encoder, seed=0) for side in sides]
+    return sides
+
+
+def scored(train, test, encoder):
+    """The scores of the test rows by each way, from the single columns to the sums."""
+    features, phi = fit_features(COLUMNS, train, encoder)
+    test_phi = features(test.candidates)
+    names = [config.name for config in COLUMNS]
+    best = best_feature(tuple(names[:8]), phi[:, :8], train.labels, train.offsets)
+    scores = {way: test_phi[:, names.index(name)] for way, name in SINGLE.items()}
+    scores[f"best column: {best.name}"] = best.sign * test_phi[:, names.index(best.name)]
+    for way, columns in SETS.items():
+        scores[way] = learned(phi, test_phi, columns, train, 0)
+    scores["recommended eight, 7 knots"] = learned(phi, test_phi, SETS["recommended eight"], train, 7)
+    return scores, features.encoder
+
+
+def learned(phi, test_phi, columns, train, knots):
+    """The scores by w of some of the columns."""
+    chosen = np.ascontiguousarray(phi[:, columns])
+    model = fit(chosen, train.labels, train.offsets, TrainConfig(trainer="newton", standardize=True, knots=knots))
+    return model.knots.scores(np.ascontiguousarray(test_phi[:, columns]), model.w)
+
+
+def votes(train, test, encoder):
+    """Of each row the share of the nearest training queries that its tool answered, near ones counting more."""
+    rows = np.flatnonzero(train.labels > 0)
+    answered = row_queries(train.candidates)[rows]
+    tools = [train.candidates.name_texts[name] for name in train.candidates.names[rows].tolist()]
+    code = {name: place for place, name in enumerate(dict.fromkeys(tools))}
+    wins = np.zeros((len(train.candidates.query_texts), len(code) + 1))
+    np.add.at(wins, (answered, [code[tool] for tool in tools]), 1.0)
+    cosines = all_dots(
+        encoder.encode(test.candidates.query_texts, "query"), encoder.encode(train.candidates.query_texts, "query")
+    )
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
+    weights = np.exp(SHARPNESS * (np.take_along_axis(cosines, nearest, axis=1) - 1))
+    shares = np.einsum("qn,qnt->qt", weights, wins[nearest]) / weights.sum(axis=1, keepdims=True)
+    places = np.array([code.get(name, -1) for name in test.candidates.name_texts])[test.candidates.names]
+    return shares[row_queries(test.candidates), places]
+
+
+def top1(scores, test):
+    """Top-1 and the reciprocal rank of each test query."""
+    return evaluate(rank(scores, test.offsets), test.labels)
+
+
+def compare(train, test, encoder):
+    """Every way on the test queries, and where the right answer was right in training or never was."""
+    scores, fitted = scored(train, test, encoder)
+    scores["votes of 20 neighbours"] = votes(train, test, fitted)
+    results = {way: top1(values, test) for way, values in scores.items()}
+    known = known_queries(train, test)
+    for way, result in results.items():
+        values, rng = result.values[TOP1], np.random.default_rng(0)
+        leads = [
+            intervals.shown(intervals.difference(test, values, results[other].values[TOP1], rng), "+")
+            for other in ("ridge", "seven, lift of strength 5")
+        ]
+        parts = "".join(
+            f"  {label} {np.nanmean(values[which]):.3f}"
+            for label, which in (("known", known), ("unseen", ~known))
+            if which.any()
+        )
+        means = f"{result.means[TOP1]:.3f}  {result.means['mrr']:.3f}"
+        print(f"  {way:28}  {means}  {'  '.join(leads)}{parts}", flush=True)
+
+
+def known_queries(train, test):
+    """Whether a right tool of each test query was right in training."""
+    candidates = train.candidates
+    before = {candidates.name_texts[name] for name in candidates.names[train.labels > 0].tolist()}
+    was_right = np.array([text in before for text in test.candidates.name_texts])[test.candidates.names]
+    return np.logical_or.reduceat(was_right & (test.labels > 0), test.offsets[:-1])
+
+
+def curves(train, test, encoder):
+    """Top-1 from few training traces, mean of several draws."""
+    traces = len(train.candidates.trace_ids)
+    for number in (number for number in FEW if number < traces):
+        means = {}
+        for draw in range(DRAWS):
+            drawn = np.random.default_rng(draw).permutation(traces)[:number]
+            few = select(train, np.flatnonzero(np.isin(train.candidates.traces, drawn)))
+            for way, values in scored(few, test, encoder)[0].items():
+                means.setdefault(way.partition(":")[0], []).append(top1(values, test).means[TOP1])
+        text = "".join(f"  {way} {np.mean(values):.3f}" for way, values in means.items())
+        print(f"  {number} traces:{text}", flush=True)
