@@ -115,7 +115,11 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
     rows = _unit_rows(grams, keys, rarity, len(chosen))
     times = queries.sums["times"][chosen]
-    equations = (2 * all_dots(rows, rows) + all_dots(vectors, vectors)) / 3
+    equations = np.empty((len(chosen), len(chosen)))
+    at_once = max(LIKENESSES // max(len(chosen), 1), 1)
+    for first in range(0, len(chosen), at_once):
+        block = np.arange(first, min(first + at_once, len(chosen)))
+        equations[block] = (2 * all_dots(rows.take(block), rows) + all_dots(vectors.take(block), vectors)) / 3
     equations[np.diag_indices(len(chosen))] += penalty / times
     row, column = np.full(len(queries), -1), np.full(len(tools), -1)
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
