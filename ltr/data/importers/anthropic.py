@@ -96,18 +96,18 @@ def _messages(entry: object, forced: str, tally: Tally, place: str) -> Iterator[
     if role == "assistant":
         yield _answer(content, forced)
         return
-    said = content
+    rest = content
     if isinstance(content, list):
-        said = [block for block in content if not _is(block, "tool_result")]
+        rest = [block for block in content if not _is(block, "tool_result")]
         for block in content:
             if _is(block, "tool_result"):
                 call_id = text_or_empty(block.get("tool_use_id"))
                 is_error = block.get("is_error") is True
                 text = content_text(block.get("content"))
                 yield Message(role="result", text=text, call_id=call_id, is_error=is_error)
-        if not said and content:
+        if not rest and content:
             return
-    yield Message(role="user" if role == "user" else "instruction", text=content_text(said))
+    yield Message(role="user" if role == "user" else "instruction", text=content_text(rest))
 
 
 def _is(block: object, ending: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.chat_requests import call_of, function_of, text_or_empty
+from ltr.data.importers.chat_requests import call_in, call_of, text_or_empty
 from ltr.data.importers.conversations import (
     CUT_OFF,
     FAILED,
@@ -79,7 +79,9 @@ def messages_in(value: object, depth: int = 0) -> list[Message]:
     if isinstance(value, dict):
         if _role(value):
             return list(_messages(value))
-        return next((found for key in LISTS if value.get(key) and (found := messages_in(value[key], depth + 1))), [])
+        return next(
+            (messages for key in LISTS if value.get(key) and (messages := messages_in(value[key], depth + 1))), []
+        )
     return []
 
 
@@ -102,15 +104,15 @@ def _messages(entry: Object) -> Iterator[Message]:
     for block in blocks:
         if (result := _result(block)) is not None:
             yield result
-    said = "\n".join(filter(None, map(_said, blocks))) if blocks else content_text(message.get("content"))
+    text = _text(message, blocks)
     if role == "answer":
-        yield Message(role=role, text=said, calls=_calls(message, blocks))
+        yield Message(role=role, text=text, calls=_calls(message, blocks))
     elif role == "result" and not any(map(_is_result, blocks)):
         call_id, name = text_or_empty(message.get("tool_call_id")), text_or_empty(message.get("name"))
-        is_error = message.get("status") == "error" or looks_failed(said)
-        yield Message(role=role, text=said, call_id=call_id, name=name, is_error=is_error)
-    elif role in ("user", "instruction") and (said or not blocks):
-        yield Message(role=role, text=said)
+        is_error = message.get("status") == "error" or looks_failed(text)
+        yield Message(role=role, text=text, call_id=call_id, name=name, is_error=is_error)
+    elif role in ("user", "instruction") and (text or not blocks):
+        yield Message(role=role, text=text)
 
 
 def _item(item: Object) -> Iterator[Message]:
@@ -131,7 +133,7 @@ def answer_in(value: object, depth: int = 0) -> Message | None:
     if depth > DEEPEST:
         return None
     if listed := entries(value):
-        inner = [found for entry in _first_choice(listed) if (found := answer_in(entry, depth + 1))]
+        inner = [answer for entry in _first_choice(listed) if (answer := answer_in(entry, depth + 1))]
         return _joined(inner) if inner else None
     if not isinstance(value, dict) or not value:
         return None
@@ -139,15 +141,15 @@ def answer_in(value: object, depth: int = 0) -> Message | None:
     if _role(value) == "answer" or (_role(value) is None and _calls(_unwrapped(value), _blocks(_unwrapped(value)))):
         message = _unwrapped(value)
         blocks = _blocks(message)
-        said = "\n".join(filter(None, map(_said, blocks))) if blocks else content_text(message.get("content"))
         refusal = REFUSED if message.get("refusal") else ""
         calls = _calls(message, blocks)
-        return Message(role="answer", text=said, calls=calls, no_decision=_finish(message) or reason or refusal)
+        no_decision = _finish(message) or reason or refusal
+        return Message(role="answer", text=_text(message, blocks), calls=calls, no_decision=no_decision)
     if _role(value) is not None:
         return None
     for key in (*ANSWERS, "content", "text"):
-        if value.get(key) and (found := answer_in(value[key], depth + 1)):
-            return found if found.no_decision or not reason else msgspec.structs.replace(found, no_decision=reason)
+        if value.get(key) and (answer := answer_in(value[key], depth + 1)):
+            return answer if answer.no_decision or not reason else msgspec.structs.replace(answer, no_decision=reason)
     return Message(role="answer", no_decision=reason) if reason else None
 
 
@@ -234,7 +236,12 @@ def _result(block: Object) -> Message | None:
     return Message(role="result", text=text, call_id=call_id, name=name, is_error=is_error)
 
 
-def _said(block: Object) -> str:
+def _text(message: Object, blocks: Sequence[Object]) -> str:
+    """The text of a message, whose parts are the blocks; parts of one line each."""
+    return "\n".join(filter(None, map(_text_of_block, blocks))) if blocks else content_text(message.get("content"))
+
+
+def _text_of_block(block: Object) -> str:
     """The text of a part; "" of a call, a result or a thought."""
     kind = block.get("type")
     if _is_result(block) or "function_call" in block or kind not in (None, "text", "output_text", "input_text"):
@@ -246,29 +253,21 @@ def _calls(message: Object, blocks: Sequence[Object]) -> tuple[Call, ...]:
     """The calls of an answer, under whatever key."""
     more = message.get("additional_kwargs")
     holders = (message, more if isinstance(more, dict) else {})
-    listed = next((found for holder in holders if (found := entries(holder.get("tool_calls")))), [])
-    found = [_call(entry.get("tool_call", entry)) for entry in listed if isinstance(entry, dict)]
-    if not found:
-        found = [_call(holder["function_call"]) for holder in holders if isinstance(holder.get("function_call"), dict)]
-    if not found and message.get("function_call_name"):
-        found = [call_of(message["function_call_name"], message.get("function_call_arguments_json"), "")]
-    if not found:
+    listed = next(filter(None, (entries(holder.get("tool_calls")) for holder in holders)), [])
+    calls = [call_in(entry.get("tool_call", entry)) for entry in listed if isinstance(entry, dict)]
+    if not calls:
+        calls = [
+            call_in(holder["function_call"]) for holder in holders if isinstance(holder.get("function_call"), dict)
+        ]
+    if not calls and message.get("function_call_name"):
+        calls = [call_of(message["function_call_name"], message.get("function_call_arguments_json"), "")]
+    if not calls:
         if text_or_empty(message.get("type")).endswith(CALL_TYPES):
-            found = [_call(message)]
+            calls = [call_in(message)]
         for block in blocks:
             inner = block.get("function_call") or block.get("tool_call")
             if isinstance(inner, dict):
-                found.append(_call(inner))
+                calls.append(call_in(inner))
             elif text_or_empty(block.get("type")).endswith(CALL_TYPES):
-                found.append(_call(block))
-    return tuple(call for call in found if call)
-
-
-def _call(entry: object) -> Call | None:
-    if not isinstance(entry, dict):
-        return None
-    function = function_of(entry)
-    name = function.get("name", function.get("toolName"))
-    arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
-    call_id = next((entry[key] for key in ("id", "call_id", "toolCallId") if entry.get(key)), "")
-    return call_of(name, arguments, call_id)
+                calls.append(call_in(block))
+    return tuple(call for call in calls if call)

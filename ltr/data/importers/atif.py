@@ -83,9 +83,9 @@ def _messages(step: Object, node_id: str, tally: Tally, place: str) -> Iterator[
         )
         observation = step.get("observation")
         for result in objects(observation.get("results")) if isinstance(observation, dict) else []:
-            said = content_text(result.get("content"))
+            output = content_text(result.get("content"))
             call_id = text_or_empty(result.get("source_call_id"))
-            yield Message(role="result", text=said, call_id=call_id, is_error=looks_failed(said))
+            yield Message(role="result", text=output, call_id=call_id, is_error=looks_failed(output))
     elif source == "system":
         yield Message(role="instruction", text=text)
     else:

@@ -33,7 +33,7 @@ def match_calls(calls: Sequence[Used], runs: Sequence[Used]) -> dict[int, int]:
     >>> match_calls([Used((1, 1, 1), "mail"), Used((5, 5, 4), "mail")], [Used((6, 6, 5), "mail")])
     {0: 1}
     """
-    found: dict[int, int] = {}
+    call_of_run: dict[int, int] = {}
     taken: set[int] = set()
     for key, may_precede in KEYS:
         waiting: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -41,9 +41,9 @@ def match_calls(calls: Sequence[Used], runs: Sequence[Used]) -> dict[int, int]:
             if number not in taken and key(call):
                 waiting[key(call)].append(number)
         for number, run in enumerate(runs):
-            listed = waiting.get(key(run), []) if number not in found else []
+            listed = waiting.get(key(run), []) if number not in call_of_run else []
             earlier = bisect_right(listed, run.at, key=lambda call: calls[call].at)
             if listed and (earlier or may_precede):
-                found[number] = listed.pop(earlier - 1 if earlier else 0)
-                taken.add(found[number])
-    return found
+                call_of_run[number] = listed.pop(earlier - 1 if earlier else 0)
+                taken.add(call_of_run[number])
+    return call_of_run

@@ -6,7 +6,7 @@ and at some nodes a decision: which of the candidates was chosen. A trace may al
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ltr.data.importers.chat_requests import NO_TOOL, Object, log_objects, objects, text_or_empty
+from ltr.data.importers.chat_requests import NO_TOOL, Object, id_text, log_objects, objects, text_or_empty
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool, tools_of
 from ltr.data.importers.decisions import LONGEST_PAST, decisions
 from ltr.data.importers.importing import Imported, importer
@@ -63,14 +63,14 @@ def _conversations(files: Sequence[str], pool: Mapping[str, Tool], tally: Tally)
     for place, document in log_objects(files, tally):
         for trace in objects(document["traces"]) if isinstance(document.get("traces"), list) else [document]:
             nodes, decided = trace.get("nodes"), objects(trace.get("decisions"))
-            trace_id = _name(trace.get("trace_id"))
+            trace_id = id_text(trace.get("trace_id"))
             if not isinstance(nodes, dict) or not isinstance(trace.get("decisions"), list):
                 tally.skip(NO_TRACE, place)
             elif not trace_id:
                 tally.skip(NO_ID, place)
             else:
                 yield from _of_trace(trace_id, trace, f"{place} trace {trace_id[:40]}", pool, tally)
-                with_decision = {_name(decision.get("node")) for decision in decided}
+                with_decision = {id_text(decision.get("node")) for decision in decided}
                 tally.remark(UNDECIDED, place, len(nodes.keys() - with_decision))
 
 
@@ -78,7 +78,7 @@ def _of_trace(
     trace_id: str, trace: Object, place: str, pool: Mapping[str, Tool], tally: Tally
 ) -> Iterator[Conversation]:
     nodes, decided = trace["nodes"], objects(trace["decisions"])
-    choices = [(_name(decision.get("node")), _chosen(decision)) for decision in decided]
+    choices = [(id_text(decision.get("node")), _chosen(decision)) for decision in decided]
     parents = _parents(trace.get("edges"))
     for decision, (node, chosen) in zip(decided, choices, strict=True):
         if node not in nodes:
@@ -107,11 +107,6 @@ def _of_trace(
         )
 
 
-def _name(value: object) -> str:
-    """An id as a text; "" for what is none."""
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-
-
 def _chosen(decision: Object) -> list[str]:
     chosen = decision.get("chosen")
     return _names(chosen if isinstance(chosen, list) else [chosen])
@@ -127,17 +122,17 @@ def _parents(edges: object) -> dict[str, list[str]]:
     parents: dict[str, list[str]] = {}
     for edge in edges if isinstance(edges, list) else []:
         ends = [edge.get("source"), edge.get("target")] if isinstance(edge, dict) else edge
-        if isinstance(ends, list) and len(ends) == 2 and all(map(_name, ends)):
-            parents.setdefault(_name(ends[1]), []).append(_name(ends[0]))
+        if isinstance(ends, list) and len(ends) == 2 and all(map(id_text, ends)):
+            parents.setdefault(id_text(ends[1]), []).append(id_text(ends[0]))
     return parents
 
 
 def _ancestors(node: str, parents: Mapping[str, Sequence[str]]) -> set[str]:
     """The nodes from which edges lead to the node, however far, without itself; edges may run in a circle."""
-    found: set[str] = set()
+    ancestors: set[str] = set()
     waiting = [node]
-    while waiting and len(found) < LONGEST_PAST:
-        new = [parent for parent in parents.get(waiting.pop(), ()) if parent not in found]
-        found.update(new)
+    while waiting and len(ancestors) < LONGEST_PAST:
+        new = [parent for parent in parents.get(waiting.pop(), ()) if parent not in ancestors]
+        ancestors.update(new)
         waiting += new
-    return found - {node}
+    return ancestors - {node}

@@ -179,7 +179,7 @@ def _trace_id(sources: Sequence[Object], keys: Sequence[str], tally: Tally, plac
     """The id under the first of the keys that has one, in any of the objects or their metadata."""
     metadata = [source["metadata"] for source in sources if isinstance(source.get("metadata"), dict)]
     for key in keys:
-        ids = dict.fromkeys(found for source in (*sources, *metadata) if (found := _id(source.get(key))))
+        ids = dict.fromkeys(filter(None, (_id(source.get(key)) for source in (*sources, *metadata))))
         if ids:
             tally.remark(OTHER_IDS, place, int(len(ids) > 1))
             return next(iter(ids))
@@ -187,9 +187,16 @@ def _trace_id(sources: Sequence[Object], keys: Sequence[str], tally: Tally, plac
 
 
 def _id(value: object) -> str:
-    """An id as a text: that of an object with an id, the digits of a number; "" for anything else."""
-    if isinstance(value, dict):
-        value = value.get("id")
+    """An id as a text, or that of an object with an id; "" for anything else."""
+    return id_text(value.get("id") if isinstance(value, dict) else value)
+
+
+def id_text(value: object) -> str:
+    """An id as a text, of a number its digits; "" for anything else.
+
+    >>> id_text(7), id_text("a"), id_text(None)
+    ('7', 'a', '')
+    """
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
@@ -206,3 +213,14 @@ def _time(sources: "Iterator[Object]", tally: Tally, place: str) -> float | str 
         pass
     tally.remark(BAD_TIMES, place)
     return None
+
+
+def call_in(entry: object) -> Call | None:
+    """The call that an entry of an answer's list of calls holds; None without a name."""
+    if not isinstance(entry, dict):
+        return None
+    function = function_of(entry)
+    name = function.get("name", function.get("toolName"))
+    arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+    call_id = next((entry[key] for key in ("id", "call_id", "toolCallId") if entry.get(key)), "")
+    return call_of(name, arguments, call_id)

@@ -74,9 +74,9 @@ def import_csv(  # noqa: PLR0913  # an option is a parameter
     named |= {"description": description, "time": time}
     own = tuple(name for name in features.split(",") if name)
     tables = [read_table(path) for path in files]  # once: stdin has no second time
-    asked = {meaning: name for meaning, name in named.items() if name}
-    columns = [_columns(table, asked, own) for table in tables]
-    notes = [note for table, found in zip(tables, columns, strict=True) for note in _said(table, found, asked)]
+    named = {meaning: name for meaning, name in named.items() if name}
+    columns = [_columns(table, named, own) for table in tables]
+    notes = [note for pair in zip(tables, columns, strict=True) for note in _notes(*pair, named)]
     tally = Tally()
     return Imported(_samples(tables, columns, tally), tuple(dict.fromkeys(notes)), tally)
 
@@ -85,8 +85,8 @@ def _columns(table: Table, named: Mapping[str, str], own: tuple[str, ...]) -> Co
     """The column of each meaning: the named one, else the first of the usual names that no meaning has yet."""
     for name in (*named.values(), *own):
         if name not in table.header:
-            known = ", ".join(map(excerpt, table.header))
-            raise UsageError(f"{table.path}: no column {excerpt(name)}{suggestion(name, table.header)}; known: {known}")
+            near = suggestion(name, table.header)
+            raise UsageError(f"{table.path}: no column {excerpt(name)}{near}; known: {_header_text(table)}")
     places = {name.lower(): place for place, name in reversed([*enumerate(table.header)])}
     of = {meaning: table.header.index(name) for meaning, name in named.items()}
     numbers = tuple(table.header.index(name) for name in own)
@@ -99,18 +99,20 @@ def _columns(table: Table, named: Mapping[str, str], own: tuple[str, ...]) -> Co
     if "candidates" in of and "label" not in of and "tool" not in of:
         free = [places[name] for name in RIGHT if name in places and places[name] not in of.values()]
         of |= {"label": free[0]} if free else {}
-    for meaning, option in (("query", "query"), ("tool", "tool")):
+    for meaning in ("query", "tool"):
         if meaning not in of and not (meaning == "tool" and "candidates" in of):
-            known = ", ".join(map(excerpt, table.header))
-            raise DataError(
-                f"{table.path}: no column of {meaning} texts is known; name one of {known}: {option}=COLUMN"
-            )
+            problem = f"no column of {meaning} texts is known; name one of {_header_text(table)}"
+            raise DataError(f"{table.path}: {problem}: {meaning}=COLUMN")
     return Columns(of, numbers)
 
 
-def _said(table: Table, columns: Columns, asked: Mapping[str, str]) -> Iterator[str]:
+def _header_text(table: Table) -> str:
+    return ", ".join(map(excerpt, table.header))
+
+
+def _notes(table: Table, columns: Columns, named: Mapping[str, str]) -> Iterator[str]:
     """What was guessed, and what follows from a column that is not there."""
-    guessed = [f"{meaning}={table.header[at]}" for meaning, at in columns.of.items() if meaning not in asked]
+    guessed = [f"{meaning}={table.header[at]}" for meaning, at in columns.of.items() if meaning not in named]
     if guessed:
         yield f"guessed by the header: {', '.join(guessed)}; --option MEANING=COLUMN names another"
     if "label" not in columns.of:
@@ -119,8 +121,8 @@ def _said(table: Table, columns: Columns, asked: Mapping[str, str]) -> Iterator[
         yield "no column of traces: queries with equal texts are one trace"
 
 
-def _samples(tables: Sequence[Table], every: Sequence[Columns], tally: Tally) -> Iterator[Line]:
-    for table, columns in zip(tables, every, strict=True):
+def _samples(tables: Sequence[Table], columns_of_tables: Sequence[Columns], tally: Tally) -> Iterator[Line]:
+    for table, columns in zip(tables, columns_of_tables, strict=True):
         groups = _Groups(f"{table.path}:" if len(tables) > 1 else "")
         for line, row in table.rows:
             if not any(map(str.strip, row)):

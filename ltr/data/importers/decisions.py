@@ -90,11 +90,11 @@ def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[G
 def _answers(conversation: Conversation) -> Iterator[_Answer]:
     """The answers that are not history, each with its past."""
     messages = conversation.messages
-    told = blake2b(digest_size=ID_BYTES)  # everything up to the message at hand
+    digest_so_far = blake2b(digest_size=ID_BYTES)  # everything up to the message at hand
     query, is_first, turn = None, False, _Turn()
     previous: list[str] = []
     for at, message in enumerate(messages):
-        _tell(told, message)
+        _add_message(digest_so_far, message)
         if message.role == "user":
             query, is_first, turn = message, True, _Turn()
         if message.role == "result":
@@ -107,7 +107,7 @@ def _answers(conversation: Conversation) -> Iterator[_Answer]:
                 message=message,
                 before=messages[max(0, at - LONGEST_PAST) : at],
                 query=query,
-                node_id=message.node_id or told.hexdigest(),
+                node_id=message.node_id or digest_so_far.hexdigest(),
                 previous=previous[-LONGEST_PAST - 1 :],
                 is_first=is_first,
                 is_retry=turn.has_failed(message.calls),
@@ -227,8 +227,8 @@ def _cut(text: str, length: int) -> str:
     if len(text) <= length:
         return text
     beginning = text[:length]
-    whole = beginning if text[length].isspace() else beginning.rpartition(" ")[0]
-    return whole.rstrip() if len(beginning) - len(whole) <= LONGEST_WORD else beginning
+    words = beginning if text[length].isspace() else beginning.rpartition(" ")[0]
+    return words.rstrip() if len(beginning) - len(words) <= LONGEST_WORD else beginning
 
 
 def _trace_of(messages: Iterable[Message]) -> str:
@@ -236,11 +236,11 @@ def _trace_of(messages: Iterable[Message]) -> str:
     return _digest(next((message.text for message in messages if message.role == "user"), "")).hex()
 
 
-def _tell(told: "blake2b", message: Message) -> None:
+def _add_message(digest: "blake2b", message: Message) -> None:
     """Add a message to a digest; instructions are left out, because they may hold the date."""
     if message.role != "instruction":
         calls = [text for call in message.calls for text in (call.name, call.arguments)]
-        told.update(_digest(message.role, message.text, *calls))
+        digest.update(_digest(message.role, message.text, *calls))
 
 
 def _digest(*texts: str) -> bytes:

@@ -193,8 +193,10 @@ def recognised(files: Sequence[AnyPath]) -> str:
         raise UnknownFormatError(
             (*shown_looks, several if common else "files of several formats; import those of one format at a time")
         )
-    known = [f"{name}: {IMPORTERS[name].title}" for name in IMPORTERS.names()]
-    raise UnknownFormatError((*shown_looks, "name the format: ltr import FORMAT FILES -o OUT; the formats are", *known))
+    formats = [f"{name}: {IMPORTERS[name].title}" for name in IMPORTERS.names()]
+    raise UnknownFormatError(
+        (*shown_looks, "name the format: ltr import FORMAT FILES -o OUT; the formats are", *formats)
+    )
 
 
 def _titles(names: Sequence[str]) -> str:
@@ -222,5 +224,7 @@ class _Keys:
 def _refuse_unknown_options(name: str, plugin: Importer, options: Mapping[str, str]) -> None:
     for option in options:
         if option not in plugin.options:
-            known = f"known: {', '.join(plugin.options) or 'none'}"
-            raise UsageError(f"importer {name} has no option {option!r}{suggestion(option, plugin.options)}; {known}")
+            options_text = ", ".join(plugin.options) or "none"
+            raise UsageError(
+                f"importer {name} has no option {option!r}{suggestion(option, plugin.options)}; known: {options_text}"
+            )

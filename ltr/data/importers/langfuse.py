@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, log_objects, objects, table_of, text_or_empty
-from ltr.data.importers.conversations import FAILED, Message
+from ltr.data.importers.chat_requests import allowed, id_text, log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
 from ltr.data.importers.outcomes import outcome_note, outcomes
@@ -51,7 +51,7 @@ def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
         if isinstance(listed, list):
             trace = document.get("trace")
             holder: Object = trace if isinstance(trace, dict) else document
-            trace_id = _id(holder.get("id"))
+            trace_id = id_text(holder.get("id"))
             for entry in objects(listed):
                 yield _span({"traceId": trace_id, **entry}, place, tally)
             if not objects(listed):
@@ -80,7 +80,7 @@ def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
         value, name = score.get("value"), text_or_empty(score.get("name")).lower()
         is_feedback = any(part in name for part in FEEDBACK_NAMES) and score.get("source") != "EVAL"
         if is_feedback and isinstance(value, bool | int | float):
-            about = _id(score.get("observationId"))
+            about = id_text(score.get("observationId"))
             yield Span(
                 trace_id=trace_id, span_id=f"score {number} {about}", place=place, kind="other",
                 feedback=float(value), about=about,
@@ -89,10 +89,10 @@ def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
 
 def _span(entry: Object, place: str, tally: Tally) -> Span:
     kind, name = text_or_empty(entry.get("type")).upper(), text_or_empty(entry.get("name"))
-    read = Span(
-        trace_id=_id(entry.get("traceId")),
-        span_id=_id(entry.get("id")),
-        parent_id=_id(entry.get("parentObservationId")),
+    plain = Span(
+        trace_id=id_text(entry.get("traceId")),
+        span_id=id_text(entry.get("id")),
+        parent_id=id_text(entry.get("parentObservationId")),
         place=place,
         kind="model" if kind in MODEL_TYPES else "tool" if kind in TOOL_TYPES else "other",
         start=nanoseconds(entry.get("startTime")),
@@ -102,57 +102,51 @@ def _span(entry: Object, place: str, tally: Tally) -> Span:
     metadata = decoded(entry.get("metadata"))
     attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
     tree = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
-    told = span_of(tree, read, name, tally)
-    if told.kind == "model":
-        return _generation(entry, told, tally)
-    replaced = msgspec.structs.replace
-    if told.kind == "tool":
-        return told
-    said = next((message.text for message in reversed(messages_in(entry.get("input"))) if message.role == "user"), "")
-    is_root = not read.parent_id
-    return replaced(told, tool=tool_name(name), said=told.said or (said if is_root else ""))
+    span = span_of(tree, plain, name, tally)
+    if span.kind == "model":
+        return _generation(entry, span, tally)
+    if span.kind == "tool":
+        return span
+    user_text = span.user_text or ("" if span.parent_id else last_user_text(messages_in(entry.get("input"))))
+    return msgspec.structs.replace(span, tool=tool_name(name), user_text=user_text)
 
 
-def _generation(entry: Object, told: Span, tally: Tally) -> Span:
+def _generation(entry: Object, span: Span, tally: Tally) -> Span:
     """A model's span: its own columns first, then its input and output, then its attributes."""
-    given, place = decoded(entry.get("input")), told.place
-    given, among = _without_tools(given)
-    listed = _definitions(entry.get("toolDefinitions")) or among
-    if not listed and isinstance(given, dict):
-        listed = [decoded(tool) for tool in entries(decoded(given.get("tools")))]
+    model_input, tools = _without_tools(decoded(entry.get("input")))
+    listed = _definitions(entry.get("toolDefinitions")) or tools
+    if not listed and isinstance(model_input, dict):
+        listed = [decoded(tool) for tool in entries(decoded(model_input.get("tools")))]
     answer = answer_in(entry.get("output"))
     called = [decoded(call) for call in entries(decoded(entry.get("toolCalls")))]
     if called:
         calls = answer_in({"role": "assistant", "tool_calls": called})
         if calls is not None and calls.calls:
             answer = msgspec.structs.replace(answer or calls, calls=calls.calls)
-    answer = answer or told.answer
+    answer = answer or span.answer
     parameters = decoded(entry.get("modelParameters"))
     choice = decoded(parameters.get("tool_choice")) if isinstance(parameters, dict) else None
-    table, forced = allowed(table_of(listed, tally, place) if listed else told.tools, choice)
-    if told.has_failed:
-        answer = Message(role="answer", no_decision=FAILED)
-    elif answer is not None and forced and not answer.no_decision:
-        answer = msgspec.structs.replace(answer, no_decision=forced)
+    table, forced = allowed(table_of(listed, tally, span.place) if listed else span.tools, choice)
+    answer = answer_of_span(answer, forced, has_failed=span.has_failed)
     return msgspec.structs.replace(
-        told,
-        messages=tuple(messages_in(given)) or told.messages,
+        span,
+        messages=tuple(messages_in(model_input)) or span.messages,
         answer=answer,
         tools=table,
     )
 
 
-def _without_tools(given: Any) -> tuple[Any, list[Any]]:
+def _without_tools(model_input: Any) -> tuple[Any, list[Any]]:
     """An input, and the tools that Langfuse's handler for LangChain puts among its messages."""
     tools: list[Any] = []
     messages: list[Any] = []
-    for message in entries(given):
+    for message in entries(model_input):
         content = (
             decoded(message.get("content")) if isinstance(message, dict) and message.get("role") == "tool" else None
         )
         is_tool = isinstance(content, dict) and isinstance(content.get("function"), dict)
         (tools if is_tool else messages).append(content if is_tool else message)
-    return (messages, tools) if tools else (given, [])
+    return (messages, tools) if tools else (model_input, [])
 
 
 def _definitions(value: object) -> list[Any]:
@@ -165,7 +159,3 @@ def _definitions(value: object) -> list[Any]:
         inner = decoded(definition)
         tools.append({**inner, "name": name} if isinstance(inner, dict) else {"name": name})
     return tools
-
-
-def _id(value: object) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

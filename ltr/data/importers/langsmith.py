@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, log_objects, objects, table_of, text_or_empty
-from ltr.data.importers.conversations import FAILED, UNFINISHED, Message
+from ltr.data.importers.chat_requests import allowed, id_text, log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.conversations import UNFINISHED, Message, answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
 from ltr.data.importers.outcomes import outcome_note, outcomes
@@ -56,14 +56,14 @@ def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
 
 def _span(run: Object, trace_id: str, place: str, tally: Tally) -> Span:
     stamps = STAMP.findall(text_or_empty(run.get("dotted_order")))
-    own = _text(run.get("id"))
+    own = id_text(run.get("id"))
     kind = KINDS.get(text_or_empty(run.get("run_type")), "other")
     has_failed = bool(run.get("error")) or run.get("status") == "error"
     start = nanoseconds(run.get("start_time"))
     span = Span(
-        trace_id=_text(run.get("trace_id")) or trace_id or (stamps[0][2] if stamps else own),
+        trace_id=id_text(run.get("trace_id")) or trace_id or (stamps[0][2] if stamps else own),
         span_id=own,
-        parent_id=_text(run.get("parent_run_id")),
+        parent_id=id_text(run.get("parent_run_id")),
         place=place,
         kind=kind,
         start=start if start is not None else _stamped(stamps),
@@ -72,7 +72,7 @@ def _span(run: Object, trace_id: str, place: str, tally: Tally) -> Span:
         feedback=_feedback(run.get("feedback_stats")),
         tool=tool_name(text_or_empty(run.get("name"))) if kind == "tool" else "",
         call_id=_call_id(run) if kind == "tool" else "",
-        said=_said(run) if kind == "other" else "",
+        user_text=_user_text(run) if kind == "other" else "",
         messages=tuple(messages_in(run.get("inputs"))) if kind == "model" else (),
     )
     return _model(run, span, tally) if kind == "model" else span
@@ -89,12 +89,9 @@ def _model(run: Object, span: Span, tally: Tally) -> Span:
         table_of([decoded(tool) for tool in listed], tally, span.place), parameters.get("tool_choice")
     )
     answer = answer_in(run.get("outputs"))
-    if span.has_failed:
-        answer = Message(role="answer", no_decision=FAILED)
-    elif answer is None and span.end is None:
+    if answer is None and span.end is None:
         answer = Message(role="answer", no_decision=UNFINISHED)
-    elif answer is not None and forced and not answer.no_decision:
-        answer = msgspec.structs.replace(answer, no_decision=forced)
+    answer = answer_of_span(answer, forced, has_failed=span.has_failed)
     return msgspec.structs.replace(span, tools=table, answer=answer)
 
 
@@ -115,14 +112,14 @@ def _call_id(run: Object) -> str:
     inner = outputs.get("output") if isinstance(outputs, dict) else None
     holders = [holder for holder in (inner, outputs, inputs) if isinstance(holder, dict)]
     holders += [holder["kwargs"] for holder in holders if isinstance(holder.get("kwargs"), dict)]
-    return next((found for holder in holders if (found := text_or_empty(holder.get("tool_call_id")))), "")
+    return next(filter(None, (text_or_empty(holder.get("tool_call_id")) for holder in holders)), "")
 
 
-def _said(run: Object) -> str:
+def _user_text(run: Object) -> str:
     """What the user said, in the input of a run without a parent."""
     if run.get("parent_run_id"):
         return ""
-    return next((found.text for found in reversed(messages_in(run.get("inputs"))) if found.role == "user"), "")
+    return last_user_text(messages_in(run.get("inputs")))
 
 
 def _feedback(stats: object) -> float | None:
@@ -131,7 +128,3 @@ def _feedback(stats: object) -> float | None:
         if isinstance(entry.get("avg"), int | float) and not isinstance(entry["avg"], bool):
             return float(entry["avg"])
     return None
-
-
-def _text(value: object) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -7,7 +7,7 @@ import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
 from ltr.data.importers.chat_requests import allowed, log_objects, objects, table_of, text_or_empty
-from ltr.data.importers.conversations import FAILED, Message
+from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
 from ltr.data.importers.outcomes import outcome_note, outcomes
@@ -47,12 +47,12 @@ def _spans_of(trace: object) -> list[Any] | None:
 
 def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
     for place, trace in log_objects(files, tally):
-        listed, told = _spans_of(trace), decoded(trace.get("info"))
+        listed, info = _spans_of(trace), decoded(trace.get("info"))
         if listed is None:
             tally.skip(NO_TRACE, place)
             continue
-        info: Object = told if isinstance(told, dict) else {}
-        trace_id = next((found for key in ("trace_id", "request_id") if (found := text_or_empty(info.get(key)))), "")
+        info = info if isinstance(info, dict) else {}
+        trace_id = text_or_empty(info.get("trace_id")) or text_or_empty(info.get("request_id"))
         for span in objects(listed):
             yield _span(span, trace_id, place, tally)
         for number, assessment in enumerate(objects(info.get("assessments"))):
@@ -66,10 +66,10 @@ def _span(span: Object, trace_id: str, place: str, tally: Tally) -> Span:
     """A span; its ids stand beside its name, or in its context."""
     context, status = span.get("context"), span.get("status")
     holder: Object = context if isinstance(context, dict) else span
-    attributes = span.get("attributes")
-    told = {key: _value(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}
-    kind = KINDS.get(str(told.get("mlflow.spanType")), "other")
-    own = text_or_empty(told.get("mlflow.traceRequestId")) or text_or_empty(holder.get("trace_id"))
+    texts = span.get("attributes")
+    attributes = {key: _value(value) for key, value in texts.items()} if isinstance(texts, dict) else {}
+    kind = KINDS.get(str(attributes.get("mlflow.spanType")), "other")
+    own = text_or_empty(attributes.get("mlflow.traceRequestId")) or text_or_empty(holder.get("trace_id"))
     code = status.get("code") if isinstance(status, dict) else span.get("status_code")
     read = Span(
         trace_id=trace_id or own,
@@ -81,24 +81,19 @@ def _span(span: Object, trace_id: str, place: str, tally: Tally) -> Span:
         end=_nanoseconds(span, "end_time"),
         has_failed=code in ERROR_CODES,
     )
-    given = told.get("mlflow.spanInputs")
+    inputs = attributes.get("mlflow.spanInputs")
     replaced = msgspec.structs.replace
     if kind == "tool":
-        named = text_or_empty(told.get("mlflow.spanFunctionName")) or text_or_empty(span.get("name"))
+        named = text_or_empty(attributes.get("mlflow.spanFunctionName")) or text_or_empty(span.get("name"))
         name = tool_name(text_or_empty(span.get("name")) or named)
-        return replaced(read, tool=name, call_id=_call_id(told.get("mlflow.spanOutputs"), given))
+        return replaced(read, tool=name, call_id=_call_id(attributes.get("mlflow.spanOutputs"), inputs))
     if kind == "other":
-        said = [message.text for message in messages_in(given) if message.role == "user"]
-        return replaced(read, said=said[-1] if said else "")
-    request = given if isinstance(given, dict) else {}
-    listed = entries(told.get("mlflow.chat.tools")) or entries(request.get("tools"))
+        return replaced(read, user_text=last_user_text(messages_in(inputs)))
+    request = inputs if isinstance(inputs, dict) else {}
+    listed = entries(attributes.get("mlflow.chat.tools")) or entries(request.get("tools"))
     table, forced = allowed(table_of(listed, tally, place), request.get("tool_choice"))
-    answer = answer_in(told.get("mlflow.spanOutputs"))
-    if read.has_failed:
-        answer = Message(role="answer", no_decision=FAILED)
-    elif answer is not None and forced and not answer.no_decision:
-        answer = replaced(answer, no_decision=forced)
-    return replaced(read, messages=tuple(messages_in(given)), tools=table, answer=answer)
+    answer = answer_of_span(answer_in(attributes.get("mlflow.spanOutputs")), forced, has_failed=read.has_failed)
+    return replaced(read, messages=tuple(messages_in(inputs)), tools=table, answer=answer)
 
 
 def _value(value: object) -> Any:

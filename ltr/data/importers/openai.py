@@ -10,9 +10,8 @@ from ltr.data.importers.chat_requests import (
     Exchange,
     Object,
     allowed,
-    call_of,
+    call_in,
     exchanges,
-    function_of,
     is_anthropic_body,
     is_span,
     objects,
@@ -138,20 +137,15 @@ def _assistant(entry: Object, no_decision: str, node_id: str = "", time: float |
     listed = objects(entry.get("tool_calls"))
     if isinstance(entry.get("function_call"), dict):
         listed = [*listed, {"function": entry["function_call"]}]
-    calls = []
-    for each in listed:
-        function = function_of(each)
-        arguments = function.get("arguments", function.get("input"))
-        calls.append(call_of(function.get("name"), arguments, each.get("id")))
-    named = tuple(call for call in calls if call)
-    if listed and not named:
+    calls = tuple(call for listed_call in listed if (call := call_in(listed_call)))
+    if listed and not calls:
         no_decision = no_decision or NAMELESS
     if _is_refusal(entry):
         no_decision = REFUSED
     if entry.get("weight") == 0:
         no_decision = NOT_TO_LEARN
     text = content_text(entry.get("content"))
-    return Message(role="answer", text=text, calls=named, no_decision=no_decision, node_id=node_id, time=time)
+    return Message(role="answer", text=text, calls=calls, no_decision=no_decision, node_id=node_id, time=time)
 
 
 def _is_refusal(entry: Object) -> bool:

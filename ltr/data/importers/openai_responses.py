@@ -67,12 +67,12 @@ def _shortened(message: Message) -> Message:
 
 def is_responses(body: Object) -> bool:
     """Whether a request or a response is one of this API."""
-    given, output = body.get("input"), body.get("output")
+    request_input, output = body.get("input"), body.get("output")
     if "messages" in body:
         return False
-    if isinstance(given, str):
+    if isinstance(request_input, str):
         return "model" in body or "tools" in body or bool(objects(output))
-    return any("type" in item or "role" in item for item in [*objects(given), *objects(output)])
+    return any("type" in item or "role" in item for item in [*objects(request_input), *objects(output)])
 
 
 def from_responses(exchange: Exchange, chains: Chains, tally: Tally) -> Conversation:
@@ -81,10 +81,10 @@ def from_responses(exchange: Exchange, chains: Chains, tally: Tally) -> Conversa
     response = exchange.response or (request if isinstance(request.get("output"), list) else None)
     body = {**request, **{key: value for key, value in (response or {}).items() if value is not None}}
     trace_id, before = _before(body, exchange, chains, tally)
-    given, output = _items(request.get("input")), objects(body.get("output"))
-    listed = [*objects(body.get("tools")), *(tool for item in [*given, *output] for tool in _served(item))]
+    items, output = _items(request.get("input")), objects(body.get("output"))
+    listed = [*objects(body.get("tools")), *(tool for item in [*items, *output] for tool in _served(item))]
     table, forced = allowed(table_of(list(map(_with_name, listed)), tally, place), body.get("tool_choice"))
-    messages = [*before, *_messages(given, forced, tally, place)]
+    messages = [*before, *_messages(items, forced, tally, place)]
     decided = len(messages) if response or exchange.failure else len(before)
     tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[len(before) : decided]))
     if response or exchange.failure:
@@ -121,8 +121,8 @@ def _failure(response: Object) -> str:
     return STATUSES.get(status, "") if isinstance(status, str) else ""
 
 
-def _items(given: object) -> list[Object]:
-    return [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
+def _items(request_input: object) -> list[Object]:
+    return [{"role": "user", "content": request_input}] if isinstance(request_input, str) else objects(request_input)
 
 
 def _served(item: Object) -> list[Object]:

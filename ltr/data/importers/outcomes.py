@@ -54,8 +54,8 @@ def outcomes(option: str) -> Outcomes | None:
         return Outcomes(source, dict(_read_evaluation(path)))
     if option in (STATUS, FEEDBACK):
         return Outcomes(source, {})
-    known = f"{STATUS}, {FEEDBACK} or {EVALUATION}:FILE"
-    raise UsageError(f"outcome {option!r}{suggestion(option, (STATUS, FEEDBACK))}; {known} is needed")
+    choices = f"{STATUS}, {FEEDBACK} or {EVALUATION}:FILE"
+    raise UsageError(f"outcome {option!r}{suggestion(option, (STATUS, FEEDBACK))}; {choices} is needed")
 
 
 def outcome_note(option: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str = ""
     call_id: str = ""
     # other
-    said: str = ""  # its input, if it may be what a user asked of the whole trace
+    user_text: str = ""  # its input, if it may be what a user asked of the whole trace
     about: str = ""  # the id of the span that its feedback is about
 
 
@@ -48,10 +48,10 @@ def nanoseconds(time: object) -> int | None:
     if not isinstance(time, str | int | float) or isinstance(time, bool):
         return None
     try:
-        found = round(seconds(time) * NANOSECONDS)
+        moment = round(seconds(time) * NANOSECONDS)
     except (FieldError, OverflowError, ValueError):
         return None
-    return found if 0 <= found < LATEST else None
+    return moment if 0 <= moment < LATEST else None
 
 
 def tool_name(name: str) -> str:

@@ -1,13 +1,13 @@
 """What the attributes of a span say, in the conventions of OpenInference, of OTel GenAI and of their forerunners."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
 from ltr.data.importers.chat_requests import allowed, table_of
-from ltr.data.importers.conversations import FAILED, Message
+from ltr.data.importers.conversations import Message, answer_of_span, last_user_text
 from ltr.data.importers.span import Kind, Span, tool_name
 from ltr.data.importers.tally import Tally
 
@@ -72,27 +72,25 @@ def span_of(tree: Tree, span: Span, name: str, tally: Tally) -> Span:
     kind = span.kind if span.kind != "other" else kind_of(tree)
     feedback = next((score for key in FEEDBACK_KEYS if (score := _score(at(tree, key))) is not None), span.feedback)
     if kind == "tool":
-        paths = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
-        named = next((found for path in paths if isinstance(found := at(tree, path), str) and found.strip()), "")
-        ids = (at(tree, path) for path in ("gen_ai.tool.call.id", "tool_call.id", "tool.id"))
-        call_id = next((found for found in ids if isinstance(found, str)), "")
+        named = _first_text(tree, ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name"))
+        call_id = _first_text(tree, ("gen_ai.tool.call.id", "tool_call.id", "tool.id"))
         tool = named.strip() or tool_name(name)
         return replaced(span, kind="tool" if tool else "other", tool=tool, call_id=call_id, feedback=feedback)
     if kind != "model":
-        said = messages_in(at(tree, "input.value") or at(tree, "gen_ai.input.messages"))
-        last = next((message.text for message in reversed(said) if message.role == "user" and message.text), "")
+        user_text = last_user_text(messages_in(at(tree, "input.value") or at(tree, "gen_ai.input.messages")))
         table = table_of(_tools(tree, None, tally, span.place), tally, span.place)
-        return replaced(span, kind=kind, said=last, feedback=feedback, tools=table)
+        return replaced(span, kind=kind, user_text=user_text, feedback=feedback, tools=table)
     parameters = decoded(at(tree, "llm.invocation_parameters"))
     choice = parameters.get("tool_choice") if isinstance(parameters, dict) else None
     table, forced = allowed(table_of(_tools(tree, parameters, tally, span.place), tally, span.place), choice)
-    answer = _answer(tree)
-    if span.has_failed:
-        answer = Message(role="answer", no_decision=FAILED)
-    elif answer is not None and forced and not answer.no_decision:
-        answer = replaced(answer, no_decision=forced)
+    answer = answer_of_span(_answer(tree), forced, has_failed=span.has_failed)
     messages = tuple(_messages(tree))
     return replaced(span, kind="model", tools=table, answer=answer, messages=messages, feedback=feedback)
+
+
+def _first_text(tree: Tree, paths: Sequence[str]) -> str:
+    """The text under the first of the paths that has one; "" without."""
+    return next((text for path in paths if isinstance(text := at(tree, path), str) and text.strip()), "")
 
 
 def _messages(tree: Tree) -> list[Message]:
@@ -103,7 +101,7 @@ def _messages(tree: Tree) -> list[Message]:
         at(tree, "gen_ai.prompt"),
         at(tree, "input.value"),
     )
-    return next((found for value in listed if value and (found := messages_in(value))), [])
+    return next((messages for value in listed if value and (messages := messages_in(value))), [])
 
 
 def _answer(tree: Tree) -> Message | None:
@@ -114,16 +112,16 @@ def _answer(tree: Tree) -> Message | None:
         at(tree, "gen_ai.completion"),
         at(tree, "output.value"),
     )
-    found = next((found for value in listed if value and (found := answer_in(value))), None)
-    if (found is None or not found.calls) and (legacy := decoded(at(tree, "llm.function_call"))):
+    answer = next((answer for value in listed if value and (answer := answer_in(value))), None)
+    if (answer is None or not answer.calls) and (legacy := decoded(at(tree, "llm.function_call"))):
         called = answer_in({"role": "assistant", "function_call": legacy})
-        found = called if called is not None and called.calls else found
+        answer = called if called is not None and called.calls else answer
     ended = at(tree, "gen_ai.response.finish_reasons") or at(tree, "llm.finish_reason")
     ended = entries(decoded(ended)) or [ended]
-    if found is not None and not found.no_decision and isinstance(ended[0], str):
+    if answer is not None and not answer.no_decision and isinstance(ended[0], str):
         reason = answer_in({"finish_reason": ended[0]})
-        found = msgspec.structs.replace(found, no_decision=reason.no_decision) if reason else found
-    return found
+        answer = msgspec.structs.replace(answer, no_decision=reason.no_decision) if reason else answer
+    return answer
 
 
 def _tools(tree: Tree, parameters: Any, tally: Tally, place: str) -> list[Any]:

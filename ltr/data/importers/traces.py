@@ -96,7 +96,7 @@ class _Trace:
     _starts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of model spans
     _parents: dict[str, str] = field(default_factory=dict)  # of all spans
     _tables: dict[str, tuple[Tool, ...]] = field(default_factory=dict)  # of agents
-    _said: tuple[tuple[int, int], str] | None = None
+    _user_text: tuple[tuple[int, int], str] | None = None
     _is_good: bool | None = None  # the trace as a whole
     _about: dict[str, bool] = field(default_factory=dict)  # outcomes that stand apart from their spans
     _called: list[tuple[Moment, str]] = field(default_factory=list)
@@ -115,8 +115,8 @@ class _Trace:
             self._is_good = self._is_good if self._is_good is not None else self.outcomes.of_trace(span.trace_id)
         is_good = self.outcomes.of_span(span) if self.outcomes else None
         if span.kind == "other":
-            if span.said and (self._said is None or before < self._said[0]):
-                self._said = before, span.said
+            if span.user_text and (self._user_text is None or before < self._user_text[0]):
+                self._user_text = before, span.user_text
             if span.tools:
                 self._tables[span.span_id] = span.tools
             if is_good is not None and span.about:
@@ -144,15 +144,15 @@ class _Trace:
         places = [(event, number) for event in models for number in range(len(event.calls))]
         calls = [Used(event.at, call.name, call.id) for event in models for call in event.calls]
         ran = [Used(event.at, event.calls[0].name, event.calls[0].id) for event in runs]
-        found = match_calls(calls, ran)
+        call_of_run = match_calls(calls, ran)
         self._outcomes = {event.span_id: [event.is_good] * len(event.calls) for event in models}
         for number, event in enumerate(runs):
-            if number in found and event.is_good is not None:
-                owner, place = places[found[number]]
+            if number in call_of_run and event.is_good is not None:
+                owner, place = places[call_of_run[number]]
                 self._outcomes[owner.span_id][place] = event.is_good
-            elif number not in found and event.kind == "other" and event.is_good is not None:
+            elif number not in call_of_run and event.kind == "other" and event.is_good is not None:
                 self._is_good = event.is_good
-        alone = [used for number, used in enumerate(ran) if number not in found and runs[number].kind == "tool"]
+        alone = [used for number, used in enumerate(ran) if number not in call_of_run and runs[number].kind == "tool"]
         self._called = sorted((used.at, used.name) for used in (*calls, *alone))
 
     def models(self) -> list[int]:
@@ -174,24 +174,24 @@ class _Trace:
             above = self._parents.get(above, "")
         return self._tables.get(above, ())
 
-    def said_before(self, span: Span) -> str:
+    def user_text_before(self, span: Span) -> str:
         """The input of the earliest span that has one, if that began before the span."""
-        return self._said[1] if self._said and self._said[0] < self._starts[span.span_id] else ""
+        return self._user_text[1] if self._user_text and self._user_text[0] < self._starts[span.span_id] else ""
 
     def verdict(self, span: Span) -> _Verdict:
         """How the calls of a model span turned out."""
         calls = span.answer.calls if span.answer else ()
-        known = [
+        outcomes = [
             (call.name, self._is_good if is_good is None else is_good)
             for call, is_good in zip(calls, self._outcomes[span.span_id], strict=True)
         ]
-        good = frozenset(name for name, is_good in known if is_good)
+        good = frozenset(name for name, is_good in outcomes if is_good)
         own = self._about.get(span.span_id, self.outcomes.of_span(span) if self.outcomes else None)
         return _Verdict(
             good=good,
-            bad=frozenset(name for name, is_good in known if is_good is False) - good,
+            bad=frozenset(name for name, is_good in outcomes if is_good is False) - good,
             is_bad=(self._is_good if own is None else own) is False,
-            unknown=sum(is_good is None for _, is_good in known),
+            unknown=sum(is_good is None for _, is_good in outcomes),
             where=span.place,
         )
 
@@ -205,9 +205,9 @@ def _is_inner(event: _Event, parent: _Event | None) -> bool:
 def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) -> Conversation:
     """The span's messages and its answer; before them, calls of the trace that its messages do not show."""
     messages = list(span.messages)
-    if not any(message.role == "user" for message in messages) and (said := trace.said_before(span)):
+    if not any(message.role == "user" for message in messages) and (user_text := trace.user_text_before(span)):
         tally.remark(FROM_ROOT, span.place)
-        messages.insert(0, Message(role="user", text=said))
+        messages.insert(0, Message(role="user", text=user_text))
     shown = Counter(call.name for message in messages for call in message.calls)
     elsewhere: list[Call] = []
     for name in reversed(trace.called_before(span, LONGEST_PAST + 1 + shown.total())):
