@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.results.without_texts import hashed
+from ltr.results.without_texts import digest_of
 from tests.made import tool_rows, written
 
 
@@ -41,7 +41,7 @@ def test_the_numbers_are_the_same_and_equal_queries_have_equal_hashes(secrets):
         for run in ("plain", "hashed")
     ]
     for plain, without in zip(*records, strict=True):
-        assert without == plain | {"query": hashed(plain["query"])}
+        assert without == plain | {"query": digest_of(plain["query"])}
 
 
 def test_a_warning_that_quotes_a_query_quotes_its_hash(secrets):

@@ -15,7 +15,7 @@ ALPHA = 1e-3  # of a false alarm, all marks of a kind together
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class MarkCounts:
     """Counts of each mark, over the groups in which some rows have it and some do not."""
 
     hits: FloatArray  # right rows with the mark
@@ -24,10 +24,10 @@ class Tally:
     trials: FloatArray  # right rows, with or without the mark
     all_rows: FloatArray  # rows, with or without the mark
 
-    def absent(self) -> "Tally":
+    def absent(self) -> "MarkCounts":
         """The counts of the rows without the mark."""
         misses, unmarked = self.trials - self.hits, self.all_rows - self.rows
-        return Tally(misses, unmarked, self.trials - self.expected, self.trials, self.all_rows)
+        return MarkCounts(misses, unmarked, self.trials - self.expected, self.trials, self.all_rows)
 
     @property
     def surprise(self) -> FloatArray:
@@ -76,7 +76,7 @@ class ChanceTest:
         counts = (unlabelled == 0) & (right > 0) & (right < sizes)
         return cls(owner, groups.offsets, is_right, right, sizes, counts, float(right[counts].sum()))
 
-    def tally(self, rows: IntArray, marks: IntArray, count: int) -> Tally:
+    def tally(self, rows: IntArray, marks: IntArray, count: int) -> MarkCounts:
         """Counts of `count` marks, where rows[i] has the mark marks[i]; a row has a mark once."""
         is_counted = self.counts[self.owner[rows]]
         rows, marks = rows[is_counted], marks[is_counted]
@@ -87,7 +87,7 @@ class ChanceTest:
         sizes, right = self.sizes[group].astype(np.float64), self.right[group]
         mixed = np.flatnonzero(marked < sizes)
         mark, expected = mark[mixed], right * marked / sizes
-        return Tally(
+        return MarkCounts(
             hits=code_sums(mark, hits[mixed], count),
             rows=code_sums(mark, marked[mixed], count),
             expected=code_sums(mark, expected[mixed], count),
@@ -95,9 +95,9 @@ class ChanceTest:
             all_rows=code_sums(mark, sizes[mixed], count),
         )
 
-    def ranked_first(self, scores: FloatArray) -> Tally:
+    def ranked_first(self, scores: FloatArray) -> MarkCounts:
         """Counts of one mark: the row that the scores rank first, ties in expectation. All groups must count."""
         queries = float(len(self.sizes))
         hits = (evaluate(rank(scores, self.offsets), self.is_right).means[TOP1] or 0.0) * queries
         expected = float((self.right / self.sizes).sum())
-        return Tally(*(np.array([number]) for number in (hits, queries, expected, queries, queries)))
+        return MarkCounts(*(np.array([number]) for number in (hits, queries, expected, queries, queries)))

@@ -19,7 +19,7 @@ from ltr.data.growing_columns import GroupColumns, RowColumns
 from ltr.data.json_values import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
-from ltr.data.samples import Samples, as_samples, nothing_read, refuse_foreign
+from ltr.data.samples import Samples, as_samples, nothing_read, refuse_other_format
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
@@ -70,7 +70,7 @@ class LenientReader:
                 if line and not line.isspace():
                     self._add(line, before, number)
                     if is_first and len(self.errors) > errors_before:
-                        refuse_foreign(path, line)
+                        refuse_other_format(path, line)
                     is_first = False
         except DataError as error:  # the rest of the file cannot be read
             if isinstance(error, FileError) and is_first and len(self.errors) > errors_before:
@@ -193,14 +193,14 @@ def error_findings(errors: Iterable[DataError]) -> list[Finding]:
     for error in errors:
         finding = error_finding(error)
         kind = NUMBER.sub("0", VALUE.sub("", finding.message))
-        known = alike.get(kind)
-        if known is None and len(alike) == MOST_ERRORS:
+        first_alike = alike.get(kind)
+        if first_alike is None and len(alike) == MOST_ERRORS:
             rest += 1
-        elif known is None:
+        elif first_alike is None:
             alike[kind] = finding
         else:
-            where = (*known.where, *finding.where)[:EXAMPLES]
-            alike[kind] = replace(known, where=where, count=known.count + 1)
+            where = (*first_alike.where, *finding.where)[:EXAMPLES]
+            alike[kind] = replace(first_alike, where=where, count=first_alike.count + 1)
     more = [Finding(severity="error", code="data-error", message="more errors like these", count=rest)] if rest else []
     return [*alike.values(), *more]
 

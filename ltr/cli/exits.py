@@ -16,7 +16,7 @@ EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, Di
 
 def exit_code(error: LtrError) -> int:
     """The documented code of the nearest class that has one."""
-    return next((EXIT_CODES[each] for each in type(error).__mro__ if each in EXIT_CODES), 1)
+    return next((EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES), 1)
 
 
 def lines_of(error: LtrError) -> list[str]:

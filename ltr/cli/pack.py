@@ -35,5 +35,5 @@ def pack_command(
             size = f"{count(len(packed.files), 'file')}, {facts['bytes'] / 1e6:.1f} MB"
             say(f"packed {visible(packed.path)} ({size}, {count(packed.tools, 'tool')})")
             if packed.recall is not None:
-                kept = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
-                say(f"the catalogue is cut: {kept} ({count(packed.queries, 'query', 'queries')})")
+                share = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
+                say(f"the catalogue is cut: {share} ({count(packed.queries, 'query', 'queries')})")

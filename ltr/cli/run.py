@@ -102,7 +102,7 @@ def configs_or_here(configs: list[str] | None) -> list[str]:
 
 def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
     """What became of a run; what was warned of before, of another run, is not repeated."""
-    name, kept = ended.planned.config.name, f"{visible(ended.planned.directory.as_posix())}/"
+    name, where = ended.planned.config.name, f"{visible(ended.planned.directory.as_posix())}/"
     for warning in ended.warnings:
         if warning not in warned:
             warn(f"{name}: {warning}")
@@ -111,7 +111,7 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
         note("\n".join(f"error: {visible(f'{name}: {line}')}" for line in lines_of(ended.error)))
     elif not quiet:
         encoder = f", encoder {ended.auto_encoder} (auto)" if ended.auto_encoder else ""
-        note(f"{kept} was complete" if ended.is_untouched else f"kept {kept} ({ended.seconds:.1f} s{encoder})")
+        note(f"{where} was complete" if ended.is_untouched else f"kept {where} ({ended.seconds:.1f} s{encoder})")
 
 
 def show_leaderboard(board: "Leaderboard", shown: Format) -> None:

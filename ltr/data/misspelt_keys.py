@@ -40,10 +40,10 @@ def misspelt_keys(line: bytes) -> dict[str, str]:
     if not any(_resembles(key.decode("utf-8", "replace")) for key in unknown):
         return {}
     misspelt: dict[str, str] = {}
-    for record, known in _objects(line):
-        for key in record.keys() - set(known):
+    for record, allowed in _objects(line):
+        for key in record.keys() - set(allowed):
             meant = _resembles(key)
-            if meant is not None and meant in known and meant not in record:
+            if meant is not None and meant in allowed and meant not in record:
                 misspelt[key] = meant
     return dict(sorted(misspelt.items()))
 
@@ -60,7 +60,7 @@ def with_suggestion(error: FieldError, line: bytes) -> FieldError:
     if not problem.startswith(MISSING):
         return error
     field = path.rpartition(".")[2]
-    unknown = [key for record, known in _objects(line) if field not in record for key in record.keys() - set(known)]
+    unknown = [key for record, allowed in _objects(line) if field not in record for key in record.keys() - set(allowed)]
     near = get_close_matches(field, sorted(unknown), n=1)
     return FieldError(path, f"{problem}; found {near[0]!r}: is {field} meant?") if near else error
 
@@ -74,7 +74,8 @@ def _objects(line: bytes) -> Iterator[tuple[dict[str, Any], Collection[str]]]:
     if isinstance(record, dict):
         yield record, OF_LINE
         inner = record.get("candidates")
-        yield from ((one, OF_CANDIDATE) for one in inner or () if isinstance(inner, list) and isinstance(one, dict))
+        if isinstance(inner, list):
+            yield from ((candidate, OF_CANDIDATE) for candidate in inner if isinstance(candidate, dict))
 
 
 @lru_cache(maxsize=1024)

@@ -116,22 +116,22 @@ def _read_source(
                 rows.add_all(sample, group, place_in_all)
     except FieldError as cause:
         if file is not None and len(rows.lines) == rows_before:
-            refuse_foreign(file, line)
+            refuse_other_format(file, line)
         raise SampleError(path, number, *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
         if file is not None and len(rows.lines) == rows_before:
-            refuse_foreign(file, line)
+            refuse_other_format(file, line)
         misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
         raise SampleError(path, number, *misfit.args) from failure
     files[-1] = SourceFile(path, before, number, digest.sha256, digest.byte_count)
 
 
-def refuse_foreign(path: AnyPath, line: bytes) -> None:
+def refuse_other_format(path: AnyPath, line: bytes) -> None:
     """Raise where a file whose first line is no sample looks like one of another format, naming the next command."""
     from ltr.data.importers.importing import foreign  # the importers, which good files do not need
 
-    if found := foreign(path, line):
-        raise FileError(shown(path), found)
+    if advice := foreign(path, line):
+        raise FileError(shown(path), advice)
 
 
 def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: RowColumns) -> Samples:

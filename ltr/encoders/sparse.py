@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, offsets_of, ragged
+from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, offsets_of
 from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
@@ -113,37 +113,6 @@ class Sparse:
                 factors = spread[owner[pairs][pair] - first, other.columns[entries]]
                 products[pairs] = np.bincount(pair, weights=factors * other.numbers[entries], minlength=len(pairs))
         return products
-
-    def products(self, other: "Sparse") -> FloatArray:
-        """sum_d a_d b_d of every pair of rows: each entry meets those of the other that stand in its column.
-
-        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
-        >>> a.products(a.take(np.array([1]))).round(12)
-        array([[0.6],
-               [1. ]])
-        """
-        by_column = np.argsort(other.columns, kind="stable")
-        rows = np.repeat(np.arange(len(other)), np.diff(other.starts))[by_column]
-        numbers = other.numbers[by_column]
-        starts = np.searchsorted(other.columns[by_column], np.arange(self.dimensions + 1))
-        met = np.diff(starts)[self.columns]  # of each entry, how many there are
-        result = np.empty((len(self), len(other)))
-        ends = np.cumsum(np.concatenate(([0], met)))[self.starts]
-        first = 0
-        while first < len(self):
-            last = max(int(np.searchsorted(ends, ends[first] + PAIRED_NUMBERS, side="right")) - 1, first + 1)
-            entries = slice(self.starts[first], self.starts[last])
-            entry, step = ragged(met[entries])
-            pairs = starts[self.columns[entries]][entry] + step
-            owner = np.repeat(np.arange(last - first), np.diff(self.starts[first : last + 1]))[entry]
-            sums = np.bincount(
-                owner * len(other) + rows[pairs],
-                weights=self.numbers[entries][entry] * numbers[pairs],
-                minlength=(last - first) * len(other),
-            )
-            result[first:last] = sums.reshape(last - first, len(other))
-            first = last
-        return result
 
     def arrays(self) -> dict[str, Array]:
         """The entries, their numbers in half precision: relative error 2^-11, none beyond 65504."""

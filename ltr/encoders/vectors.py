@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-import numpy as np
-
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
@@ -70,31 +68,13 @@ def stacked_rows(parts: Sequence[Vectors]) -> Vectors:
     raise TypeError("dense vectors stack on dense vectors, sparse ones on sparse ones")
 
 
-def products(left: Vectors, right: Vectors) -> FloatArray:
-    """The product of every row of the one with every row of the other, (rows, rows).
-
-    >>> a = Dense(np.array([[1.0, 0.0], [0.6, 0.8]]))
-    >>> products(a, a).tolist()
-    [[1.0, 0.6], [0.6, 1.0]]
-    >>> b = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
-    >>> products(b, b).round(12).tolist()
-    [[1.0, 0.6], [0.6, 1.0]]
-    """
-    refuse_other_width([left, right])
-    if isinstance(left, Dense) and isinstance(right, Dense):
-        return left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
-    if isinstance(left, Sparse) and isinstance(right, Sparse):
-        return left.products(right)
-    raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")
-
-
 def refuse_other_width(parts: Sequence[Vectors]) -> None:
     """Raise unless all parts are dense, or all sparse, and as wide: vectors of a state may be of another encoder."""
     forms = {f"dense ones of {part.numbers.shape[1]} numbers" for part in parts if isinstance(part, Dense)}
     forms |= {f"sparse ones of {part.dimensions} numbers" for part in parts if isinstance(part, Sparse)}
     if len(forms) > 1:
-        found = " and ".join(sorted(forms))
-        raise DataError(f"vectors of one kind and width are needed, found {found}: what was learned is damaged")
+        both_forms = " and ".join(sorted(forms))
+        raise DataError(f"vectors of one kind and width are needed, found {both_forms}: what was learned is damaged")
 
 
 @dataclass(frozen=True, slots=True)

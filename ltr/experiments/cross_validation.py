@@ -55,8 +55,8 @@ def cross_validate(
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
     columns = [fold.scores[l2s.index(l2)] for fold in folds]
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
-    every = select(groups, np.concatenate([fold.outside for fold in folds]))
-    pooled = _measured(every, np.concatenate(columns), rules)  # no score is compared with one of another fold
+    held_out = select(groups, np.concatenate([fold.outside for fold in folds]))
+    pooled = _measured(held_out, np.concatenate(columns), rules)  # no score is compared with one of another fold
     return CrossValidation(l2s, table, l2, tuple(measured), pooled, sum(fold.earlier for fold in folds))
 
 

@@ -51,8 +51,8 @@ def import_with_negatives(
         with new_files(out) as new:
             write_lines(new / Path(out).name, _lines(plain, groups, drawn, catalogue))
     number = len(drawn.labels) - len(groups.labels)
-    kept = (*summary.kept, Count("candidates drawn from the catalogue", number, ()))
-    return replace(summary, samples=summary.samples + number, kept=kept)
+    counts = (*summary.kept, Count("candidates drawn from the catalogue", number, ()))
+    return replace(summary, samples=summary.samples + number, kept=counts)
 
 
 def _lines(plain: Path, groups: Groups, drawn: Groups, tools: ToolCatalogue) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def _lines(plain: Path, groups: Groups, drawn: Groups, tools: ToolCatalogue) -> 
             yield from (msgspec.json.encode(key | row) for row in more)
             continue
         of_rows = iter(probabilities[number])  # a none candidate is no row
-        own = [each if each.get("none") else _with_probability(each, next(of_rows)) for each in line["candidates"]]
+        own = [row if row.get("none") else _with_probability(row, next(of_rows)) for row in line["candidates"]]
         yield msgspec.json.encode(line | {"candidates": [*own, *more]})
 
 

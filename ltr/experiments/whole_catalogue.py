@@ -37,22 +37,22 @@ def catalogue_to_rank(
     It is the one that the config names, else the router's own. Lists are short where half of them, or more, hold less
     than half of the catalogue. `by_name`: a metric of the catalogue is asked for.
     """
-    candidates, asked = groups.candidates, True if by_name else config.evaluate.catalogue
+    candidates, is_wanted = groups.candidates, True if by_name else config.evaluate.catalogue
     has_texts = candidates.kind == "tool" and candidates.features is None
-    if asked is False or (asked is None and not has_texts):
+    if is_wanted is False or (is_wanted is None and not has_texts):
         return None
     if candidates.kind == "graph":
         raise UsageError("evaluate.catalogue ranks all tools of a catalogue; the candidates are graphs")
     if not has_texts:
         raise UsageError("evaluate.catalogue needs texts; the samples bear ready features")
     tools = read_tools(config.data.tools) if config.data.tools else router.tools
-    if asked and not tools:
+    if is_wanted and not tools:
         raise UsageError("evaluate.catalogue ranks all tools of a catalogue: name one with --tools (data.tools)")
     sizes = np.diff(groups.offsets)
-    if not tools or (asked is None and sizes.min() >= len(tools)):  # else the lists are the catalogue
+    if not tools or (is_wanted is None and sizes.min() >= len(tools)):  # else the lists are the catalogue
         return None
     is_unlike = is_short(float(np.median(sizes)), len(tools)) or not candidates.is_logged.all()
-    return tools if asked or is_unlike else None
+    return tools if is_wanted or is_unlike else None
 
 
 def is_short(median: float, tools: int) -> bool:
@@ -77,9 +77,9 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
     prepared = router.features.prepared(ToolList(names, tuple(tools.values())), {})
     parts = list[Evaluation]()
     for block in _blocks(len(groups.offsets) - 1, len(names)):
-        asked = select(groups, block)
-        candidates = _all_tools(asked.candidates, tools)
-        labels = _labels(asked, names)
+        queries = select(groups, block)
+        candidates = _all_tools(queries.candidates, tools)
+        labels = _labels(queries, names)
         scores = router.scores(router.features(candidates, Tables(prepared, candidates.names)))
         ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         parts.append(evaluate_by(ranking, labels, rules))

@@ -6,9 +6,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.dense import Dense
-from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import StoredVectors, Vectors, refuse_other_width, vectors_from
+from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.learning import Counted
 from ltr.features.matrices import all_dots
@@ -147,7 +145,7 @@ def nearest(queries: Vectors, stored: Vectors, count: int) -> tuple[IntArray, Fl
     at_once = max(PRODUCTS // len(stored), 1)
     for first in range(0, len(queries), at_once):
         rows = np.arange(first, min(first + at_once, len(queries)))
-        dots = products(queries.take(rows), stored).round(DIGITS)
+        dots = all_dots(queries.take(rows), stored).round(DIGITS)
         near[rows] = np.nonzero(_largest(dots, count))[1].reshape(-1, count)
         sharp = np.exp(SHARPNESS * (np.take_along_axis(dots, near[rows], axis=1) - 1))
         weights[rows] = sharp / sharp.sum(axis=1, keepdims=True)
@@ -159,14 +157,3 @@ def _largest(numbers: FloatArray, count: int) -> BoolArray:
     least = np.partition(numbers, -count, axis=1)[:, -count, None]
     above, equal = numbers > least, numbers == least
     return above | (equal & (np.cumsum(equal, axis=1) <= count - above.sum(axis=1, keepdims=True)))
-
-
-def products(left: Vectors, right: Vectors) -> FloatArray:
-    """Every row of the left by every row of the right, (left rows, right rows)."""
-    refuse_other_width((left, right))
-    if isinstance(left, Dense) and isinstance(right, Dense):
-        dense: FloatArray = left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
-        return dense
-    if isinstance(left, Sparse) and isinstance(right, Sparse):
-        return all_dots(left, right)
-    raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")

@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import Vectors
+from ltr.encoders.vectors import Vectors, refuse_other_width
 
 
 def product(left: Sparse, right: Sparse) -> Sparse:
@@ -31,6 +31,7 @@ def all_dots(left: Vectors, right: Vectors) -> FloatArray:
     >>> all_dots(Dense(np.array([[1.0, 0.0]])), Dense(np.array([[0.6, 0.8], [1.0, 0.0]])))
     array([[0.6, 1. ]])
     """
+    refuse_other_width((left, right))
     if isinstance(left, Dense) and isinstance(right, Dense):
         return left.numbers.astype(np.float64) @ right.numbers.astype(np.float64).T
     if not (isinstance(left, Sparse) and isinstance(right, Sparse)):

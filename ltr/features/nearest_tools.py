@@ -10,7 +10,8 @@ from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.encoders.cached import CachedEncoder
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import Vectors, products
+from ltr.encoders.vectors import Vectors
+from ltr.features.matrices import all_dots
 from ltr.features.tool_specification import tool_text
 from ltr.features.words import Lexicon, plain_tool_text, sparse_rows
 
@@ -50,8 +51,8 @@ class NearestTools:
         """
         for first in range(0, len(queries), QUERIES_AT_ONCE):
             block = queries[first : first + QUERIES_AT_ONCE]
-            by_encoder = products(self.encoder.encode(block, "query"), self.vectors).round(DIGITS)
-            by_words = products(self._words_of(block), self.words).round(DIGITS)
+            by_encoder = all_dots(self.encoder.encode(block, "query"), self.vectors).round(DIGITS)
+            by_words = all_dots(self._words_of(block), self.words).round(DIGITS)
             for cosines, shared in zip(by_encoder, by_words, strict=True):
                 in_words = np.argsort(-shared, kind="stable")[: count // 2]
                 taken = in_words[shared[in_words] > 0]

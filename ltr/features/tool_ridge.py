@@ -184,7 +184,7 @@ class Answered:
         )
 
 
-def answering_tools(tools: ToolList, state: State, context: Context) -> IntArray:
+def answered_tools(tools: ToolList, state: State, context: Context) -> IntArray:
     """The place of each tool among the coefficients; -1 where it was never right."""
     places = context.of_state(Answered.of, state).tools
     return np.array([places.get(name, -1) for name in tools.names], dtype=np.int64)
@@ -194,7 +194,7 @@ def answering_tools(tools: ToolList, state: State, context: Context) -> IntArray
     "tool.ridge",
     "hist",
     fit=Counted(count_answers, ridge_state),
-    prepare=answering_tools,
+    prepare=answered_tools,
     queries=query_texts,
     title="what sets its queries apart",
 )

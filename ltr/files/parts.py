@@ -171,8 +171,8 @@ def halves(keys: Array) -> tuple[Array, Array]:
     >>> halves(pairs(digests(["a"]), digests(["b"])))[1] == digests(["b"])
     array([ True])
     """
-    both = keys.view(KEY).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    halves_of_keys = keys.view(KEY).reshape(-1, 2)
+    return halves_of_keys[:, 0], halves_of_keys[:, 1]
 
 
 def places(keys: Array, wanted: Array) -> IntArray:
@@ -181,7 +181,7 @@ def places(keys: Array, wanted: Array) -> IntArray:
     >>> places(numbers_as_keys(np.array([3, 7])), numbers_as_keys(np.array([7, 3])))
     array([1, 0])
     """
-    listed, sought = (np.ascontiguousarray(each).view(">u8").astype(np.uint64) for each in (keys, wanted))
+    listed, sought = (np.ascontiguousarray(column).view(">u8").astype(np.uint64) for column in (keys, wanted))
     return np.searchsorted(listed, sought)  # integers are far quicker to compare than bytes
 
 

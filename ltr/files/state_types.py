@@ -96,9 +96,9 @@ class Record:
     def check(self, value: Any, path: str, axes: Axes) -> None:
         """Raise unless the keys are those, and each value is of its type."""
         if not isinstance(value, dict) or value.keys() != self.parts.keys():
-            found = ", ".join(map(repr, value)) if isinstance(value, dict) else type(value).__name__
+            content = ", ".join(map(repr, value)) if isinstance(value, dict) else type(value).__name__
             needed = f"a mapping of {', '.join(self.parts)}" if self.parts else "an empty mapping"
-            raise DataError(f"{path}: {needed} is needed, found {found or 'nothing'}")
+            raise DataError(f"{path}: {needed} is needed, found {content or 'nothing'}")
         for name, part in self.parts.items():
             part.check(value[name], f"{path}.{name}", axes)
 
@@ -132,8 +132,8 @@ class Integers:
         """Raise unless dtype, shape and range fit."""
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.dtypes or value.ndim != len(self.axes):
             is_array = isinstance(value, np.ndarray)
-            found = f"{value.dtype} of shape {value.shape}" if is_array else type(value).__name__
-            raise DataError(f"{path}: {len(self.axes)}-dimensional {self.words} are needed, found {found}")
+            form = f"{value.dtype} of shape {value.shape}" if is_array else type(value).__name__
+            raise DataError(f"{path}: {len(self.axes)}-dimensional {self.words} are needed, found {form}")
         for axis, length in zip(self.axes, value.shape, strict=True):
             axes.set_length(axis, length, path)
         if value.size and not 0 <= value.min() <= value.max() < math.inf:

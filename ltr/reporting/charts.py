@@ -222,8 +222,8 @@ def estimates_table(caption: str, titles: Sequence[str], rows: Sequence[Estimate
     return Table(
         (*columns, *(Column(other, other, AMOUNT) for other in others)),
         tuple(
-            (each.label, each.value, Bounds(each.low, each.high), *(number for _, number in each.others))
-            for each in rows
+            (drawn.label, drawn.value, Bounds(drawn.low, drawn.high), *(number for _, number in drawn.others))
+            for drawn in rows
         ),
         caption,
     )
@@ -335,7 +335,7 @@ def front(words: Words, points: Sequence[PlotPoint], axes: tuple[str, str]) -> F
     legends, above = legend(entries)
     top = TOP + 18 + above
     x = logarithmic([point.x for point in shown], *EDGES)
-    y = linear([value for each in shown for value in (each.y, each.low, each.high)], HEIGHT + top - BOTTOM, top + 4)
+    y = linear([value for point in shown for value in (point.y, point.low, point.high)], HEIGHT + top - BOTTOM, top + 4)
     through = sorted((x(point.x), y(point.y)) for point in shown if point.is_marked)
     marks = [*plane(x, y, axes), path(through, "front"), *scatter(x, y, shown), *legends]
     for number, place in enumerate(places_beside([(x(point.x), y(point.y)) for point in shown]), start=1):

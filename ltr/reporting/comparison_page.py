@@ -42,23 +42,23 @@ def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> 
     rows: tuple[TableRow, ...] = tuple(
         (
             run.run,
-            each.metric,
-            title_of(each.metric),
-            each.value,
-            each.baseline_value,
-            each.difference,
-            Bounds(each.low, each.high),
-            each.permutation_p,
-            each.holm_p,
-            each.t_p,
-            each.effect_size,
-            f"{each.wins}/{each.ties}/{each.losses}",
-            each.wins,
-            each.ties,
-            each.losses,
+            metric.metric,
+            title_of(metric.metric),
+            metric.value,
+            metric.baseline_value,
+            metric.difference,
+            Bounds(metric.low, metric.high),
+            metric.permutation_p,
+            metric.holm_p,
+            metric.t_p,
+            metric.effect_size,
+            f"{metric.wins}/{metric.ties}/{metric.losses}",
+            metric.wins,
+            metric.ties,
+            metric.losses,
         )
         for run in runs
-        for each in run.differences
+        for metric in run.differences
     )
     names = ", ".join(run.run for run in runs)
     return Table(columns, rows, f"{names} against {comparison.baseline}", corner="")
@@ -72,7 +72,7 @@ def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> 
         conclusions = [f"These runs cannot be compared query by query: {error}"]
         tests, subtitle = list[Section](), "Measured on different data."
     else:
-        conclusions = [_conclusion(comparison, each) for each in comparison.runs]
+        conclusions = [_conclusion(comparison, run) for run in comparison.runs]
         tests, subtitle = _tests(comparison), f"Compared with {runs[0].name}."
     warnings = tuple(
         f"{run.name}: {warning}"
@@ -132,12 +132,12 @@ def _tests(comparison: Comparison) -> list[Section]:
     """The differences of each run from the baseline, drawn and tested; and the queries that changed most."""
     blocks: list[Block] = []
     changed: list[Block] = []
-    metric = title_of(comparison.changed_by)
+    changed_by = title_of(comparison.changed_by)
     for run in comparison.runs:
         title = f"{run.run} against {comparison.baseline}"
         drawn = [
-            Estimate(title_of(each.metric), each.difference, each.low, each.high, tip=signed(each.difference))
-            for each in run.differences
+            Estimate(title_of(metric.metric), metric.difference, metric.low, metric.high, tip=signed(metric.difference))
+            for metric in run.differences
         ]
         description = "Each difference with its 95 % paired bootstrap interval; the line is no difference."
         words = Words(title, description, estimates_table(title, ("metric", "difference"), drawn))
@@ -145,20 +145,20 @@ def _tests(comparison: Comparison) -> list[Section]:
         blocks += [*([figure] if figure else []), differences_table(comparison, [run])]
         columns = (
             Column("query", "query"),
-            Column("change", metric, WRITTEN),
+            Column("change", changed_by, WRITTEN),
             Column("baseline", f"first of {comparison.baseline}"),
             Column("run", f"first of {run.run}"),
             Column("right", "right"),
         )
         rows = tuple(
             (
-                each.query,
-                f"{share(each.baseline_value)} → {share(each.value)}",
-                each.baseline_predicted_candidate,
-                each.predicted_candidate,
-                each.true_candidate,
+                query.query,
+                f"{share(query.baseline_value)} → {share(query.value)}",
+                query.baseline_predicted_candidate,
+                query.predicted_candidate,
+                query.true_candidate,
             )
-            for each in run.changed
+            for query in run.changed
         )
         changed.append(Table(columns, rows, title))
     units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")

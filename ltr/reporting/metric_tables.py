@@ -82,9 +82,9 @@ def counts_text(record: MetricsRecord) -> str:
     counts, filled = record.counts, _known_parts(record)
     span = span_text(counts.candidates_least, counts.candidates_median, counts.candidates_most)
     drawn = f", {counts.num_drawn:,} of them drawn" if counts.num_drawn else ""
-    known = f", right tools all {filled[0].name}" if len(filled) == 1 else ""
+    all_alike = f", right tools all {filled[0].name}" if len(filled) == 1 else ""
     queries = count(counts.num_queries, "query", "queries")
-    return f"{queries}, {count(counts.num_candidates, 'candidate')}{drawn}, {span}{known}"
+    return f"{queries}, {count(counts.num_candidates, 'candidate')}{drawn}, {span}{all_alike}"
 
 
 def known_texts(record: MetricsRecord) -> list[str]:

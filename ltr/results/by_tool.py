@@ -25,7 +25,7 @@ def by_tool(evaluated: EvaluatedRanking) -> list[ToolRecord]:
     firsts = order(evaluated.ranking, evaluated.evaluation.rules.ties)[evaluated.groups.offsets[:-1]].tolist()
     is_right = (labels >= evaluated.evaluation.rules.rel_threshold).tolist()
     names, is_first = candidates.names.tolist(), (evaluated.evaluation.rank == 1).tolist()
-    right, found, first, wrong = (Counter[int]() for _ in range(4))
+    right, found_first, first, wrong = (Counter[int]() for _ in range(4))
     mistakes: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))  # the groups of each pair
     for group, row in enumerate(firsts):
         right_rows = [other for other in range(offsets[group], offsets[group + 1]) if is_right[other]]
@@ -35,7 +35,7 @@ def by_tool(evaluated: EvaluatedRanking) -> list[ToolRecord]:
         wrong[names[row]] += not is_right[row]
         for other in right_rows:
             right[names[other]] += 1
-            found[names[other]] += other == row and is_first[group]
+            found_first[names[other]] += other == row and is_first[group]
             if not is_right[row]:
                 mistakes[names[other]][names[row]].append(group)
     texts = candidates.name_texts
@@ -43,7 +43,7 @@ def by_tool(evaluated: EvaluatedRanking) -> list[ToolRecord]:
         ToolRecord(
             tool=texts[code],
             right=right[code],
-            found=found[code],
+            found=found_first[code],
             first=first[code],
             wrongly_first=wrong[code],
             mistaken_for=_mistakes(mistakes[code], candidates),

@@ -10,10 +10,10 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 LONGEST_SHOWN = 60  # characters of a query in a warning
 
 
-def hashed(text: str) -> str:
+def digest_of(text: str) -> str:
     """What stands for a text: equal texts have equal hashes, so queries can still be matched.
 
-    >>> hashed("weather in Paris?")
+    >>> digest_of("weather in Paris?")
     'text:35c3c89a21312dc9'
     """
     return f"text:{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
@@ -30,12 +30,12 @@ def hash_texts(warnings: Iterable[str], texts: Iterable[str]) -> list[str]:
     """The warnings with a hash in the place of each of the texts that one of them quotes."""
     changed = list(warnings)
     for text in texts:
-        shown = repr(text[:LONGEST_SHOWN])
-        changed = [warning.replace(shown, repr(hashed(text))) if shown in warning else warning for warning in changed]
+        quoted, digest = repr(text[:LONGEST_SHOWN]), repr(digest_of(text))
+        changed = [warning.replace(quoted, digest) for warning in changed]
     return changed
 
 
 def _hashed_groups(groups: Groups) -> Groups:
     candidates: Candidates = groups.candidates
-    texts = tuple(map(hashed, candidates.query_texts))
+    texts = tuple(map(digest_of, candidates.query_texts))
     return replace(groups, candidates=replace(candidates, query_texts=texts))

@@ -97,8 +97,8 @@ def cut_recall(router: Router, run: Path) -> tuple[float | None, int]:
 def recall_of(cut: Sequence[Answer], exact: Sequence[Answer]) -> float:
     """Mean share of the choices of the exact answers that the others have."""
     shares = [
-        len({choice.candidate for choice in some} & {choice.candidate for choice in every}) / len(every)
-        for some, every in zip(cut, exact, strict=True)
+        len({choice.candidate for choice in some} & {choice.candidate for choice in all_choices}) / len(all_choices)
+        for some, all_choices in zip(cut, exact, strict=True)
     ]
     return sum(shares) / len(shares)
 
@@ -109,8 +109,8 @@ def _write(home: Path, router: Router, recall: float | None, queries: int) -> di
     if router.tools:
         tools = ({"name": name, **text._asdict()} for name, text in router.tools.items())
         write_lines(home / TOOLS, map(msgspec.json.encode, tools))
-    write_text(home / CARD, card(router, recall, queries))
-    write_text(home / EXAMPLE, example(router))
+    write_text(home / CARD, readme_text(router, recall, queries))
+    write_text(home / EXAMPLE, example_program(router))
     write_record(home, RunRecord(format=RUN_FORMAT, name="pack"))
     return {path.name: path.stat().st_size for path in sorted(home.iterdir())}
 
@@ -123,7 +123,7 @@ def _zip(folder: Path, out: Path) -> None:
                 shutil.copyfileobj(content, entry)
 
 
-def card(router: Router, recall: float | None, queries: int) -> str:
+def readme_text(router: Router, recall: float | None, queries: int) -> str:
     """README.md of a pack: what it is, what it needs, and what its numbers mean."""
     encoder = router.features.encoder.name if router.features else ""
     needs = f"; its encoder needs {EXTRAS[encoder]}" if encoder in EXTRAS else ""
@@ -150,7 +150,7 @@ def card(router: Router, recall: float | None, queries: int) -> str:
     return "\n".join([*lines, "", "| feature | weight |", "| --- | --- |", *weights, ""])
 
 
-def example(router: Router) -> str:
+def example_program(router: Router) -> str:
     """example.py of a pack: a program that runs beside it."""
     return (TOOL_PROGRAM if router.kind == "tool" else GRAPH_PROGRAM).replace("EXAMPLE", EXAMPLE)
 

@@ -101,10 +101,10 @@ def foreign_catalogue(names: Collection[str], catalogue: ToolCatalogue) -> str:
     >>> foreign_catalogue(["a", "b", "c"], {"a": ToolText("")})
     'the catalogue names 1 of 3 tools; name one that has at least half of them, or none'
     """
-    known = sum(name in catalogue for name in names)
-    if not catalogue or 2 * known >= len(names):
+    named = sum(name in catalogue for name in names)
+    if not catalogue or 2 * named >= len(names):
         return ""
-    return f"the catalogue names {known:,} of {len(names):,} tools; name one that has at least half of them, or none"
+    return f"the catalogue names {named:,} of {len(names):,} tools; name one that has at least half of them, or none"
 
 
 def replace_texts(

@@ -10,7 +10,7 @@ import msgspec
 
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
-from ltr.data.importers.tables import DELIMITERS, Table, read_table
+from ltr.data.importers.tables import DELIMITERS, TableFile, read_table
 from ltr.data.importers.tally import Tally
 from ltr.data.jsonlines import FAILURES, excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, suggestion
@@ -81,7 +81,7 @@ def import_csv(  # noqa: PLR0913  # an option is a parameter
     return Imported(_samples(tables, columns, tally), tuple(dict.fromkeys(notes)), tally)
 
 
-def _columns(table: Table, named: Mapping[str, str], own: tuple[str, ...]) -> Columns:
+def _columns(table: TableFile, named: Mapping[str, str], own: tuple[str, ...]) -> Columns:
     """The column of each meaning: the named one, else the first of the usual names that no meaning has yet."""
     for name in (*named.values(), *own):
         if name not in table.header:
@@ -106,11 +106,11 @@ def _columns(table: Table, named: Mapping[str, str], own: tuple[str, ...]) -> Co
     return Columns(of, numbers)
 
 
-def _header_text(table: Table) -> str:
+def _header_text(table: TableFile) -> str:
     return ", ".join(map(excerpt, table.header))
 
 
-def _notes(table: Table, columns: Columns, named: Mapping[str, str]) -> Iterator[str]:
+def _notes(table: TableFile, columns: Columns, named: Mapping[str, str]) -> Iterator[str]:
     """What was guessed, and what follows from a column that is not there."""
     guessed = [f"{meaning}={table.header[at]}" for meaning, at in columns.of.items() if meaning not in named]
     if guessed:
@@ -121,7 +121,7 @@ def _notes(table: Table, columns: Columns, named: Mapping[str, str]) -> Iterator
         yield "no column of traces: queries with equal texts are one trace"
 
 
-def _samples(tables: Sequence[Table], columns_of_tables: Sequence[Columns], tally: Tally) -> Iterator[Line]:
+def _samples(tables: Sequence[TableFile], columns_of_tables: Sequence[Columns], tally: Tally) -> Iterator[Line]:
     for table, columns in zip(tables, columns_of_tables, strict=True):
         groups = _Groups(f"{table.path}:" if len(tables) > 1 else "")
         for line, row in table.rows:

@@ -13,7 +13,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableFile:
     """A file with a header, and its rows, which are read when they are asked for."""
 
     path: str  # as messages show it
@@ -22,7 +22,7 @@ class Table:
     rows: Iterator[tuple[int, list[str]]]  # the line that a row begins in, and its cells, as many as the header has
 
 
-def read_table(path: AnyPath) -> Table:
+def read_table(path: AnyPath) -> TableFile:
     """The table in the file. A name that stands twice in the header, and a row of another width, are refused."""
     lines, above = _decoded(path), list[str]()
     for line_text in lines:
@@ -38,7 +38,7 @@ def read_table(path: AnyPath) -> Table:
     for name in header:
         if name and header.count(name) > 1:
             raise SampleError(shown(path), line, "", f"the header names {excerpt(name)} twice, and once is right")
-    return Table(shown(path), delimiter, header, _of_width(path, rows, len(header)))
+    return TableFile(shown(path), delimiter, header, _of_width(path, rows, len(header)))
 
 
 def delimiter_of(header: str) -> str:
