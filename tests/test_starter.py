@@ -32,7 +32,8 @@ def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):
 def test_a_run_of_the_starter_beats_its_own_columns_untrained(tmp_path):
     write_starter(tmp_path)
     measured = run(load_config(tmp_path / "ltr.yaml")).measured
-    assert measured.evaluation.means["top1_accuracy"] > measured.baselines["untrained"].means["top1_accuracy"]
+    trained, untrained = measured.evaluation, measured.baselines["untrained"]  # of 22 queries: top-1 has few steps
+    assert trained.means["mrr"] > untrained.means["mrr"]
 
 
 def test_init_ends_in_the_next_command_and_what_can_be_done_then(cli):
