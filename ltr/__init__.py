@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ltr.evaluation.metrics.registry import measure as measure
     from ltr.evaluation.ranking import rank as rank
     from ltr.experiments.batch import run_batch as run_batch
+    from ltr.experiments.from_log import init_from as init_from
     from ltr.experiments.pipeline import run as run
     from ltr.experiments.runs import train as train
     from ltr.features.registry import feature as feature
@@ -65,6 +66,7 @@ HOMES = {
     "reranker": "ltr.rerankers.registry",
     "importer": "ltr.data.importers.importing",
     "import_samples": "ltr.data.importers.importing",
+    "init_from": "ltr.experiments.from_log",
     "audit_samples": "ltr.audit.audit",
     "audit_run": "ltr.audit.run_integrity",
     "write_report": "ltr.reporting.report",

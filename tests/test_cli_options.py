@@ -17,12 +17,13 @@ NO_KEY = "no key of a config changes what it does, but for what it has flags for
 NO_CHANCE = "makes no random choice"
 SILENT = "writes no notes and shows no progress"
 QUICK = "neither reads samples nor encodes texts, so there are no stages to tell of"
+OWN_CONFIG = "it writes the config"
 IS_KEY = "a key of the config: --set seed=N"
 ONE_LINE = "its result is its one line"
 NO_NUMBER = {"--config": NO_KEY, "--set": NO_KEY, "--seed": NO_CHANCE}
 NO_WORK = NO_NUMBER | {"--quiet": SILENT, "--verbose": QUICK}
 WHY_NOT = {
-    "init": NO_WORK | {"--code": NO_NAME, "--quiet": ONE_LINE},
+    "init": {"--config": OWN_CONFIG, "--set": OWN_CONFIG},
     "validate": NO_NUMBER | {"--quiet": SILENT},
     "train": {},
     "evaluate": {},

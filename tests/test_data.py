@@ -33,7 +33,8 @@ CATALOGUES = {
     "graphs": ROOT / "data/graphs/agents.json",
     "starter": ROOT / "ltr/experiments/starter/data/tools.json",
 }
-FILES = sorted([*(path for pair in SETS.values() for path in pair), *CATALOGUES.values()])
+LOG = ROOT / "data/log/chats.jsonl.gz"
+FILES = sorted([*(path for pair in SETS.values() for path in pair), *CATALOGUES.values(), LOG])
 KINDS, FEATURES = ("tools", "graphs"), ("rel", "hist", "coop", "struct")
 NUMBER = re.compile(r"-?\d+\.\d{3}\b")
 is_usual_zlib = "ng" not in zlib.ZLIB_RUNTIME_VERSION  # others pack the same content into other bytes
@@ -89,6 +90,33 @@ def test_the_files_are_byte_for_byte_what_the_script_writes(path, made):
 def test_all_files_together_stay_under_three_megabytes_and_the_starter_under_sixty_kilobytes():
     assert sum(path.stat().st_size for path in FILES) < 3_000_000
     assert sum(path.stat().st_size for path in FILES if "starter" in path.parts) < 60_000
+
+
+def test_the_chat_log_has_every_trap_and_an_import_says_how_often(tmp_path):
+    summary = import_samples("auto", [LOG], tmp_path / "samples.jsonl")
+    lines = [json.loads(line) for line in gzip.open(LOG, "rt", encoding="utf-8")]
+    answers = [line["response"]["choices"][0] for line in lines]
+    counts = {entry.reason: entry.number for of in (summary.kept, summary.skipped) for entry in of}
+    assert summary.format == "openai"
+    assert len({line["metadata"]["conversation_id"] for line in lines}) == 200
+    assert sum(counts.values()) == len(lines)
+    assert counts["answers that were cut off"] == sum(answer["finish_reason"] == "length" for answer in answers)
+    assert counts["refusals"] == sum("refusal" in answer["message"] for answer in answers)
+    strangers = [call["function"]["name"] for answer in answers for call in answer["message"].get("tool_calls", ())]
+    assert counts["answers that called only tools that are not on the table"] == strangers.count("ask_the_boss")
+    for reason in (
+        "decisions for one tool",
+        "decisions for several tools",
+        "decisions for no tool",
+        "answers without a call after an earlier answer or result: the work is done",
+        "answers that call again what failed",
+        "decisions that the log repeats",
+    ):
+        assert counts[reason] > 10, reason
+    text = (tmp_path / "samples.jsonl").read_text()
+    assert "[mail]" in text
+    assert chat_log.ADDRESS not in text
+    assert chat_log.KEY not in text
 
 
 @pytest.mark.parametrize("name, train, test", [("tools", 900, 350), ("graphs", 900, 350), ("starter", 60, 20)])

@@ -13,7 +13,7 @@ from ltr.errors import UsageError
 # The module and the function, or the group, of each command, and its line in the list of commands. Only the command
 # that is called is imported and built.
 COMMANDS = {
-    "init": ("init", "init", "Write ltr.yaml and a small data set to start from."),
+    "init": ("init", "init", "Write ltr.yaml and small data to start from; or, --from a LOG, train."),
     "validate": ("validate", "validate", "Say what is wrong with SAMPLES, or with a RUN."),
     "train": ("train", "train_command", "Learn weights from SAMPLES; keep the run in OUT."),
     "evaluate": ("evaluate", "evaluate_command", "Measure how MODEL ranks the labelled SAMPLES."),

@@ -12,6 +12,7 @@ from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
+    from ltr.data.importers.importing import ImportSummary
     from ltr.data.importers.tally import Count
 
 
@@ -58,7 +59,6 @@ def import_files(
         given |= {"tools": tools, "negatives": negatives_asked(negatives), "encoder": encoder or "auto"}
         summary = import_with_negatives(format_name, files, out, **given)
     warn(*summary.notes)
-    counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
     match shown:
         case Format.JSON:
             show_json({"out": out.as_posix(), **msgspec.to_builtins(summary)})
@@ -67,17 +67,23 @@ def import_files(
                 ["wrote", summary.samples, "samples", out.as_posix()],
                 ["wrote", summary.groups, "groups", ""],
             ]
+            counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
             rows = [
                 [title, entry.number, entry.reason, ", ".join(entry.places)] for title, of in counts for entry in of
             ]
             show_tsv([["what", "number", "reason", "places"], *wrote, *rows])
         case Format.HUMAN:
-            if format_name != summary.format:
-                say(f"read as {visible(summary.format)}")
-            what = f"{count(summary.samples, 'sample')} in {count(summary.groups, 'group')}"
-            say(f"wrote {what} to {visible(out.as_posix())}")
-            for title, entries in counts:
-                say(*([title, *_lines(entries)] if entries else []))
+            say(*summary_lines(summary, out, is_recognised=format_name != summary.format))
+
+
+def summary_lines(summary: "ImportSummary", out: Path, *, is_recognised: bool) -> list[str]:
+    """The format if it was recognised, how much was written, and what was kept and skipped, by reason."""
+    what = f"{count(summary.samples, 'sample')} in {count(summary.groups, 'group')}"
+    lines = [f"read as {visible(summary.format)}"] if is_recognised else []
+    lines.append(f"wrote {what} to {visible(out.as_posix())}")
+    for title, entries in (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks)):
+        lines += [title, *_lines(entries)] if entries else []
+    return lines
 
 
 def negatives_asked(text: str) -> str | int:

@@ -1,20 +1,71 @@
-"""ltr init: a config and a small data set to start from."""
+"""ltr init: a config and a small data set to start from, or a trained router made of a log."""
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.options import Overwrite
+from ltr.cli.options import Code, Encoder, Overwrite, Quiet, Seed, Tools, Verbose
+from ltr.cli.progress import run_progress
+from ltr.cli.terminal import say, table_lines, warn, wrapped
+from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
+
+if TYPE_CHECKING:
+    from ltr.experiments.from_log import Started
+    from ltr.reporting.table import Table
+
+ROUTER = Path("router")
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put them; made if needed.")] = Path(),
+    directory: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help=f"Where to put it; without it, here, or with --from in {ROUTER}/."),
+    ] = None,
+    logs: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="LOG", help="A log, a table or samples: train a router on it at once."),
+    ] = None,
+    tools: Tools = None,
+    encoder: Encoder = None,
+    seed: Seed = None,
+    code: Code = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
-    """Write ltr.yaml and a small data set to start from."""
+    """Write ltr.yaml and small data to start from; or, --from a LOG, train.
+
+    With --from it imports the log, holds a fifth of the conversations back, writes the config that fits, trains, and
+    ends in a report.
+    """
+    if not logs and (tools or encoder or seed is not None):
+        raise UsageError("--tools, --encoder and --seed are for --from LOG; without it, they stand in ltr.yaml")
+    if not logs:
+        show_starter(directory or Path(), overwrite=overwrite)
+        return
+    from ltr.experiments.from_log import init_from
+
+    home = directory or ROUTER
+    with run_progress(quiet=quiet) as on_progress:
+        started = init_from(
+            logs,
+            home,
+            tools=tools,
+            encoder=encoder or "auto",
+            seed=seed or 0,
+            overwrite=overwrite,
+            on_progress=on_progress,
+        )
+    result = started.recommended.result
+    warn(*(result.warnings if result else ()))
+    say(*started_lines(started))
+
+
+def show_starter(directory: Path, *, overwrite: bool) -> None:
+    """Write the starter; say what was written, and what comes next."""
     from ltr.experiments.starter import write_starter
 
     for path in write_starter(directory, overwrite=overwrite):
@@ -22,3 +73,59 @@ def init(
     move = "" if directory == Path() else f"cd {shlex.quote(directory.as_posix())} && "
     print(f"next: {visible(move)}ltr run")
     print('then: ltr rank runs/mine "send an email to Ann", or look at runs/mine/report.html')
+
+
+def started_lines(started: "Started") -> list[str]:
+    """What was read, what was decided, how good it is, and the next commands."""
+    from ltr.cli.exchange import summary_lines
+    from ltr.cli.learned import gain_lines
+
+    home, result = shlex.quote(started.directory.as_posix()), started.recommended.result
+    run, page = (
+        shlex.quote(path.as_posix()) for path in (started.recommended.directory, started.directory / "report.html")
+    )
+    can_rank = result is not None and result.router.kind == "tool" and result.router.features is not None
+    samples = started.directory / "data" / "samples.jsonl"
+    found = [count(started.audit.counts[f"{name}s"], name) for name in ("error", "warning")]
+    return [
+        *(summary_lines(started.imported, samples, is_recognised=True) if started.imported else []),
+        "chosen",
+        *(
+            line
+            for choice in started.choices
+            for line in wrapped(visible(f"  {choice.key}: {choice.value}: {choice.reason}"))
+        ),
+        f"validated: {', '.join(found)}",
+        *table_lines(ways_table(started)),
+        *(gain_lines(result) if result else []),
+        *wrapped(visible(f"wrote {home}/ ({started.seconds:.1f} s): ltr.yaml, data/, runs/, report.html")),
+        *wrapped(visible(f"next: open {page}" + (f', or ltr rank {run} "your query"' if can_rank else ""))),
+        *wrapped(visible(f"then: change ltr.yaml there; (cd {home} && ltr run --overwrite) trains again")),
+    ]
+
+
+def ways_table(started: "Started") -> "Table":
+    """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
+    from ltr.evaluation.metrics.registry import CATALOGUE
+    from ltr.reporting.kinds import SHARE
+    from ltr.reporting.metric_tables import BASELINES, TITLES
+    from ltr.reporting.table import Column, Table
+    from ltr.results.metrics_record import metrics_record
+
+    records = [
+        metrics_record(run.result.measured) for run in (started.specification, started.recommended) if run.result
+    ]
+    specification, recommended = records
+    best = recommended.best_feature
+    single = f"{BASELINES['best_feature']}: {'-' if best.sign < 0 else ''}{best.name}" if best else "best feature"
+    ways = {
+        BASELINES["random"]: recommended.baselines["random"],
+        single: recommended.baselines["best_feature"],
+        "specification": specification.metrics,
+        "recommended": recommended.metrics,
+    }
+    catalogue = {f"{name}{CATALOGUE}": f"{title} of all" for name, title in TITLES.items()}
+    titles = TITLES | (catalogue if recommended.counts.catalogue_tools else {})
+    columns = (Column("way", "way"), *(Column(name, title, SHARE) for name, title in titles.items()))
+    rows = tuple((way, *(means.get(name) for name in titles)) for way, means in ways.items())
+    return Table(columns, rows, corner=f"{count(recommended.counts.num_queries, 'test query', 'test queries')}")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ltr.training.config import Epoch
 
-Stage = Literal["reading", "featurising", "folds", "training", "measuring"]
+Stage = Literal["importing", "reading", "featurising", "folds", "training", "measuring"]
 
 
 @dataclass(frozen=True, slots=True)

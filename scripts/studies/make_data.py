@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ltr.files.atomic_write import make_directory, write_lines, write_text
-from studies.data_source import team_set, tool_set
+from studies.data_source import chat_log, team_set, tool_set
 from subcommands import ROOT
 
 Sample = dict[str, Any]
@@ -20,6 +20,7 @@ Sample = dict[str, Any]
 QUERIES = {"train": 900, "test": 350}  # of each kind, at least
 STARTER = {"train": 60, "test": 20}  # the first of the tool queries, shipped inside the package
 FIRST_TRACE = {"train": 1, "test": 1001}
+CONVERSATIONS = 200  # of the chat log
 
 
 def options(parser):
@@ -28,7 +29,7 @@ def options(parser):
 
 
 def main(*, folder):
-    """Write samples and catalogues of each kind, and the small set inside the package."""
+    """Write samples and catalogues of each kind, the chat log, and the small set inside the package."""
     tools, graphs = make_directory(folder / "data" / "tools"), make_directory(folder / "data" / "graphs")
     starter = make_directory(folder / "ltr" / "experiments" / "starter" / "data")
     for directory in (tools, starter):
@@ -40,6 +41,7 @@ def main(*, folder):
             starter / f"{side}.jsonl.gz", of_whole_traces(tool_set.samples(side, first, QUERIES[side]), STARTER[side])
         )
         write_samples(graphs / f"{side}.jsonl.gz", team_set.samples(side, first, QUERIES[side]))
+    write_samples(make_directory(folder / "data" / "log") / "chats.jsonl.gz", chat_log.lines(CONVERSATIONS))
     return 0
 
 
@@ -60,5 +62,5 @@ def write_catalogue(path: Path, catalogue: dict[str, Any]) -> None:
 
 
 def write_samples(path: Path, samples: Iterable[Sample]) -> None:
-    """Write samples as lines of JSON."""
+    """Write samples, or the lines of a log, as lines of JSON."""
     write_lines(path, (json.dumps(sample).encode() for sample in samples))
