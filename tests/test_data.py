@@ -1,5 +1,7 @@
 """The project's own data sets: made by their script, shaped as promised, and without a way to cheat."""
 
+import gzip
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from scipy.stats import chi2_contingency
 
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
+from ltr.data.importers.importing import import_samples
 from ltr.evaluation.bootstrap import bootstrap_difference
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
@@ -24,6 +27,7 @@ from ltr.training.fit import fit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
+from studies.data_source import chat_log  # noqa: E402
 from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
 FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/experiments/starter/data"}
@@ -94,7 +98,7 @@ def test_all_files_together_stay_under_three_megabytes_and_the_starter_under_six
 
 def test_the_chat_log_has_every_trap_and_an_import_says_how_often(tmp_path):
     summary = import_samples("auto", [LOG], tmp_path / "samples.jsonl")
-    lines = [json.loads(line) for line in gzip.open(LOG, "rt", encoding="utf-8")]
+    lines = [json.loads(line) for line in gzip.decompress(LOG.read_bytes()).splitlines()]
     answers = [line["response"]["choices"][0] for line in lines]
     counts = {entry.reason: entry.number for of in (summary.kept, summary.skipped) for entry in of}
     assert summary.format == "openai"

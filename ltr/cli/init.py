@@ -106,9 +106,10 @@ def started_lines(started: "Started") -> list[str]:
 
 def ways_table(started: "Started") -> "Table":
     """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
-    from ltr.evaluation.metrics.registry import CATALOGUE
+    from ltr.evaluation.metrics.ranked import TOP1
+    from ltr.evaluation.metrics.registry import on_catalogue
     from ltr.reporting.kinds import SHARE
-    from ltr.reporting.metric_tables import BASELINES, TITLES
+    from ltr.reporting.metric_tables import BASELINES, is_served, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record
 
@@ -124,8 +125,7 @@ def ways_table(started: "Started") -> "Table":
         "specification": specification.metrics,
         "recommended": recommended.metrics,
     }
-    catalogue = {f"{name}{CATALOGUE}": f"{title} of all" for name, title in TITLES.items()}
-    titles = TITLES | (catalogue if recommended.counts.catalogue_tools else {})
-    columns = (Column("way", "way"), *(Column(name, title, SHARE) for name, title in titles.items()))
-    rows = tuple((way, *(means.get(name) for name in titles)) for way, means in ways.items())
+    shown = [name for name in recommended.metrics if not is_served(name) or name == on_catalogue(TOP1)]
+    columns = (Column("way", "way"), *(Column(name, title_of(name), SHARE) for name in shown))
+    rows = tuple((way, *(means.get(name) for name in shown)) for way, means in ways.items())
     return Table(columns, rows, corner=f"{count(recommended.counts.num_queries, 'test query', 'test queries')}")

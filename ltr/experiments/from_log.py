@@ -239,5 +239,8 @@ def config_text(choices: Sequence[Choice], kind: str, seed: int) -> str:
         *([("", "")] if encoder else []),
         ("train:", ""),
         (f"  recipe: {RECOMMENDED}", f"{RUNS}/{SPECIFICATION_RECIPE} differs in this line alone"),
+        ("", ""),
+        ("evaluate:", ""),
+        ("  metrics: [complete@5]", "how often the first 5 hold every right candidate"),
     ]
     return "".join((f"{line:<{COMMENTS_AT}}# {comment}" if comment else line) + "\n" for line, comment in lines)
