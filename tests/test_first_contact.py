@@ -41,7 +41,8 @@ MENDED = [
 
 
 def command(name, file):
-    return f"run: ltr import {name} {file} -o samples.jsonl"
+    at_once = "" if file == "-" else f"; or, to train at once: ltr init --from {file}"
+    return f"run: ltr import {name} {file} -o samples.jsonl{at_once}"
 
 
 @pytest.mark.parametrize("name, content, title, importer", FOREIGN)
@@ -73,6 +74,22 @@ def test_what_only_looks_like_samples_gets_a_message_that_names_the_mend(tmp_pat
         read_groups(tmp_path / "s.jsonl")
     assert mend in str(error.value)
     assert mend in audit_samples(tmp_path / "s.jsonl").findings[0].message
+
+
+def test_a_list_of_tools_in_the_place_of_samples_is_named_for_what_it_is(cli, tmp_path):
+    for name, content in (("list.json", TOOLS), ("mcp.json", [{"name": "a", "description": "b", "inputSchema": {}}])):
+        (tmp_path / name).write_text(json.dumps(content))
+        said = f"{name}: looks like a list of tools, which is named with --tools beside samples"
+        assert cli.refused("train", name, "-o", "run") == (3, said)
+        assert cli.refused("init", "--from", name) == (3, said)
+
+
+def test_init_names_a_mend_as_other_commands_do(cli, tmp_path):
+    for line, mend in MENDED:
+        (tmp_path / "s.jsonl").write_text(line + "\n")
+        code, said = cli.refused("init", "--from", "s.jsonl")
+        assert code == 3
+        assert mend in said
 
 
 def test_stdin_is_known_by_its_first_line(cli, monkeypatch):

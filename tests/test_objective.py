@@ -95,7 +95,8 @@ def test_input_without_a_group_that_trains_is_refused_with_the_counts():
         trainable([[1.0], [2.0], [3.0]], [0, 0, 1], [0, 2, 3])
     assert str(caught.value) == (
         "no group can train: 1 with one candidate, 1 without a positive label; "
-        "a group needs two candidates and a label above 0; --negatives adds candidates of a catalogue"
+        "a group needs two candidates and a label above 0; "
+        "--negatives adds candidates of a catalogue, ltr init --from those of the samples"
     )
 
 

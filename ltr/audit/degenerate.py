@@ -19,7 +19,9 @@ def degenerate(groups: Groups) -> Iterator[Finding]:
     yield from label_findings(groups)
     yield from text_findings(groups)
     alone = np.diff(groups.offsets) == 1
-    yield from _of_groups(groups, alone, "warning", "one-candidate", "have one candidate: nothing to rank")
+    mend = "; --negatives catalogue adds tools, ltr init --from does that with those of the samples"
+    message = f"have one candidate: nothing to rank{mend if groups.candidates.kind == 'tool' else ''}"
+    yield from _of_groups(groups, alone, "warning", "one-candidate", message)
     starts, (_, ranks) = groups.offsets[:-1], np.unique(groups.candidates.lines, return_inverse=True)
     steps = np.diff(ranks, prepend=ranks[:1])  # above 1 where rows of other groups stand between
     steps[starts] = 0

@@ -20,7 +20,6 @@ from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue
 from ltr.data.groups import Groups, read_groups, without_none
 from ltr.data.importers import importing
 from ltr.data.importers.importing import ImportSummary, import_samples
-from ltr.data.importers.opening import read_opening
 from ltr.data.json_values import sample_lines
 from ltr.data.splits import TIME, TRACE
 from ltr.encoders.naming import AUTO, best_installed, encoder_kind
@@ -158,9 +157,9 @@ def write_samples(paths: Sequence[str], out: Path) -> ImportSummary | None:
     """Write what the files hold as samples: imported, or as it is where they are samples already."""
     if STDIN in paths:
         raise UsageError("stdin cannot be read a second time; name a file")
-    if not all(read_opening(path).has("trace_id", "node_id") and not importing.recognise(path) for path in paths):
+    if any(importing.recognise(path) for path in paths):
         return import_samples(importing.AUTO, paths, out)
-    read_groups(paths)  # what is wrong is told of the user's own lines
+    read_groups(paths)  # what is wrong is said of the user's own lines
     lines = (line for path in paths for _, line in sample_lines(path) if line and not line.isspace())
     write_lines(out, (msgspec.json.format(line, indent=-1) for line in lines))
     return None

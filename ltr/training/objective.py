@@ -76,7 +76,11 @@ def trainable(
     trains = positive & ~alone
     if not trains.any():
         counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
-        more = "; --negatives adds candidates of a catalogue" if skipped.one_candidate else ""
+        more = (
+            "; --negatives adds candidates of a catalogue, ltr init --from those of the samples"
+            if skipped.one_candidate
+            else ""
+        )
         raise DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0{more}")
     if not trains.all():
         sizes = np.diff(offsets)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ltr.data.catalogues.toollists import listed_tools
 from ltr.data.importers.opening import Opening, opening_of, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
-from ltr.errors import DataError, UnknownFormatError, UsageError, suggestion
+from ltr.errors import DataError, FieldError, UnknownFormatError, UsageError, suggestion
 from ltr.files.atomic_write import write_lines
 from ltr.files.reading import STDIN, AnyPath, expand, shown
 from ltr.files.replacing import new_files, refuse_existing
@@ -163,19 +164,31 @@ def formats_of(opening: Opening) -> tuple[str, ...]:
 
 
 def foreign(path: AnyPath, line: bytes) -> str:
-    """What a file that holds no samples looks like, and the command that imports it; nothing where it is not known.
+    """What a file that holds no samples looks like, and what to do with it; nothing where it is not known.
 
     `line` is its first one; nothing else is known of stdin.
     """
     is_stdin = str(path) == STDIN
-    formats = formats_of(opening_of(line)) if is_stdin else recognise(path)
+    opening = opening_of(line) if is_stdin else read_opening(path)
+    formats = formats_of(opening)
     if not formats and Path(path).suffix in TABLES:
         formats = ("csv",)
     if not formats:
-        return ""
+        return "looks like a list of tools, which is named with --tools beside samples" if _is_tool(opening) else ""
     file = shlex.quote(str(path))
     commands = " or ".join(f"ltr import {name} {file} -o samples.jsonl" for name in formats)
-    return f"looks like {_titles(formats)}; run: {commands}"
+    at_once = "" if is_stdin or len(formats) > 1 else f"; or, to train at once: ltr init --from {file}"
+    return f"looks like {_titles(formats)}; run: {commands}{at_once}"
+
+
+def _is_tool(opening: Opening) -> bool:
+    """Whether the first value of a file is a tool, as a request to a model lists it."""
+    if not (opening.has("function") or opening.has("name", "description")):
+        return False
+    try:
+        return bool(list(listed_tools(opening.document)))
+    except FieldError:
+        return False
 
 
 def recognised(files: Sequence[AnyPath]) -> str:
