@@ -204,7 +204,7 @@ def files(tmp_path):
     return written(tmp_path / "none.jsonl", rows), written(tmp_path / "cut.jsonl", cut), len(marked)
 
 
-def test_training_and_measures_leave_groups_out_for_which_none_is_right(files):
+def test_w_features_and_metrics_leave_groups_out_for_which_none_is_right(files):
     with_it, without, number = files
     results = [run(RunConfig(data=DataConfig(train=str(path)))) for path in (with_it, without)]
     assert number == 13
@@ -212,9 +212,8 @@ def test_training_and_measures_leave_groups_out_for_which_none_is_right(files):
     assert str(results[0].router.features.states) == str(results[1].router.features.states)
     assert results[0].measured.evaluation.means == results[1].measured.evaluation.means
     assert results[0].measured.counts == {"num_none": 13}
-    assert [text for text in results[0].warnings if text.startswith("none:")] == [
-        "none: 13 groups, not used: nothing offered is right, and no model knows none"
-    ]
+    assert [result.router.none is None for result in results] == [False, True]
+    assert not any("not used" in text for text in results[0].warnings)
 
 
 def test_a_share_for_the_test_counts_its_own(files, tmp_path):
@@ -223,7 +222,7 @@ def test_a_share_for_the_test_counts_its_own(files, tmp_path):
     counts = [result.train.num_none, result.measured.counts["num_none"]]
     assert min(counts) > 0
     assert sum(counts) == number
-    assert any(text.startswith(f"test data: none: {counts[1]} group") for text in result.warnings)
+    assert result.measured.none.none_queries == counts[1]
 
 
 def test_samples_of_nothing_but_none_are_refused(tmp_path, cli):
@@ -238,8 +237,11 @@ def test_every_command_that_meets_them_says_so(cli):
     written("s.jsonl", with_none(tool_rows(range(25))))
     said = "none: 13 groups, not used"
     cli.good("train", "s.jsonl", "-o", "r")
-    assert said in cli.err
+    assert said not in cli.err
     assert stored_metrics("r")["num_none"] == 13
+    written("rest.jsonl", tool_rows(range(25)))
+    cli.good("train", "rest.jsonl", "-o", "r", "--test", "s.jsonl", "--overwrite")
+    assert f"test data: {said}" in cli.err
     assert json.loads(cli.good("evaluate", "r", "s.jsonl", "--format", "json"))["num_none"] == 13
     assert said in cli.err
     for out in ("x.npz", "x.jsonl"):

@@ -120,7 +120,7 @@ def plan_bench(config: BenchConfig, home: Path, allowed: Allowed, *, resume: boo
     groups = without_none(read_groups(data.samples, tools=tools, graphs=graphs))
     queries_in_data = len(groups.offsets) - 1
     drawn, timed = draw(config, queries_in_data)
-    chosen = replace(select(groups, drawn), num_none=groups.num_none)
+    chosen = replace(select(groups, drawn), none_groups=groups.none_groups)
     if config.catalogue and tools:
         groups = chosen = draw_negatives(chosen, tools, len(tools), encoder=AUTO, seed=config.seed)
     if not (chosen.labels >= config.rel_threshold).any():

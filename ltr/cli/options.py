@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
 
 
+FLAGS = {"none.source": "none-from", "none.share": "none-share"}  # that are not named like their key
+
+
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
     """Run the files before the command begins, so that it can name what they register; not to complete a line."""
     if files and not ctx.resilient_parsing:
@@ -46,6 +49,13 @@ NoTexts = Annotated[bool, typer.Option("--no-texts", help="Keep a hash of each q
 Negatives = Annotated[
     str | None,
     typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),
+]
+NoneFrom = Annotated[
+    str | None,
+    typer.Option("--none-from", metavar="log|removed:SHARE", help="Learn none: of the log, or of answers removed."),
+]
+NoneShare = Annotated[
+    float | None, typer.Option("--none-share", help="How often none is right where the router will work.")
 ]
 Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
 Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
@@ -130,7 +140,8 @@ def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Docume
     for path, value in flags.items():
         if value is not None and value != []:
             key = path.replace("__", ".")
-            document = document.replace(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}")
+            flag = FLAGS.get(key, key.rpartition(".")[2].replace("_", "-"))
+            document = document.replace(key, value, f"--{flag}")
     return document
 
 

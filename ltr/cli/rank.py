@@ -114,6 +114,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
         lines = table(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
+        lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)
 
 
@@ -153,7 +154,8 @@ def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
     for answer in found:
         choices = [_choice(choice, explain) for choice in answer.choices]
         query_fields = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
-        say(json_text({**query_fields, "ranking": choices}))
+        none = {} if answer.none is None else {"none": answer.none}
+        say(json_text({**query_fields, **none, "ranking": choices}))
 
 
 def _choice(choice: "Choice", explain: bool) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
         *quality_lines(record, trained),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
+        *none_lines(record),
     ]
     return [*lines, *breakdown_lines(record)]
 
@@ -49,6 +50,13 @@ def tool_lines(tools: "list[ToolRecord]") -> list[str]:
 def _listed(table: Table) -> list[str]:
     _, *rows = written_cells(table, Medium.TERMINAL)
     return listing([column.brief or column.title for column in table.columns], rows)
+
+
+def none_lines(record: "MetricsRecord") -> list[str]:
+    """How well none is found, of a model that says it."""
+    from ltr.reporting.none import none_measured
+
+    return [] if record.none is None else [line for text in none_measured(record.none) for line in wrapped(text)]
 
 
 def breakdown_lines(record: "MetricsRecord") -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ltr.config.answers import LOG, REMOVED, NoneConfig
 from ltr.config.recipes import with_recipe
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text
@@ -81,6 +82,8 @@ class RunConfig:
     """What makes vectors of texts; auto is the best that is installed."""
     train: TrainConfig = field(default_factory=TrainConfig)
     """How the weights are learned."""
+    none: NoneConfig = field(default_factory=NoneConfig)
+    """How probably nothing offered is right."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
     """How the ranking is measured."""
     sweep: dict[str, Any] = field(default_factory=dict)
@@ -253,4 +256,5 @@ def schema() -> dict[str, Any]:
     train["trainer"]["enum"] = [*TRAINERS.names()]
     train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
     evaluate["metrics"]["items"]["examples"] = example_names()
+    described["$defs"][NoneConfig.__name__]["properties"]["source"]["examples"] = [LOG, f"{REMOVED}:0.2"]
     return described

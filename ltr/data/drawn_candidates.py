@@ -62,4 +62,4 @@ def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolTex
         ),
     )
     joined = replace(groups, candidates=extended, labels=labels, offsets=offsets)
-    return replace(select(joined, np.arange(len(sizes))), num_none=groups.num_none)
+    return replace(select(joined, np.arange(len(sizes))), none_groups=groups.none_groups)

@@ -89,7 +89,12 @@ class Groups:
     weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None where no group has one
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
     none: IntArray | None = None  # (groups,) ABSENT, WRONG or RIGHT: nothing offered is right; None: all ABSENT
-    num_none: int = 0  # groups that were left out because none is right
+    none_groups: "Groups | None" = None  # those that were left out because none is right
+
+    @property
+    def num_none(self) -> int:
+        """How many groups were left out because none is right."""
+        return 0 if self.none_groups is None else len(self.none_groups.offsets) - 1
 
 
 @stage("reading")
@@ -225,21 +230,21 @@ def select(groups: Groups, indices: IntArray) -> Groups:
 
 
 def without_none(groups: Groups) -> Groups:
-    """The groups for which something offered may be right, and how many were left out: no model knows none yet."""
+    """The groups for which something offered may be right, and beside them those for which none is."""
     if groups.none is None or not (is_none := groups.none == RIGHT).any():
         return groups
     number = int(is_none.sum())
     if number == len(is_none):
         names = ", ".join(file.path for file in groups.candidates.files)
         raise DataError(f"{names}: none is right in {count(number, 'group')}, and there is no other to use")
-    return replace(select(groups, np.flatnonzero(~is_none)), num_none=number)
+    return replace(select(groups, np.flatnonzero(~is_none)), none_groups=select(groups, np.flatnonzero(is_none)))
 
 
 def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:
     """That groups were left out because none is right; `of`: the data they belong to, such as "test data: "."""
     if groups.num_none:
         groups_of_none = count(groups.num_none, "group")
-        yield f"{of}none: {groups_of_none}, not used: nothing offered is right, and no model knows none"
+        yield f"{of}none: {groups_of_none}, not used: nothing offered is right"
 
 
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:

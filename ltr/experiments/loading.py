@@ -23,7 +23,6 @@ APPLIED = (
     "samples, the weights trust them too much"
 )
 STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
-HELD = {"valid": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,7 @@ def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | N
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    warnings = [*none_warnings(train)]
-    for name, groups in held.items():
-        warnings += none_warnings(groups, f"{HELD[name]} data: ")
+    warnings = [] if "valid" not in held else list(none_warnings(held["valid"], "validation data: "))
     warnings += [
         f"{finding.code}: {finding.message}"
         for finding in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))

@@ -12,8 +12,11 @@ from ltr.data.groups import Groups, none_warnings
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
+from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
+from ltr.experiments.learned_none import learn_none, none_source
 from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
+from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
@@ -85,7 +88,14 @@ def run(
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
-    router = Router(groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    source = none_source(config.none, groups, config.seed)
+    none = None
+    if source is not None:
+        others = (source.none,)
+        models = fold_models(config, settings.train, groups, others, on_progress)
+        none = learn_none(config, source, models)
+    router = Router(*trained, none=none)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
@@ -121,14 +131,17 @@ def evaluate_router(
     tools = catalogue_to_rank(config, router, groups, by_name=offered != list(also))
     if tools and split != "train":
         measured = with_catalogue(measured, router, tools, seed=config.seed)
+    if router.none is not None:
+        measured = with_none(measured, router, seed=config.seed)
     measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
         best, asked = router.training.best_feature, rules(config, groups, also=offered)
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best_feature=best)
         measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
-    given = (*none_warnings(groups), *training_trace_warnings(router, groups.candidates)) if split == "given" else ()
-    before = (*given, *candidate_warnings(router, groups.candidates))
+    given = (*training_trace_warnings(router, groups.candidates),) if split == "given" else ()
+    unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
+    before = (*given, *unused, *candidate_warnings(router, groups.candidates))
     is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
     before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))

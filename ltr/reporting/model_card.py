@@ -3,6 +3,7 @@
 from ltr.errors import count
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.kinds import LOSS, WEIGHT, WRITTEN
+from ltr.reporting.none import none_learned
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table
@@ -15,7 +16,6 @@ USE = {
     "graph": "Ranks teams of agents that may answer a query, by a sum of what each feature below adds.",
 }
 LIMITS = (
-    "It ranks the candidates it gets, and does not say that none of them fits.",
     "Its numbers hold for queries and candidates like those it was measured on.",
     "Features of history know what was right in the training data, and repeat its mistakes.",
 )
@@ -30,13 +30,19 @@ def card(run: RunFiles) -> str:
     use = USE.get(run.model.kind if run.model else "", "Ranks candidates.")
     model = _model(run.model, run.record.seed) if run.model else (Text("No model is stored here."),)
     sections = [
-        Section("Use", (Text(use), Points(LIMITS))),
+        Section("Use", (Text(use), Points((none_limit(run), *LIMITS)))),
         Section("Quality", (Table(headline, facts(run.metrics)), Points(conclusions(run)))),
         Section("Model", model),
         Section("Data", (Points(files) if files else Text("Not recorded."),)),
         Section("What to check", (Points(warnings) if warnings else Text(nothing),)),
     ]
     return page_markdown(Page(run.name, f"Measured on {measured_on(run.metrics)}.", sections))
+
+
+def none_limit(run: RunFiles) -> str:
+    """Whether the model says that none of the candidates fits, and for which share."""
+    none = run.model.none if run.model else None
+    return none_learned(none) if none else "It ranks the candidates it gets, and does not say that none of them fits."
 
 
 def _model(model: ModelRecord, seed: int) -> tuple[Block, ...]:

@@ -20,6 +20,7 @@ from ltr.reporting.metric_tables import (
     parts_table,
     title_of,
 )
+from ltr.reporting.none import none_section
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Table, Value
@@ -53,6 +54,7 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         Section("Metrics", tuple(_metrics(run.metrics, "the model" if run.model else "the ranking"))),
         *([learning_section(run.model, run.history), weights_section(run.model.training)] if run.model else []),
         calibration_section(run),
+        *none_section(run.model, run.metrics),
         tools_section(run.tools),
         instructive_section(run),
         Section("What validation found", findings),

@@ -15,6 +15,7 @@ from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.probabilities import Probability
 from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.none_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
@@ -63,6 +64,8 @@ class EvaluatedRanking:
     catalogue: CatalogueCounts | None = None  # where the evaluation has metrics of the whole catalogue
     folds: CrossValidation | None = None
     is_complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
+    none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
+    none_probability: FloatArray | None = None  # of each query
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 

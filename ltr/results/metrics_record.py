@@ -1,5 +1,7 @@
 """The metrics of an evaluated ranking, apart from the rules and counts behind them; and the flat view of all that."""
 
+from dataclasses import asdict
+
 import numpy as np
 
 from ltr.data.fingerprint import fingerprint
@@ -45,6 +47,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
         answers=_answers(evaluated),
+        none=evaluated.none,
         warnings=list(evaluated.warnings),
     )
 
@@ -182,6 +185,8 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     for part in record.answers.parts if record.answers else ():
         fields |= {f"{part.name}.num_queries": part.num_queries}
         fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items() if mean is not None}
+    if record.none is not None:
+        fields |= {f"none.{name}": value for name, value in asdict(record.none).items()}
     if record.best_feature is not None:
         fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
     if (over := record.over_best_feature) is not None:

@@ -88,5 +88,6 @@ def _query_record(
         num_candidates=int(evaluation.num_candidates[group]),
         num_positives=int(evaluation.num_positives[group]),
         probability=float(probabilities[true_row]) if is_ranked else None,
+        none=None if evaluated.none_probability is None else float(evaluated.none_probability[group]),
         metrics=metrics,
     )

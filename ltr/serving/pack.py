@@ -138,8 +138,8 @@ def readme_text(router: Router, recall: float | None, queries: int) -> str:
         f"Install `ltr`{needs}. {run_it} `ltr rank DIR QUERY` does the same;",
         "`ltr validate DIR` checks the checksums in `run.json`.",
         "",
-        "- `probability` is the softmax of the scores of the candidates that were scored for the query. Nothing says",
-        "  that one of them is right: choose the threshold `at_least` on queries of yours.",
+        "- `probability` is the softmax of the scores of the candidates that were scored for the query.",
+        none_text(router),
     ]
     if recall is not None:
         lines.append(
@@ -148,6 +148,14 @@ def readme_text(router: Router, recall: float | None, queries: int) -> str:
             f"{count(queries, 'query', 'queries')}). `exact=True` turns it off."
         )
     return "\n".join([*lines, "", "| feature | weight |", "| --- | --- |", *weights, ""])
+
+
+def none_text(router: Router) -> str:
+    """Whether an answer says that none of the candidates is right, and for which share of queries."""
+    if router.none is None:
+        return "  Nothing says that one of them is right: choose the threshold `at_least` on queries of yours."
+    share = f"{router.none.share:.3g}"
+    return f"  They share what `answer.none` leaves: P(none is right), where that holds of a share of {share} of queries."
 
 
 def example_program(router: Router) -> str:

@@ -22,6 +22,7 @@ from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.known_tools import KnownTools, Offer
+from ltr.serving.none_probability import none_probabilities
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
@@ -42,7 +43,7 @@ class Choice:
 
     rank: int
     candidate: str
-    probability: float  # softmax of the scores of all candidates that were scored for the query
+    probability: float  # softmax of the scores of all scored candidates, of what P(none) leaves
     score: float
     contributions: dict[str, float]  # of each feature to the score
     text: str  # the candidate as a person is told it: a graph with its first nodes
@@ -60,6 +61,7 @@ class Answer:
     scored: int  # candidates that share the probability
     offered: int  # candidates there were: more than were scored where a large catalogue was cut
     warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
+    none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self.choices)
@@ -97,7 +99,7 @@ class Router(StoredModel):
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
-        return cls(*trained, tools=tools, graphs=graphs, tool_objects=tool_objects)
+        return cls(*trained, none=model.none, tools=tools, graphs=graphs, tool_objects=tool_objects)
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -117,6 +119,10 @@ class Router(StoredModel):
     def contributions(self, phi: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features)."""
         return self.knots.parts(phi, self.w)
+
+    def none_probabilities(self, candidates: Candidates, phi: FloatArray, scores: FloatArray) -> FloatArray | None:
+        """P(none) of each group; None of a model that did not learn it."""
+        return None if self.none is None else none_probabilities(self.none, self.names, candidates, phi, scores)
 
     def named_contributions(self, row: FloatArray) -> dict[str, float]:
         """What each feature adds to the score of one row of phi, by name."""
@@ -180,7 +186,7 @@ class Router(StoredModel):
         else:
             raise UsageError("no tools to choose from: name a catalogue (--tools), tools in memory, or samples to rank")
         if not offer.tools.names:
-            return [Answer("", "", text, (), 0, 0) for text in texts]
+            return [Answer("", "", text, (), 0, 0, none=None if self.none is None else 1.0) for text in texts]
         if self.features is None:
             raise DataError(READY_NUMBERS)
         if len(offer.tools.names) > MOST_SCORED and not exact:
@@ -243,6 +249,9 @@ class Router(StoredModel):
         keys = key_order(candidates) if offer is None else np.tile(offer.keys, groups)
         ranking = rank(self.scores(phi), candidates.offsets, keys=keys)
         probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
+        none = self.none_probabilities(candidates, phi, ranking.scores)
+        if none is not None:
+            probabilities *= np.repeat(1 - none, np.diff(candidates.offsets))
         bounds = candidates.offsets.tolist()
         for group in range(groups):
             rows = listed[bounds[group] : bounds[group + 1]][:k]
@@ -269,6 +278,7 @@ class Router(StoredModel):
                 scored=size,
                 offered=size,
                 warnings=warnings,
+                none=None if none is None else float(none[group]),
             )
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:

@@ -22,6 +22,7 @@ from ltr.storage.run_record import run_file
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
+from ltr.training.none_logit import NoneLogit
 
 FORMAT: Final = "ltr-model/2"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
@@ -40,6 +41,7 @@ class StoredModel:
     trainer: TrainConfig  # the settings w was learned with
     training: TrainingRecord  # what is known about it
     knots: Knots = STRAIGHT
+    none: NoneLogit | None = None  # how probably nothing offered is right
 
 
 class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,6 +55,7 @@ class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     trainer: TrainConfig
     training: TrainingRecord
     arrays: str | None  # the checksum of model.npz
+    none: NoneLogit | None = None
     checksum: str = ""  # of all the rest
 
 
@@ -76,7 +79,8 @@ def save_model(directory: AnyPath, model: StoredModel) -> ModelRecord:
         write_arrays(Path(directory, ARRAYS), arrays)
         digest = _digest(read_bytes(Path(directory, ARRAYS), limit=LARGEST_ARRAYS))
     weights = model.w[: len(model.names)].tolist()
-    record = ModelRecord(FORMAT, model.kind, features, weights, encoder, model.trainer, model.training, digest)
+    learned = (weights, encoder, model.trainer, model.training, digest)
+    record = ModelRecord(FORMAT, model.kind, features, *learned, none=model.none)
     record.checksum = _digest(msgspec.json.encode(record))
     document = msgspec.to_builtins(record)
     lines = [f"{msgspec.json.encode(key).decode()}: {msgspec.json.encode(document[key]).decode()}" for key in document]
@@ -111,6 +115,8 @@ def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
     names, best = tuple(feature.name for feature in record.features), record.training.best_feature
     if not len(names) == len(set(names)) == len(record.weights) > 0 or best.name not in names:
         raise DataError(f"{len(record.weights)} weights do not fit the features {', '.join(names)}")
+    if record.none and record.none.relevance not in ("", *names):
+        raise DataError(f"none reads the column {record.none.relevance}; the features are {', '.join(names)}")
     if abs(best.sign) != 1:
         raise DataError(f"the sign of its best feature is {best.sign}; 1 or -1 is needed")
     arrays: dict[str, Array] = {}
@@ -134,6 +140,7 @@ def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
         record.trainer,
         record.training,
         Knots(np.array(columns, dtype=np.int64), np.array(positions, dtype=np.float64), ends),
+        record.none,
     )
 
 

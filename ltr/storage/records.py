@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from ltr.evaluation.none_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature
 
 METRICS_FORMAT: Final = "ltr-metrics/2"
@@ -108,6 +109,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     folds: FoldsRecord | None = None
     breakdown: BreakdownRecord | None = None
     answers: BreakdownRecord | None = None  # queries by whether a right tool was right in training
+    none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
     warnings: list[str] = []
 
 
@@ -150,6 +152,7 @@ class QueryRecord(msgspec.Struct, omit_defaults=True):
     num_candidates: int
     num_positives: int
     probability: float | None
+    none: float | None = None  # how probably nothing offered is right, of a model that says it
     metrics: dict[str, float | None] = {}  # those that were asked for besides the three
 
 

@@ -1,0 +1,39 @@
+"""What the logit of none reads of candidates beside their scores: the relevance of each, and the words of a query."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ltr.arrays import FloatArray
+from ltr.data.groups import Candidates
+from ltr.features.registry import FEATURES
+from ltr.features.words import TOKEN
+from ltr.training.none_logit import NoneLogit
+
+
+def relevance_column(names: Sequence[str]) -> str:
+    """The first of the columns whose family is relevance; "" without one.
+
+    >>> relevance_column(("tool.lift", "tool.proto", "tool.rel"))
+    'tool.proto'
+    """
+    return next((name for name in names if name in FEATURES and FEATURES[name].family == "rel"), "")
+
+
+def relevance_of(names: Sequence[str], phi: FloatArray, column: str) -> FloatArray:
+    """The column of that name; 0 without one."""
+    return phi[:, list(names).index(column)] if column else np.zeros(len(phi))
+
+
+def word_counts(candidates: Candidates) -> FloatArray:
+    """The words of the query of each group."""
+    counts = np.array([len(TOKEN.findall(text)) for text in candidates.query_texts], dtype=np.float64)
+    return counts[candidates.queries]
+
+
+def none_probabilities(
+    none: NoneLogit, names: Sequence[str], candidates: Candidates, phi: FloatArray, scores: FloatArray
+) -> FloatArray:
+    """P(none) of each group."""
+    relevance = relevance_of(names, phi, none.relevance)
+    return none.probabilities(scores, candidates.offsets, relevance, word_counts(candidates))

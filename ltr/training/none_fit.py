@@ -1,0 +1,133 @@
+"""The fit of the logit of none, with w held: convex, to an optimum that is proved, with standard errors by trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.errors import DataError, count
+from ltr.training.certificate import gap_bound
+from ltr.training.model import Optimum
+from ltr.training.newton import GAP, GRADIENT, HALVINGS, STEPS
+from ltr.training.none_logit import NoneLogit, sigmoid
+
+ROUNDING = 1e-14  # the objective moves by so much of itself without falling
+
+
+@dataclass(frozen=True, slots=True)
+class NoneRows:
+    """What b learns from: a row a group."""
+
+    z: FloatArray  # (groups, 5)
+    rest: FloatArray  # ln sum_j exp s_j
+    is_none: BoolArray
+    traces: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def joined(cls, parts: "Sequence[NoneRows]") -> Self:
+        """All of the rows."""
+        columns = ("z", "rest", "is_none", "traces", "weights")
+        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    c: FloatArray
+    objective: float
+    gradient: FloatArray
+    hessian: FloatArray
+    slopes: FloatArray  # (groups, 5): of each row's weighted loss
+
+
+def none_objective(u: FloatArray, rows: NoneRows, c: FloatArray, l2: float) -> _Point:
+    """sum_g a_g (ln(1 + exp eta_g) - y_g eta_g) + l2 |c|^2, eta = u c - ln sum exp s, sum_g a_g = 1; convex in c.
+
+    >>> rows = NoneRows(np.ones((2, 5)), np.zeros(2), np.array([True, False]), np.arange(2), np.ones(2))
+    >>> round(none_objective(np.zeros((2, 5)), rows, np.zeros(5), 1.0).objective, 6)  # ln 2
+    0.693147
+    """
+    eta, share = u @ c - rows.rest, rows.weights / rows.weights.sum()
+    y, p = rows.is_none.astype(float), sigmoid(eta)
+    losses = np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta))) - y * eta
+    slopes = (share * (p - y))[:, None] * u
+    hessian = (u * (share * p * (1 - p))[:, None]).T @ u + 2 * l2 * np.eye(len(c))
+    return _Point(c, float(share @ losses) + l2 * float(c @ c), slopes.sum(axis=0) + 2 * l2 * c, hessian, slopes)
+
+
+def fit_none(rows: NoneRows, *, relevance: str, source: str, share: float | None = None, l2: float) -> NoneLogit:
+    """b at the minimum of its objective, by Newton steps with line search; the optimum is proved as that of w is.
+
+    Without a share P(none) is for that of the rows.
+    """
+    if rows.is_none.all() or not rows.is_none.any():
+        lacks = "for which none is right" if not rows.is_none.any() else "for which one is right"
+        raise DataError(f"none is learned from queries of both kinds; there is no query {lacks}")
+    mean, deviation = rows.z.mean(axis=0), rows.z.std(axis=0)
+    is_flat = deviation <= 1e-12 * np.abs(mean)
+    mean, unit = np.where(is_flat, rows.z[0], mean), np.where(is_flat, 1.0, deviation)
+    u = (rows.z - mean) / unit
+    u[:, is_flat] = 0.0
+    u[:, 0] = 1.0
+    point = none_objective(u, rows, np.zeros(u.shape[1]), l2)
+    optimum = Optimum.NOT_REACHED
+    for _ in range(STEPS):
+        if _is_optimum(point, l2):
+            optimum = Optimum.FOUND
+            break
+        step = -np.linalg.solve(point.hessian, point.gradient)
+        moved, length = point, 1.0
+        for _ in range(HALVINGS):
+            tried = none_objective(u, rows, point.c + length * step, l2)
+            fall = 1e-4 * length * float(point.gradient @ step)
+            if tried.objective <= point.objective + fall + ROUNDING * (1 + abs(point.objective)):
+                moved = tried
+                break
+            length /= 2
+        if moved is point or np.array_equal(moved.c, point.c):
+            break  # rounding: nothing lower is to be had
+        point = moved
+    to_b = np.diag(1 / unit)
+    to_b[0] = np.where(np.arange(len(unit)) == 0, 1.0, -mean / unit)
+    to_b[:, is_flat & (np.arange(len(unit)) > 0)] = 0.0
+    errors, why = _standard_errors(point, rows, to_b)
+    trained = float(rows.weights[rows.is_none].sum() / rows.weights.sum())
+    return NoneLogit(
+        b=tuple((to_b @ point.c).tolist()),
+        relevance=relevance,
+        source=source,
+        trained_share=trained,
+        share=trained if share is None else share,
+        l2=l2,
+        groups=len(rows.rest),
+        none_groups=int(rows.is_none.sum()),
+        objective=point.objective,
+        gradient_norm=float(np.linalg.norm(point.gradient)),
+        gap_bound=gap_bound(point.gradient, l2) or 0.0,
+        optimum=optimum.value,
+        standard_errors=errors,
+        traces=len(np.unique(rows.traces)),
+        no_errors=why,
+    )
+
+
+def _is_optimum(point: _Point, l2: float) -> bool:
+    """As of w: a small gradient, and by the penalty a bound on the gap."""
+    bound = gap_bound(point.gradient, l2)
+    is_near = bound is not None and bound <= GAP * (1 + abs(point.objective))
+    return is_near and float(np.linalg.norm(point.gradient)) < GRADIENT
+
+
+def _standard_errors(point: _Point, rows: NoneRows, to_b: FloatArray) -> tuple[tuple[float, ...] | None, str]:
+    """H^-1 (sum_t s_t s_t') H^-1 * T / (T - 1), s_t the part of trace t in the gradient; or why there are none."""
+    codes = np.unique(rows.traces, return_inverse=True)[1]
+    traces = int(codes.max()) + 1
+    if traces <= len(point.c):
+        return None, f"{count(traces, 'trace')} are too few for standard errors of {len(point.c)} coefficients"
+    sums = np.zeros((traces, len(point.c)))
+    np.add.at(sums, codes, point.slopes)
+    inverse = np.linalg.inv(point.hessian)
+    covariance = to_b @ inverse @ (sums.T @ sums) @ inverse @ to_b.T * (traces / (traces - 1))
+    return tuple(np.sqrt(np.maximum(np.diag(covariance), 0)).tolist()), ""
