@@ -222,7 +222,7 @@ def test_a_model_file_with_a_none_that_fits_nothing_is_refused(tmp_path, rows):
 @pytest.mark.parametrize(
     "flags, message",
     [
-        ("--none-from removed:0.2", "none.share: missing; removed answers do not say how often none is right"),
+        ("--none-from removed:0.2", "none.share is missing: removed answers do not say how often none is right"),
         ("--none-from removed:1.5 --none-share .1", "'removed:1.5' is neither log nor removed:SHARE with a share"),
         ("--none-from some", "none.source: 'some' is neither log nor removed:SHARE"),
         ("--none-from removed:0.2 --none-share 1", "--none-share: none.share: 1 is not between 0 and 1"),

@@ -25,8 +25,6 @@ class NoneConfig:
             wrong.append(f"share {self.share:g} is not between 0 and 1")
         if not self.l2 > 0:
             wrong.append(f"l2 {self.l2:g} is not above 0")
-        if self.removed_share is not None and self.share is None:
-            wrong.append("share missing; removed answers do not say how often none is right: name it with --none-share")
         if wrong:
             raise ValueError(*wrong)
 

@@ -9,7 +9,6 @@ from ltr.config.answers import LOG, NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.removed import removed
-from ltr.errors import DataError
 from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups
 from ltr.serving.none_probability import relevance_column, relevance_of, word_counts
 from ltr.training.none_fit import NoneRows, fit_none
@@ -32,11 +31,6 @@ def none_source(config: NoneConfig, groups: Groups, seed: int) -> NoneSource | N
         return NoneSource(config.source or "", rest, copies)
     if groups.none_groups is not None:
         return NoneSource(LOG, groups, groups.none_groups)
-    if config.source == LOG or config.share is not None:
-        raise DataError(
-            'none: no training query says that none is right ({"none": true}, label 1); '
-            "--none-from removed:0.2 learns from copies without their right candidates"
-        )
     return None
 
 

@@ -45,6 +45,10 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
     if config.sweep:
         raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
     refuse_given_probabilities(config)
+    if config.none.removed_share is not None and config.none.share is None:
+        raise UsageError(
+            "none.share is missing: removed answers do not say how often none is right; name it with --none-share"
+        )
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
     train, state = read(given.get("train", data.train), data)
@@ -59,6 +63,11 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
         elif asked is not None:
             held[name] = read(given.get(name, asked), data)[0]
     train, held = without_none(train), {name: without_none(groups) for name, groups in held.items()}
+    if train.none_groups is None and config.none.removed_share is None and (config.none.source or config.none.share):
+        raise DataError(
+            'none: no training query says that none is right ({"none": true} with label 1); '
+            "--none-from removed:0.2 learns from copies without their right candidates"
+        )
     if train.weights is not None:
         group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
         if problem:

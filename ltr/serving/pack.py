@@ -155,7 +155,9 @@ def none_text(router: Router) -> str:
     if router.none is None:
         return "  Nothing says that one of them is right: choose the threshold `at_least` on queries of yours."
     share = f"{router.none.share:.3g}"
-    return f"  They share what `answer.none` leaves: P(none is right), where that holds of a share of {share} of queries."
+    return (
+        f"  They share what `answer.none` leaves: P(none is right), where that holds of a share of {share} of queries."
+    )
 
 
 def example_program(router: Router) -> str:
