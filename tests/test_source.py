@@ -26,6 +26,7 @@ ORDERS = {
     "data/contradictions.py",  # rows by group and name
     "files/parts.py",  # keys
     "data/drawn_candidates.py",  # rows by their group
+    "data/removed.py",  # groups and rows by a hash
     "experiments/negatives.py",  # tools by a hash, drawn ones by name
     "features/nearest_tools.py",  # tools by nearness to a query
     "data/codes.py",  # codes by first appearance
