@@ -91,7 +91,11 @@ LINES = {
         lines([TOOL[0] | {"weight": 1}, TOOL[1] | {"weight": 2}]),
         r"s.jsonl:2: weight: .*",
     ),
-    "no object": ([b"[1, 2]"], r"s.jsonl:1: found a value that cannot be used; one JSON object a line is needed"),
+    "no object": ([b"[1, 2]"], r"s.jsonl:1: found 1, 2; one JSON object a line is needed"),
+    "no object among objects": (
+        [b"[" + b",\n".join(lines(TOOL[:2])) + b", 7]"],
+        r"s.jsonl:2: found 7; one JSON object a line is needed",
+    ),
     "half a line": (lines(TOOL[:2]) + [lines(TOOL)[2][:-9]], r"s.jsonl:3: not JSON: .*"),
     "two objects on a line": ([lines(TOOL)[0] * 2], r"s.jsonl:1: not JSON: .*"),
 }

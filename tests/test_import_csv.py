@@ -38,6 +38,13 @@ def test_a_row_is_a_candidate_in_named_columns():
     assert (summary.notes, summary.kept) == ((), (Count("rows, each a candidate", 2),))
 
 
+def test_rows_of_a_group_that_lie_apart_count_as_one_group(monkeypatch):
+    monkeypatch.setattr("ltr.data.importers.importing.DIGESTS_AT_ONCE", 2)  # groups are added up in the middle as well
+    summary, _ = imported("query,tool,label,trace,node\nq,a,1,s,1\nr,a,1,s,2\nq,b,0,s,1\nr,b,0,s,2\nr,c,0,t,2\n")
+    assert (summary.samples, summary.groups) == (5, 3)
+    assert len(read_groups("x.jsonl").offsets) == 3 + 1
+
+
 def test_guesses_by_the_header_are_said_aloud():
     summary, samples = imported("Question,Tool_Name,is_correct,session\nq,t,1,s\n")
     guesses = "query=Question, tool=Tool_Name, label=is_correct, trace=session"

@@ -47,6 +47,7 @@ BENCH = {
     "seed": 0,
     "queries": 5,
     "documents": 20,
+    "catalogue": False,
     "queries_in_data": 9,
     "sampled": True,
     "rules": {

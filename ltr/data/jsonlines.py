@@ -108,7 +108,10 @@ def _value_at(line: bytes, path: str) -> str:
         for key in KEY_OR_INDEX.findall(path):
             value = value[int(key)] if isinstance(value, list) else value[key]
     except (ValueError, RecursionError, LookupError, TypeError):
-        return "a value that cannot be used"  # such as an integer of 5,000 digits
+        if path:
+            return "a value that cannot be used"  # such as an integer of 5,000 digits
+        text = line[:LONGEST_EXCERPT].decode(errors="ignore")  # several values, such as those between brackets
+        return repr(text)[1:-1] + ("..." if len(line) > LONGEST_EXCERPT else "")
     return excerpt(value)
 
 

@@ -2,10 +2,14 @@
 
 import inspect
 import shlex
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ltr.data.catalogues.toollists import listed_tools
 from ltr.data.importers.opening import Opening, opening_of, read_opening
@@ -21,6 +25,7 @@ from ltr.registry import Registry
 AUTO = "auto"
 TABLES = (".csv", ".tsv")
 MOST_SHOWN = 10
+DIGESTS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +117,6 @@ def import_samples(
 
     The format `auto` is the one that all of the files look like. Files without a sample are an error.
     """
-    import msgspec
-
     names = expand(files)
     format_name = recognised(names) if format_name == AUTO else format_name
     plugin, source = IMPORTERS[format_name], IMPORTERS.source(format_name)  # first: the format may be unknown
@@ -121,7 +124,7 @@ def import_samples(
     if not str(out).endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")):
         raise UsageError(f"{out}: name an output that ends in .jsonl, .jsonl.gz or .jsonl.zst")
     refuse_existing(out, overwrite=overwrite)
-    who, samples, groups = f"importer {format_name}", 0, _Keys()
+    who, samples, groups = f"importer {format_name}", 0, _GroupCount()
     with plugin_errors(who, plugin.convert, source):
         imported = plugin.convert(names, **options or {})
         if not isinstance(imported, Imported):
@@ -144,7 +147,7 @@ def import_samples(
         write_lines(new / Path(out).name, lines())
         if not samples:
             raise DataError(_nothing_in(names, who, tally))
-    return ImportSummary(format_name, samples, groups.number, notes, tally.kept(), tally.skipped(), tally.remarks())
+    return ImportSummary(format_name, samples, groups.number(), notes, tally.kept(), tally.skipped(), tally.remarks())
 
 
 def recognise(path: AnyPath) -> tuple[str, ...]:
@@ -222,16 +225,28 @@ def _nothing_in(files: Sequence[str], who: str, tally: Tally) -> str:
     return f"{', '.join(map(shown, files))}: no sample for the {who}; skipped: {'; '.join(reasons) or 'nothing'}"
 
 
-class _Keys:
-    """Counts runs of lines with one key: importers write the lines of a group one after the other."""
+class _GroupCount:
+    """Counts the groups of lines in any order; memory holds 8 bytes a group, and as much again."""
 
     def __init__(self) -> None:
-        self.number, self._last = 0, object()
+        self._last: object = None
+        self._digests, self._limit = array("Q"), DIGESTS_AT_ONCE
 
     def see(self, trace: object, node: object) -> None:
-        """Count a line of this group."""
-        if (trace, node) != self._last:
-            self.number, self._last = self.number + 1, (trace, node)
+        """Count the group of a line."""
+        if (trace, node) == self._last:
+            return
+        self._last = trace, node
+        self._digests.frombytes(blake2b(msgspec.json.encode(self._last), digest_size=8).digest())
+        if len(self._digests) >= self._limit:
+            self._limit = 2 * self.number() + DIGESTS_AT_ONCE
+
+    def number(self) -> int:
+        """How many groups there are so far."""
+        import numpy as np
+
+        self._digests = array("Q", np.unique(np.frombuffer(self._digests, dtype=np.uint64)).tobytes())
+        return len(self._digests)
 
 
 def _refuse_unknown_options(name: str, plugin: Importer, options: Mapping[str, str]) -> None:
