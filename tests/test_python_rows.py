@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -74,11 +75,27 @@ def test_pandas_and_polars_themselves():
         assert (groups.labels.tolist(), groups.weights.tolist()) == ([1.0, 0.0], [2.0])
 
 
+def test_lists_of_candidates_in_frames_themselves_have_what_a_line_has():
+    line = ROW | {"candidates": [{"tool": "a", "label": 1}, {"tool": "b", "label": 0, "tool_description": "text"}]}
+    del line["tool"], line["label"]
+    expected = ltr.read_groups([line, line | {"node_id": "n2", "previous": ["a"]}])
+    for package in ("pandas", "polars"):
+        library = pytest.importorskip(package)
+        frame = library.DataFrame([line | {"previous": None}, line | {"node_id": "n2", "previous": ["a"]}])
+        same(ltr.read_groups(frame), expected)
+
+
+def test_a_lazy_frame_is_refused_with_what_to_do():
+    frame = pytest.importorskip("polars").DataFrame([ROW])
+    with pytest.raises(UsageError, match=r"a lazy frame has no rows yet; give what its collect\(\) returns"):
+        ltr.read_groups(frame.lazy())
+
+
 def test_what_frames_hold_is_taken_as_json_has_it():
     rows = [
         ROW | {"trace_id": np.int64(7), "node_id": 3.0, "label": np.bool_(True), "features": np.array([1.0, 2.0])},
         ROW | {"trace_id": 7, "node_id": 3, "tool": "b", "label": False, "features": (np.float32(0.5), 1)},
-        ROW | {"trace_id": 8, "label": np.float64(0.5), "features": [0, 0], "time": datetime(2024, 1, 2)},
+        ROW | {"trace_id": 8, "label": Decimal("0.5"), "features": [0, 0], "time": datetime(2024, 1, 2)},
     ]
     groups = ltr.read_groups(rows)
     assert groups.labels.tolist() == [1.0, 0.0, 0.5]

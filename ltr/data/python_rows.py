@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any, Protocol
 
 import msgspec
 
 from ltr.data.source_files import FRAME, LIST
-from ltr.errors import DataError, FieldError, SampleError
+from ltr.errors import DataError, FieldError, SampleError, UsageError
 from ltr.files.reading import ContentDigest
 
 IDS = ("trace_id", "node_id", "candidate_id")
@@ -49,6 +50,8 @@ def rows_of(samples: object) -> TableRows | None:
     """The rows of a data frame, or of a list of dicts; None of anything else, such as paths."""
     if isinstance(samples, TableRows):
         return samples
+    if hasattr(samples, "collect_schema") and not hasattr(samples, "iter_rows"):
+        raise UsageError("a lazy frame has no rows yet; give what its collect() returns")
     if hasattr(samples, "columns") and (hasattr(samples, "itertuples") or hasattr(samples, "iter_rows")):
         return TableRows(FRAME, samples)
     if isinstance(samples, list | tuple) and samples and isinstance(samples[0], Mapping):
@@ -78,11 +81,8 @@ def _key(key: object) -> str:
 
 
 def _plain(key: str, value: Any) -> Any:
-    """The value as JSON has it: NaN is absent, numbers and arrays of numpy are Python's, booleans of labels 0 and 1."""
-    if type(value).__name__ in MISSING_TYPES:
-        return None
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):
-        value = value.tolist()
+    """The value as JSON has it: NaN is absent, a boolean label is 0 or 1."""
+    value = _of_python(value)
     match value:
         case bool() if key == "label":
             return int(value)
@@ -100,6 +100,15 @@ def _plain(key: str, value: Any) -> Any:
             return {_key(name): _plain(name, inner) for name, inner in value.items()}
         case list() | tuple():
             return [_plain(key if key != "label" else "", inner) for inner in value]
-    if hasattr(value, "to_list"):  # a series inside a cell
-        return _plain(key, value.to_list())
     raise FieldError(key, f"found a value of type {type(value).__name__}, which samples do not hold")
+
+
+def _of_python(value: Any) -> Any:
+    """A number, an array or a missing value of another package as Python's own; any other value as it is."""
+    if type(value).__name__ in MISSING_TYPES:
+        return None
+    if isinstance(value, Decimal):
+        return float(value)
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return value.tolist()
+    return value.to_list() if hasattr(value, "to_list") else value  # a series inside a cell
