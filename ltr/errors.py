@@ -57,6 +57,16 @@ class ResumeError(RunError):
         return "; ".join(self.lines())
 
 
+class OutcomeError(UsageError):
+    """An outcome that cannot be learned from: the kind of reason, which is counted, and what is wrong."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(reason, problem)
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
 class UnknownNameError(UsageError):
     """A name under which no plug-in is registered."""
 

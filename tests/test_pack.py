@@ -36,7 +36,8 @@ def test_a_pack_ranks_as_the_run(home, tmp_path):
     packed = pack(home / "tools", tmp_path / "pack")
     assert ltr.load(tmp_path / "pack").rank("mail?", k=None) == ltr.load(home / "tools").rank("mail?", k=None)
     assert sorted(packed.files) == sorted(path.name for path in (tmp_path / "pack").iterdir())
-    assert set(packed.files) == {"README.md", "example.py", "model.json", "model.npz", "run.json", "tools.jsonl"}
+    learned = {"model.json", "model.npz", "update.npz", "tools.jsonl"}
+    assert set(packed.files) == {"README.md", "example.py", "run.json", *learned}
     assert packed.recall is None
     assert ltr.audit_run(tmp_path / "pack").findings == ()
 
@@ -138,7 +139,7 @@ def test_the_command_says_what_it_packed(home, tmp_path):
     arguments = ["pack", str(home / "tools"), "-o", str(tmp_path / "pack"), "--format", "human"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert "6 files" in done.output
+    assert "7 files" in done.output
     assert "10 tools" in done.output
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "train": ("train", "train_command", "Learn weights from SAMPLES; keep the run in OUT."),
     "evaluate": ("evaluate", "evaluate_command", "Measure how MODEL ranks the labelled SAMPLES."),
     "rank": ("rank", "rank_command", "Rank tools or teams of agents for a QUERY or a file of queries."),
+    "update": ("update", "update_command", "Learn from OUTCOMES of served queries, without the training data."),
     "run": ("run", "run_command", "Run CONFIGS and their sweeps; end in a leaderboard."),
     "compare": ("compare", "compare_command", "Compare RUNS query by query: differences, tests, what changed."),
     "bench": ("bench", "bench", "Measure the rerankers of CONFIG side by side."),

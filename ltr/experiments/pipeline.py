@@ -22,16 +22,19 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
+from ltr.features.crossfit import named_parts
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.known_answers import answer_marks, known_answers
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
 from ltr.storage.training_record import training_record
+from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
 from ltr.training.config import Progress
 from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from ltr.training.model import Model
+from ltr.training.updating import curvature
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class RunResult:
     measured: EvaluatedRanking
     warnings: tuple[str, ...]
     auto_encoder: str = ""  # the encoder that auto took, where texts were encoded
+    update_base: UpdateBase | None = None  # what outcomes are learned with; None for graphs and ready numbers
 
 
 def run(
@@ -106,7 +110,11 @@ def run(
     measured = replace(measured, folds=folds)
     if prepared.features:
         router = replace(router, tools=tools_to_rank(groups.candidates, config.data))
-    return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder)
+    update_base = None
+    if router.kind == "tool" and prepared.features and len(model.w) <= MOST_COLUMNS:
+        parts = named_parts(prepared.features.configs, groups, prepared.features.encoder)
+        update_base = UpdateBase(curvature(*inputs, model, **fixed), parts)
+    return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder, update_base)
 
 
 @stage("measuring")

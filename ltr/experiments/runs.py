@@ -43,6 +43,7 @@ from ltr.storage.run_directory import (
 from ltr.storage.run_files import RunFiles, write_metrics, write_run, write_tools
 from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
 from ltr.storage.training_record import epoch_records
+from ltr.storage.update_file import UPDATE, write_base
 
 Clock = Callable[[], float]
 
@@ -181,6 +182,8 @@ def save(
         if result.router.tools:
             tools = ({"name": name, **text._asdict()} for name, text in result.router.tools.items())
             write_lines(home / TOOLS, map(msgspec.json.encode, tools))
+        if result.update_base is not None:
+            write_base(home / UPDATE, result.update_base)
         write_text(home / REPORT, run_page(files))
         timings = {"run_seconds": seconds, "save_seconds": clock() - start}
         write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])

@@ -20,7 +20,7 @@ from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, ToolList, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.files.parts import merged, merges_without_each
+from ltr.files.parts import Part, merged, merges_without_each
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
@@ -229,6 +229,16 @@ def fit_states(
         else:
             states.append(state_of(config, groups, shard.context) if learner else None)
     return tuple(states)
+
+
+def named_parts(configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder) -> dict[str, Part]:
+    """What the features that read names and labels alone count in the groups, by feature."""
+    shard, parts = Shard(groups, Context(encoder)), dict[str, Part]()
+    for config in configs:
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted) and learner.by_name and learner.merge is merged:
+            parts[config.name] = counted(config, learner, shard)
+    return parts
 
 
 def reading(

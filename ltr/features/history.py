@@ -34,7 +34,7 @@ def success_state(part: Part) -> State:
     return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True)) if s}}
 
 
-SUCCESS = Counted(count_success, success_state)
+SUCCESS = Counted(count_success, success_state, by_name=True)
 
 
 @feature("tool.hist", "hist", fit=SUCCESS, title="success rate when offered")

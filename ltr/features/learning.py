@@ -26,6 +26,7 @@ class Counted:
     count: Function  # (groups, context) -> part
     state: Callable[..., State]  # (part) -> state
     merge: Function = merged  # (part, part) -> part
+    by_name: bool = False  # it reads names and labels alone: a run keeps the part, and outcomes are added
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -65,7 +65,7 @@ def tool_lifts(
 @feature(
     "tool.lift",
     "hist",
-    fit=Counted(count_wins, lift_state),
+    fit=Counted(count_wins, lift_state, by_name=True),
     prepare=tool_lifts,
     title="how often chosen when offered",
 )
@@ -95,7 +95,13 @@ def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:
     return found(places, np.ones(len(places)), tools.names)
 
 
-@feature("tool.known", "struct", fit=Counted(count_wins, right_tools), prepare=known_tools, title="was right before")
+@feature(
+    "tool.known",
+    "struct",
+    fit=Counted(count_wins, right_tools, by_name=True),
+    prepare=known_tools,
+    title="was right before",
+)
 def was_right(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """1 if the tool was right in the groups it was fitted on, else 0; its weight is learned. No tool right twice: 0."""
     return context.prepared(np.ndarray)[context.tools]

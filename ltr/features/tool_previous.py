@@ -76,7 +76,10 @@ def successors_state(part: Part) -> State:
 
 
 @feature(
-    "tool.follows", "hist", fit=Counted(count_successors, successors_state), title="often comes after the last one"
+    "tool.follows",
+    "hist",
+    fit=Counted(count_successors, successors_state, by_name=True),
+    title="often comes after the last one",
 )
 def follows(candidates: Candidates, state: State, context: Context, *, strength: Positive = 2.0) -> FloatArray:
     """ln((wins + 2) / (chance + 2)) among the queries before which the same tool was used last; nothing known: 0.

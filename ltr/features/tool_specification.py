@@ -73,7 +73,12 @@ def shares_state(part: Part) -> State:
     return {"wins": {name: count for name, count in sorted(zip(names, wins, strict=True)) if count}}
 
 
-@feature("tool.hist_share", "hist", fit=Counted(count_wins, shares_state), title="share of all right answers")
+@feature(
+    "tool.hist_share",
+    "hist",
+    fit=Counted(count_wins, shares_state, by_name=True),
+    title="share of all right answers",
+)
 def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Share of the tool among the right answers it was fitted on, times 0.5, plus 0.5; never seen: 0.5."""
     wins = state["wins"]

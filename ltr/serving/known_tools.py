@@ -12,7 +12,7 @@ from ltr.data.catalogue_query import tool_candidates
 from ltr.data.groups import Candidates, key_order
 from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
-from ltr.features.prepared import Tables, all_extended
+from ltr.features.prepared import Tables, all_extended, listed_tools
 from ltr.features.registry import StateMemo, ToolList
 from ltr.serving.shortlist import Shortlist
 
@@ -88,6 +88,22 @@ class KnownTools:
                 self._served = replace(features, encoder=ServedEncoder(features.encoder))
             return self._served
 
+    def renewed(self, features: FittedFeatures, changed: Sequence[str]) -> "KnownTools":
+        """The same for features of which some have another state; a shortlist stays as it was made."""
+        new, places = KnownTools(), [place for place, name in enumerate(features.names) if name in changed]
+        with self._lock:
+            new._own, new._shortlist, new._rows = self._own, self._shortlist, dict(self._rows)
+            if self._tables is not None:
+                names, texts = zip(*new._rows, strict=True)
+                some = replace(
+                    new.served(features),
+                    configs=tuple(features.configs[place] for place in places),
+                    states=tuple(features.states[place] for place in places),
+                )
+                tables = dict(zip(places, some.prepared(ToolList(names, texts), {}), strict=True))
+                new._tables = tuple(tables.get(place, table) for place, table in enumerate(self._tables))
+        return new
+
     def own_offer(self, catalogue: "ToolCatalogue", objects: tuple[object, ...]) -> Offer:
         """The offer of the router's own catalogue, made once."""
         own = self._own
@@ -120,6 +136,12 @@ class KnownTools:
                 len(queries), -1, len(features.configs)
             )
         return phi.reshape(-1, len(features.configs))
+
+    def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
+        """The columns of queries with tools of their own."""
+        tools, tool_of_row = listed_tools(candidates, None)
+        tables = self.tables(features, tools)
+        return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row]))
 
     def tables(self, features: FittedFeatures, tools: ToolList) -> Tables:
         """What the features prepared of the tools; only those that are new to this object are prepared."""

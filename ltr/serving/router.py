@@ -1,6 +1,7 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
 from ltr.data.jsonlines import excerpt
 from ltr.data.ready_numbers import refuse_other_columns
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, OutcomeError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import AnyPath
 from ltr.serving.candidate_warnings import candidate_warnings
@@ -26,14 +27,17 @@ from ltr.serving.none_probability import none_probabilities
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
+from ltr.storage.update_file import UpdateBase, files_of
 from ltr.training.softmax import softmax
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
+    from ltr.serving.feedback import Applied, Feedback, Outcome, Update
 
 DEFAULT_K = 5
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
+OPENING = threading.Lock()  # of the outcomes of a run
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
@@ -86,7 +90,9 @@ class Router(StoredModel):
     tools: ToolCatalogue | None = None
     graphs: "GraphCatalogue | None" = None
     tool_objects: tuple[object, ...] = ()  # of the tools, where they came as objects
+    home: Path | None = None  # the directory it was loaded from, which keeps outcomes
     known: KnownTools = field(init=False, repr=False, compare=False, default_factory=KnownTools)
+    feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
 
     @classmethod
     def of(
@@ -96,10 +102,11 @@ class Router(StoredModel):
         tools: ToolCatalogue | None = None,
         graphs: "GraphCatalogue | None" = None,
         tool_objects: tuple[object, ...] = (),
+        home: Path | None = None,
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
-        return cls(*trained, none=model.none, tools=tools, graphs=graphs, tool_objects=tool_objects)
+        return cls(*trained, none=model.none, tools=tools, graphs=graphs, tool_objects=tool_objects, home=home)
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -294,6 +301,109 @@ class Router(StoredModel):
             return groups
         return replace(groups, candidates=with_tool_texts(groups.candidates, self.tools))
 
+    def update(
+        self,
+        query: str,
+        offered: Iterable[object] | None = None,
+        *,
+        right: str | None = None,
+        chosen: str | None = None,
+        previous: Sequence[str] | None = None,
+    ) -> "Update":
+        """Learn from what became of a query, and write it to the journal of the run, from which `load` learns again.
+
+        `offered` are names of the catalogue or tool objects, without them the whole catalogue. `right` is a name,
+        "none" where nothing offered was right, or None: then `chosen` is known to be wrong, offers are counted, and
+        the weights learn nothing. Outcomes of other processes are learned from, too. The router itself changes.
+        """
+        from ltr.serving.feedback import Outcome
+
+        return self._updated([Outcome(query, offered, right, chosen, previous)], is_strict=True)
+
+    def update_many(self, outcomes: "Iterable[Outcome]") -> "Update":
+        """The same of many, written at once; those that cannot be learned from are left out and counted."""
+        return self._updated(outcomes, is_strict=False)
+
+    def _updated(self, outcomes: "Iterable[Outcome]", *, is_strict: bool) -> "Update":
+        from ltr.serving.feedback import OutcomeRow, candidates_of, checked_places, offered_to
+
+        feedback, listed = self._opened_feedback(), list(outcomes)
+        assert self.features is not None  # a router with feedback has them
+        offers, places, skipped = [], [], dict[str, int]()
+        for outcome in listed:
+            checked_queries([outcome.query])
+            refuse_unusable_names(outcome.previous)
+            try:
+                offers.append(offered_to(outcome, self.tools))
+                places.append(checked_places(outcome, offers[-1].names))
+            except OutcomeError as error:
+                if is_strict:
+                    raise
+                offers = offers[: len(places)]
+                skipped[error.args[0]] = skipped.get(error.args[0], 0) + 1
+        with feedback.lock:
+            if offers:
+                candidates = candidates_of(offers)
+                phi = self.known.columns(self.features, candidates)
+                columns = np.split(phi, candidates.offsets[1:-1])
+                rows = [
+                    OutcomeRow(
+                        offer.query, list(offer.names), own.tolist(), previous=list(offer.previous) or None, **at
+                    )
+                    for offer, own, at in zip(offers, columns, places, strict=True)
+                ]
+                feedback.append(rows)
+            self._apply(feedback.replayed(), feedback)
+            return feedback.summary(len(offers), skipped)
+
+    def compact(self) -> "Update":
+        """Fold the outcomes of the journal into what stands for the training data, for all who load the run.
+
+        Of outcomes that are folded in, the weights keep the curvature alone. The journal stays. Another process that
+        folds at the same time is refused.
+        """
+        from ltr.files.locked import locked
+
+        feedback = self._opened_feedback()
+        assert self.home is not None  # a router with feedback has one
+        with feedback.lock, locked(self.home):
+            feedback.compact()
+            self._apply(feedback.replayed(), feedback)
+            return feedback.summary(0, {})
+
+    def update_base(self) -> UpdateBase | None:
+        """What outcomes are learned with, after those of today; None where the run does not keep it."""
+        if self.home is None or not files_of(self.home)[0].exists():
+            return None
+        base = self._opened_feedback().compacted()
+        return UpdateBase(base.hessian, base.parts)
+
+    def _opened_feedback(self) -> "Feedback":
+        """The outcomes of the run; an error where there can be none."""
+        from ltr.serving.feedback import Feedback
+
+        with OPENING:
+            if self.feedback is None:
+                if self.kind != "tool":
+                    raise UsageError(f"the model ranks {self.kind}s; outcomes of tools can be learned from")
+                if self.features is None:
+                    raise DataError(READY_NUMBERS)
+                if self.home is None:
+                    raise UsageError("outcomes are kept in a run directory: train with one (out=), then load it")
+                object.__setattr__(self, "feedback", Feedback(self.home, load_model(self.home)))
+            assert self.feedback is not None  # just opened
+            return self.feedback
+
+    def _apply(self, applied: "Applied | None", feedback: "Feedback") -> None:
+        """Rank by the weights and counts after an update.
+
+        A thread that ranks meanwhile reads `known` before `features`: it never puts columns of old counts into the new.
+        """
+        if applied is not None:
+            known = self.known.renewed(applied.features, feedback.moved_columns)
+            for name, value in (("w", applied.w), ("features", applied.features), ("known", known)):
+                object.__setattr__(self, name, value)
+
     def save(self, directory: AnyPath) -> None:
         """Write the model into the directory: model.json, and model.npz where something learned is an array."""
         save_model(directory, self)
@@ -347,7 +457,15 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
 
         read = read_graphs(graphs)
-    return Router.of(model, tools=catalogue, graphs=read, tool_objects=objects)
+    home = Path(path) if Path(path).is_dir() else Path(path).parent
+    router = Router.of(model, tools=catalogue, graphs=read, tool_objects=objects, home=home)
+    if any(file.exists() for file in files_of(home)[1:]):
+        from ltr.serving.feedback import Feedback  # most runs have no outcomes
+
+        feedback = Feedback(home, model)
+        object.__setattr__(router, "feedback", feedback)
+        router._apply(feedback.replayed(), feedback)
+    return router
 
 
 def own_tools(path: AnyPath) -> ToolCatalogue | None:

@@ -22,6 +22,7 @@ from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_file import read_record
 from ltr.storage.records import MetricsRecord
 from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
+from ltr.storage.update_file import UPDATE
 from ltr.training.kernels.passes import is_loaded
 
 CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
@@ -35,7 +36,7 @@ CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "log.jsonl",
     "report.html",
 )
-FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, TOOLS, REPORT)
+FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, TOOLS, UPDATE, REPORT)
 
 
 def _is_run(directory: Path) -> bool:

@@ -1,0 +1,89 @@
+"""ltr update: what became of served queries, learned from."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ltr.cli.options import Code, Shown, Tools, Verbose
+from ltr.cli.terminal import Format, chosen_format, say, show_json, show_tsv, warn
+from ltr.errors import UsageError, count
+from ltr.reporting.escaping import visible
+
+if TYPE_CHECKING:
+    from ltr.serving.feedback import Update
+
+
+def update_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory or pack.")],
+    outcomes: Annotated[
+        str | None, typer.Argument(metavar="OUTCOMES", help="JSON lines of query, offered, right, chosen; - is stdin.")
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Fold all outcomes in, so that loading the run stays quick.")
+    ] = False,
+    tools: Tools = None,
+    code: Code = None,
+    shown: Shown = None,
+    verbose: Verbose = False,
+) -> None:
+    """Learn from OUTCOMES of served queries, without the training data."""
+    from ltr.serving.feedback import read_outcomes
+    from ltr.serving.router import load
+
+    if outcomes is None and not compact:
+        raise UsageError("give OUTCOMES, --compact, or both")
+    router = load(run, tools=tools)
+    update = None if outcomes is None else router.update_many(list(read_outcomes(outcomes)))
+    if compact:
+        folded = router.compact()
+        update = folded if update is None else folded.after(update)
+    assert update is not None  # one of the two was asked for
+    SHOW[chosen_format(shown)](update)
+
+
+def show_human(update: "Update") -> None:
+    """What was written, what was learned, and what the result does not know."""
+    for reason, number in update.skipped.items():
+        warn(f"left out: {reason} ({number:,})")
+    wrote = count(update.outcomes, "outcome")
+    say(f"wrote {wrote}; the run has {count(update.total, 'outcome')}, {update.folded:,} folded in")
+    if update.learned:
+        near = f"within {update.distance:.1g} of the optimum"
+        say(f"  the weights learned from {count(update.learned, 'outcome')} beside those folded in ({near})")
+    for number, what in (
+        (update.wrong_only, "only say what was wrong: offers are counted, the weights learn nothing"),
+        (update.none, "say that nothing offered was right: neither counts nor weights learn from them"),
+        (update.alone, "offered a single tool: counted, the weights learn nothing"),
+    ):
+        if number:
+            say(f"  {number:,} {what}")
+    if update.held:
+        say(f"  {count(update.held, 'direction')} of the weights stay: the training data did not determine them")
+    if update.moved_columns:
+        say(f"  counts move the columns {visible(', '.join(update.moved_columns))}")
+    if update.still_columns:
+        say(f"  these stay as training left them: {visible(', '.join(update.still_columns))}")
+    say("  approximate: a quadratic stands for the training data; rows keep the columns they had when offered;")
+    say("  outcomes that are folded in count by their curvature; only tools that were offered are judged")
+
+
+def facts(update: "Update") -> dict[str, Any]:
+    """The numbers by name."""
+    names = ("outcomes", "total", "learned", "wrong_only", "none", "alone", "folded", "distance", "held")
+    return {name: getattr(update, name) for name in names}
+
+
+def show_update_json(update: "Update") -> None:
+    """One object."""
+    columns = {"moved_columns": list(update.moved_columns), "still_columns": list(update.still_columns)}
+    show_json({**facts(update), "skipped": dict(update.skipped), **columns})
+
+
+def show_update_tsv(update: "Update") -> None:
+    """A line a number."""
+    columns = {"moved_columns": ",".join(update.moved_columns), "still_columns": ",".join(update.still_columns)}
+    show_tsv(({**facts(update), "skipped": sum(update.skipped.values()), **columns}).items())
+
+
+SHOW = {Format.HUMAN: show_human, Format.JSON: show_update_json, Format.TSV: show_update_tsv}

@@ -1,0 +1,320 @@
+"""Outcomes of served queries: what is learned from them, what is counted, and what is refused."""
+
+import json
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ltr
+from ltr.errors import FileError, RunError, UsageError
+from ltr.files.locked import locked
+from ltr.serving.feedback import Outcome
+from ltr.serving.pack import pack
+from tests.made import WORDS, graph_rows, tool_rows, written
+
+FEATURES = ("tool.rel", "tool.hist", "tool.lift", "tool.proto")
+TOOLS = [f"get_{word}" for word in WORDS]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of tools with columns that count, and one that learned otherwise."""
+    home = tmp_path_factory.mktemp("feedback")
+    samples = written(home / "samples.jsonl", tool_rows(range(25)))
+    settings = {"trainer": "newton", "standardize": True, "l2": 0.01}
+    ltr.train(samples, out=home / "run", features=FEATURES, encoder="hash", **settings)
+    return home / "run"
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    """A copy that a test may update."""
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def outcomes(count, seed=0):
+    """Queries that name the tool after the right one."""
+    generator = random.Random(seed)
+    for number in range(count):
+        offered = generator.sample(TOOLS, 4)
+        yield Outcome(f"what is the {offered[0][4:]} in {number}?", offered, offered[1])
+
+
+def test_an_update_moves_the_weights_towards_what_was_right(run):
+    router = ltr.load(run)
+    before = router.rank("what is the weather?", k=None)
+    for _ in range(10):
+        update = router.update("what is the weather?", TOOLS[:3], right="get_news")
+    after = router.rank("what is the weather?", k=None)
+    probability = {choice.candidate: choice.probability for choice in after}
+    assert probability["get_news"] > {choice.candidate: choice.probability for choice in before}["get_news"]
+    assert (update.outcomes, update.total, update.learned) == (1, 10, 10)
+    assert update.distance < 1e-9
+
+
+def test_a_router_that_is_loaded_later_has_learned_the_same(run):
+    router = ltr.load(run)
+    router.update_many(outcomes(20))
+    again = ltr.load(run)
+    assert np.abs(again.w - router.w).max() < 1e-12
+    assert again.rank("mail?", k=None).choices == pytest.approx(router.rank("mail?", k=None).choices)
+    copy = pickle.loads(pickle.dumps(router))
+    copy.update("mail?", TOOLS[:2], right=TOOLS[0])
+    assert copy.update("mail?", TOOLS[:2], right=TOOLS[0]).total == 22
+
+
+def test_a_router_learns_from_the_outcomes_of_other_processes_when_it_is_updated(run):
+    one, other = ltr.load(run), ltr.load(run)
+    one.update("mail?", TOOLS[:3], right="get_news")
+    assert other.update("mail?", TOOLS[:3], right="get_news").total == 2
+
+
+def test_counts_of_outcomes_add_to_those_of_training_exactly(run):
+    router = ltr.load(run)
+    seen = router.features.states[1]["success"]["get_mail"]
+    router.update("mail?", ["get_mail", "get_news"], right="get_mail")
+    router.update("mail?", ["get_mail", "get_news"], right="get_news")
+    assert list(router.features.states[1]["success"]["get_mail"]) == [seen[0] + 1, seen[1] + 2]
+    assert router.update("mail?", ["get_mail"], right="get_mail").alone == 1
+
+
+def test_a_prepared_catalogue_ranks_with_the_new_counts(run):
+    router = ltr.load(run)
+    router.rank("mail?")
+    router.update_many(outcomes(30))
+    fresh = ltr.load(run)
+    assert [choice.score for choice in router.rank("mail?", k=None)] == pytest.approx(
+        [choice.score for choice in fresh.rank("mail?", k=None)], abs=1e-12
+    )
+
+
+def test_only_a_wrong_choice_is_counted_and_teaches_no_weight(run):
+    router = ltr.load(run)
+    w, seen = router.w.copy(), router.features.states[1]["success"]["get_mail"]
+    update = router.update("mail?", ["get_mail", "get_news"], chosen="get_mail")
+    assert (update.wrong_only, update.learned) == (1, 0)
+    assert np.array_equal(router.w, w)
+    assert list(router.features.states[1]["success"]["get_mail"]) == [seen[0], seen[1] + 1]
+
+
+def test_a_query_for_which_nothing_was_right_is_neither_counted_nor_learned_from(run):
+    router = ltr.load(run)
+    w, seen = router.w.copy(), dict(router.features.states[1]["success"])
+    update = router.update("write a haiku", TOOLS, right="none", chosen="get_mail")
+    assert (update.none, update.learned, update.wrong_only) == (1, 0, 0)
+    assert np.array_equal(router.w, w)
+    assert {name: list(counts) for name, counts in router.features.states[1]["success"].items()} == {
+        name: list(counts) for name, counts in seen.items()
+    }
+
+
+def test_the_update_names_the_columns_that_counts_move_and_those_that_stay(run):
+    update = ltr.load(run).update("mail?", TOOLS[:2], right=TOOLS[0])
+    assert update.moved_columns == ("tool.hist", "tool.lift")
+    assert update.still_columns == ("tool.proto",)
+
+
+def test_outcomes_one_by_one_give_the_weights_of_all_at_once_where_columns_stay(tmp_path):
+    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    ltr.train(samples, out=tmp_path / "run", features=("tool.rel", "tool.coop"), encoder="hash", trainer="newton")
+    copies = [shutil.copytree(tmp_path / "run", tmp_path / name) for name in ("one", "shuffled", "all")]
+    one, shuffled, at_once = map(ltr.load, copies)
+    listed = list(outcomes(40))
+    for outcome in listed:
+        one.update(outcome.query, outcome.offered, right=outcome.right)
+    shuffled.update_many(random.Random(1).sample(listed, 40))
+    at_once.update_many(listed)
+    assert np.abs(one.w - at_once.w).max() < 1e-8
+    assert np.abs(shuffled.w - at_once.w).max() < 1e-8
+
+
+def test_folding_changes_no_weight_and_keeps_the_journal(run):
+    router = ltr.load(run)
+    router.update_many(outcomes(30))
+    journal, w = (run / "outcomes.journal").read_bytes(), router.w.copy()
+    update = router.compact()
+    assert (update.folded, update.total, update.learned) == (30, 30, 0)
+    assert (run / "outcomes.journal").read_bytes() == journal
+    assert np.abs(router.w - w).max() < 1e-12
+    assert np.abs(ltr.load(run).w - w).max() < 1e-12
+    assert ltr.load(run).features.states[1] == router.features.states[1]
+    assert router.update("mail?", TOOLS[:2], right=TOOLS[0]).total == 31
+
+
+def test_what_follows_a_fold_differs_little_from_what_an_unfolded_run_learns(run, tmp_path):
+    unfolded = ltr.load(shutil.copytree(run, tmp_path / "unfolded"))
+    folded = ltr.load(run)
+    for part in (list(outcomes(40)), list(outcomes(10, seed=1))):
+        unfolded.update_many(part)
+        folded.update_many(part)
+        folded.compact()
+    moved = np.abs(unfolded.w - ltr.load(tmp_path / "unfolded" / "model.json").w).max()
+    assert moved < 1e-12
+    start = np.abs(unfolded.w - unfolded.feedback.model.w).max()
+    assert np.abs(folded.w - unfolded.w).max() < 0.1 * start
+
+
+def test_two_processes_that_fold_at_once_do_not_meet(run):
+    router = ltr.load(run)
+    router.update("mail?", TOOLS[:2], right=TOOLS[0])
+    with locked(run):
+        code = "import sys, ltr; ltr.load(sys.argv[1]).compact()"
+        other = subprocess.run([sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=False)
+        assert "another process is writing there" in other.stderr
+    assert router.compact().folded == 1
+
+
+def test_threads_may_rank_and_update_one_router(run):
+    router = ltr.load(run)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(router.rank, "mail?") for _ in range(20)]
+        told = [pool.submit(router.update, "mail?", TOOLS[:3], right=TOOLS[1]) for _ in range(20)]
+        assert all(len(answer.result()) == 5 for answer in asked)
+        assert max(update.result().total for update in told) == 20
+    assert np.abs(ltr.load(run).w - router.w).max() < 1e-9
+
+
+def test_a_journal_that_was_cut_off_costs_the_last_line_alone(run):
+    router = ltr.load(run)
+    for _ in range(3):
+        router.update("mail?", TOOLS[:3], right=TOOLS[1])
+    journal = run / "outcomes.journal"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    again = ltr.load(run)
+    update = again.update("mail?", TOOLS[:3], right=TOOLS[1])
+    assert update.total == 3
+    assert update.skipped == {"damaged lines of the journal": 1}
+
+
+def test_a_line_that_is_no_outcome_of_this_model_is_left_out_and_counted(run):
+    from ltr.files.journal import append_line
+
+    router = ltr.load(run)
+    router.update("mail?", TOOLS[:3], right=TOOLS[1])
+    line = json.loads((run / "outcomes.journal").read_bytes().split(b" ", 1)[1])
+    append_line(run / "outcomes.journal", json.dumps(line | {"model": "sha256:0"}).encode())
+    wrong = line["outcomes"][0] | {"columns": [[1.0]]}
+    append_line(run / "outcomes.journal", json.dumps(line | {"outcomes": [wrong]}).encode())
+    append_line(run / "outcomes.journal", b"[]")
+    update = router.update("mail?", TOOLS[:3], right=TOOLS[1])
+    assert update.total == 2
+    assert update.skipped == {
+        "damaged lines of the journal": 1,
+        "outcomes of another model": 1,
+        "outcomes that do not fit the model": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments, settings, problem",
+    [
+        (["mail?", ["get_mial"]], {"right": "get_mial"}, "'get_mial' is not in the catalogue; did you mean get_mail"),
+        (["mail?", TOOLS[:2]], {"right": "get_mail"}, "right is 'get_mail', which was not offered"),
+        (["mail?", TOOLS[:2]], {"chosen": "get_mail"}, "chosen is 'get_mail', which was not offered"),
+        (["mail?", TOOLS[:2]], {}, "nothing is known"),
+        (["mail?", []], {"right": "a"}, "offered is empty"),
+        (["mail?", "get_mail"], {"right": "a"}, "names of tools or tool objects"),
+        (["mail?", ["get_mail", "get_mail"]], {"right": "get_mail"}, "'get_mail' is offered twice"),
+        (["mail?", [{"name": "a"}, {"name": "a"}]], {"right": "a"}, "names must differ"),
+        ([" ", TOOLS[:2]], {"right": TOOLS[0]}, "says nothing"),
+        ([7, TOOLS[:2]], {"right": TOOLS[0]}, "a text is needed"),
+        (["mail?", TOOLS[:2]], {"right": 7}, "right is 7"),
+        (["mail?", TOOLS[:2]], {"right": TOOLS[0], "previous": "x"}, "previous is 'x'"),
+        (["mail?", [{"name": f"t{n}"} for n in range(3000)]], {"right": "t1"}, "3,000 tools were offered; at most"),
+    ],
+)
+def test_an_outcome_that_cannot_be_is_refused_in_one_line_and_writes_nothing(run, arguments, settings, problem):
+    router = ltr.load(run)
+    with pytest.raises(UsageError, match=problem.replace("?", r"\?")):
+        router.update(*arguments, **settings)
+    assert not (run / "outcomes.journal").exists()
+
+
+def test_a_tool_without_a_description_and_a_query_of_a_megabyte_are_learned_from(run):
+    router = ltr.load(run)
+    update = router.update("mail " * 200_000, [{"name": "bare"}, {"name": "other"}], right="bare")
+    assert update.learned == 1
+    assert np.abs(ltr.load(run).w - router.w).max() < 1e-12
+
+
+def test_routers_that_cannot_learn_say_why(run, tmp_path):
+    (run / "update.npz").unlink()
+    with pytest.raises(RunError, match="keeps nothing to learn from"):
+        ltr.load(run).update("mail?", TOOLS[:2], right=TOOLS[0])
+    samples = written(tmp_path / "graphs.jsonl", graph_rows(range(9)))
+    ltr.train(samples, out=tmp_path / "graphs", encoder="hash")
+    with pytest.raises(UsageError, match="the model ranks graphs"):
+        ltr.load(tmp_path / "graphs").update("solve it", ["a"], right="a")
+    samples = written(tmp_path / "tools.jsonl", tool_rows(range(9)))
+    with pytest.raises(UsageError, match="kept in a run directory"):
+        ltr.train(samples, encoder="hash").router.update("q", [{"name": "a"}], right="a")
+
+
+def test_a_base_that_was_changed_is_refused(run):
+    content = bytearray((run / "update.npz").read_bytes())
+    content[300] ^= 1
+    (run / "update.npz").write_bytes(bytes(content))
+    with pytest.raises(FileError, match="update.npz"):
+        ltr.load(run).update("mail?", TOOLS[:2], right=TOOLS[0])
+
+
+def test_a_run_with_outcomes_is_not_overwritten(run):
+    ltr.load(run).update("mail?", TOOLS[:2], right=TOOLS[0])
+    with pytest.raises(UsageError, match="outcomes.journal"):
+        ltr.train(run.parent / "none.jsonl", out=run, overwrite=True)
+
+
+def test_a_pack_has_learned_and_learns_on(run, tmp_path):
+    router = ltr.load(run)
+    router.update_many(outcomes(20))
+    pack(run, tmp_path / "packed")
+    packed = ltr.load(tmp_path / "packed")
+    assert np.abs(packed.w - router.w).max() < 1e-12
+    for learner in (router, packed):
+        update = learner.update("mail?", TOOLS[:3], right=TOOLS[1])
+    assert update.total == 1
+    assert np.abs(packed.w - router.w).max() < 1e-3 * np.abs(router.w).max()
+
+
+def test_the_command_learns_from_a_file_and_counts_what_it_leaves_out(run, cli, tmp_path):
+    lines = [
+        {"query": "mail?", "offered": TOOLS[:3], "right": TOOLS[1]},
+        {"query": "mail?", "offered": TOOLS[:3], "chosen": TOOLS[1]},
+        {"query": "haiku", "offered": TOOLS[:3], "right": "none"},
+        {"query": "mail?", "offered": [*TOOLS[:3], "gone"], "right": TOOLS[1]},
+        {"query": "mail?", "offered": TOOLS[:3], "right": "get_train"},
+    ]
+    update = json.loads(cli.good("update", run, written(tmp_path / "out.jsonl", lines), "--format", "json"))
+    counts = {name: update[name] for name in ("outcomes", "total", "learned", "wrong_only", "none", "folded")}
+    assert counts == {"outcomes": 3, "total": 3, "learned": 1, "wrong_only": 1, "none": 1, "folded": 0}
+    assert update["skipped"] == {"right was not offered": 1, "tools that the catalogue does not have": 1}
+    said = cli.good("update", run, "--compact", "--format", "human")
+    assert "the run has 3 outcomes, 3 folded in" in said
+    assert "approximate: a quadratic stands for the training data" in said
+    assert ltr.load(run).w == pytest.approx(ltr.load(run / "model.json").w)
+
+
+@pytest.mark.parametrize(
+    "line, problem",
+    [
+        ("{", "out.jsonl:2: not JSON"),
+        ('{"offered": ["a"]}', "out.jsonl:2: query: missing"),
+        ('{"query": "q", "offered": "a"}', "out.jsonl:2: offered: found 'a'"),
+        ('{"query": " "}', "out.jsonl:2: query: found nothing but blanks"),
+        ('{"query": "q", "rihgt": "a"}', "out.jsonl:2: "),
+    ],
+)
+def test_a_file_with_a_line_that_cannot_be_read_writes_nothing(run, cli, tmp_path, line, problem):
+    good = json.dumps({"query": "mail?", "offered": TOOLS[:3], "right": TOOLS[1]})
+    (tmp_path / "out.jsonl").write_text(f"{good}\n{line}\n", encoding="utf-8")
+    assert cli.run("update", run, tmp_path / "out.jsonl") != 0
+    assert problem in cli.err
+    assert not (run / "outcomes.journal").exists()
+    assert cli.run("update", run) == 2
+    assert "give OUTCOMES, --compact, or both" in cli.err
