@@ -80,6 +80,15 @@ class Dense:
             products[part] = np.einsum("ij,ij->i", left.astype(np.float64), right.astype(np.float64))
         return products
 
+    def squares(self) -> FloatArray:
+        """sum_d a_d^2 of each row.
+
+        >>> Dense(np.array([[3.0, 4.0]])).squares()
+        array([25.])
+        """
+        rows = np.arange(len(self))
+        return self.dots(rows, self, rows)
+
     def products(self, other: object) -> FloatArray:
         """sum_d a_d b_d of each row and each row of the other, (rows, other rows), with the bits of `dots`.
 

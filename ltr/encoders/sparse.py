@@ -77,9 +77,8 @@ class Sparse:
         >>> Sparse(np.array([0, 0, 2]), np.array([0, 2]), np.array([3.0, 4.0]), 3).unit().numbers
         array([0.6, 0.8])
         """
-        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        lengths = np.sqrt(code_sums(owner, self.numbers**2, len(self)))
-        scaled = self.numbers / np.where(lengths > 0, lengths, 1)[owner]
+        lengths = np.sqrt(self.squares())
+        scaled = self.numbers / np.repeat(np.where(lengths > 0, lengths, 1), np.diff(self.starts))
         return type(self)(self.starts, self.columns, scaled, self.dimensions)
 
     def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
@@ -102,17 +101,26 @@ class Sparse:
             row = np.repeat(np.arange(len(lengths)), lengths)
             before = np.cumsum(lengths) - lengths
             entries = np.arange(len(row)) + (self.starts[distinct[first : first + at_once]] - before)[row]
-            spread = np.zeros((len(lengths), self.dimensions))
-            np.add.at(spread, (row, self.columns[entries]), self.numbers[entries])
+            cells, width = row * self.dimensions + self.columns[entries], self.dimensions
+            spread = code_sums(cells, self.numbers[entries], len(lengths) * width)
             for start in range(bounds[block], bounds[block + 1], pairs_at_once):
                 pairs = by_owner[start : min(start + pairs_at_once, bounds[block + 1])]
                 lengths = entry_counts[pairs]
                 pair = np.repeat(np.arange(len(pairs)), lengths)
                 before = np.cumsum(lengths) - lengths
                 entries = np.arange(len(pair)) + (other.starts[other_rows[pairs]] - before)[pair]
-                factors = spread[owner[pairs][pair] - first, other.columns[entries]]
+                factors = spread[((owner[pairs] - first) * width)[pair] + other.columns[entries]]
                 products[pairs] = np.bincount(pair, weights=factors * other.numbers[entries], minlength=len(pairs))
         return products
+
+    def squares(self) -> FloatArray:
+        """sum_d a_d^2 of each row.
+
+        >>> Sparse(np.array([0, 2]), np.array([0, 2]), np.array([3.0, 4.0]), 3).squares()
+        array([25.])
+        """
+        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return code_sums(owner, self.numbers**2, len(self))
 
     def arrays(self) -> dict[str, Array]:
         """The entries, their numbers in half precision: relative error 2^-11, none beyond 65504."""

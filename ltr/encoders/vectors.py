@@ -45,6 +45,10 @@ class Vectors(Protocol):
         """Product of each of the rows with the row of `other` at the same place, (places,)."""
         ...
 
+    def squares(self) -> FloatArray:
+        """Product of each row with itself, (rows,)."""
+        ...
+
     def arrays(self) -> dict[str, Array]:
         """Plain arrays for a state, the numbers in half precision; `vectors_from` reads them."""
         ...

@@ -20,7 +20,7 @@ from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, ToolList, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.files.parts import Part, merged, merges_without_each
+from ltr.files.parts import Part, merged, merges_without_each, parts_without_each
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
@@ -138,7 +138,11 @@ class Folds:
             key = counting_key(config, learner)
             if key not in self.parts:
                 self.parts[key] = [self._part(config, learner, fold) for fold in range(len(self.shards))]
-            for part in merges_without_each(self.parts[key], partial(_called, config, learner.merge)):
+            if learner.merge is merged:
+                without_each = parts_without_each(self.parts[key])
+            else:
+                without_each = merges_without_each(self.parts[key], partial(_called, config, learner.merge))
+            for part in without_each:
                 yield state_of(config, part)
             return
         context = self.shards[0].context

@@ -10,8 +10,8 @@ from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, refuse_other_width
 
 
-def product(left: Sparse, right: Sparse) -> Sparse:
-    """Row i: the sum over k of left[i, k] times row k of the right.
+def product(left: Sparse, right: Sparse, *, least: float = 0.0) -> Sparse:
+    """Row i: the sum over k of left[i, k] times row k of the right; numbers under `least` are left out.
 
     >>> ones = np.ones(1)
     >>> left = Sparse(np.array([0, 1]), np.array([1]), 2 * ones, 2)
@@ -21,6 +21,9 @@ def product(left: Sparse, right: Sparse) -> Sparse:
     (array([2]), array([6.]), 4)
     """
     matrix = _matrix(left) @ _matrix(right)
+    if least:
+        matrix.data[matrix.data < least] = 0  # before they are sorted
+        matrix.eliminate_zeros()
     matrix.sort_indices()
     return _rows(matrix)
 

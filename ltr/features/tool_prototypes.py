@@ -31,11 +31,15 @@ def count_answered(groups: Groups, context: Context) -> Part:
         names, text_vectors = candidates.name_texts, context.vectors[distinct_tools]
     else:
         names, text_vectors = context.shared(graph_tables, candidates).tools, context.vectors[graph_tables]
-    clauses = context.shared(query_clauses, candidates)
+    clauses = context.shared(query_clauses, candidates).without_queries()
     clause_vectors = context.vectors[query_clauses]
-    _, nearest = clauses.without_queries().best(
-        answers.queries, lambda clause, answer: clause_vectors.dots(clause, text_vectors, answers.texts[answer])
-    )
+    listed = clauses.of_query.take(answers.queries)
+    nearest = listed.codes[listed.starts[:-1]]
+    several = np.flatnonzero(listed.lengths > 1)
+    texts = answers.texts[several]
+    nearest[several] = clauses.best(
+        answers.queries[several], lambda clause, answer: clause_vectors.dots(clause, text_vectors, texts[answer])
+    )[1]
     right, tools, support = np.unique(answers.tools, return_inverse=True, return_counts=True)
     sums = clause_vectors.sums(tools, nearest, np.ones(len(nearest)), len(right))
     answering = names_table([names[tool] for tool in right.tolist()], support=support, vectors=sums)
@@ -61,11 +65,11 @@ def prototypes_state(part: Part) -> State:
     while _numbers(sums, np.flatnonzero(support >= least)) > MOST_NUMBERS:
         least += 1
     stored = np.flatnonzero(support >= least)
-    rows, vectors = np.arange(len(stored)), sums.take(stored)
+    vectors = sums.take(stored)
     return {
         "revision": encoder_revision(part),
         "tools": spelled_table(tools.facts["name"].take(stored), support=support[stored]),
-        "lengths": np.sqrt(vectors.dots(rows, vectors, rows)).astype(np.float32),
+        "lengths": np.sqrt(vectors.squares()).astype(np.float32),
         "directions": vectors.unit().arrays(),
     }
 

@@ -62,11 +62,11 @@ def talk_state(part: Part) -> State:
     said = Ragged(texts.facts["words"].starts, places(words.keys, texts.facts["words"].codes))
     shape, answers = (len(texts), len(words)), texts.sums["answers"]
     has_word = sparse_rows(said.owners, said.codes, np.ones(len(said.codes)), shape)
-    met = product(transposed(has_word), sparse_rows(text_of, asked, times, shape))  # (words of texts, of queries)
+    met = product(transposed(has_word), sparse_rows(text_of, asked, times, shape), least=LEAST)  # (of texts, queries)
     rows = np.repeat(np.arange(len(met)), np.diff(met.starts))
     asked_times = code_sums(asked, times, len(met))
     said_times = code_sums(said.codes, answers[said.owners].astype(float), len(met))
-    stored = most_frequent(met.numbers.astype(np.int64), MOST_PAIRS, least=LEAST)
+    stored = most_frequent(met.numbers.astype(np.int64), MOST_PAIRS)
     expected = asked_times[met.columns[stored]] * said_times[rows[stored]] / max(int(answers.sum()), 1)
     said_words, said_places = np.unique(rows[stored], return_inverse=True)
     asked_words, asked_places = np.unique(met.columns[stored], return_inverse=True)

@@ -2,7 +2,8 @@
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -67,7 +68,9 @@ def stemmed_words(text: str) -> list[str]:
     >>> stemmed_words("Booking the getFlights tool")
     ['book', 'flight', 'tool']
     """
-    return [stem(piece) for piece in pieces(text).split() if piece not in STOP_WORDS]
+    is_one_word = text.isascii() and text.isalpha() and text[1:].islower()  # most are: nothing to split
+    words = [text.lower()] if is_one_word else pieces(text).split()
+    return [stem(word) for word in words if word not in STOP_WORDS]
 
 
 def clauses(query: str) -> list[str]:
@@ -92,6 +95,18 @@ def clauses(query: str) -> list[str]:
     return [" ".join(pieces) for pieces in joined] if len(joined) > 1 else [query]
 
 
+class TokenCodes(dict[str, tuple[int, ...]]):
+    """The codes of the words of tokens; what is not there is split when it is first looked up."""
+
+    def __init__(self, code: Callable[[str], int]) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, token: str) -> tuple[int, ...]:
+        self[token] = codes = tuple(map(self._code, stemmed_words(token)))
+        return codes
+
+
 class Lexicon:
     """Words by code; each text is split, and its grams are hashed, once, however many features and folds read it."""
 
@@ -99,7 +114,7 @@ class Lexicon:
         self._codes: dict[str, int] = {}
         self._spellings: list[str] = []
         self._keys = digests([])
-        self._token_codes: dict[str, tuple[int, ...]] = {}
+        self._token_codes = TokenCodes(self._code)
         self._rows: dict[str, int] = {}  # of a text, in the two below
         self._starts, self._words = array("q", [0]), array("q")
         self._clauses: dict[str, list[str]] = {}
@@ -162,10 +177,7 @@ class Lexicon:
             if text in self._rows:
                 continue
             self._rows[text] = len(self._rows)
-            for token in TOKEN.findall(text):
-                if token not in self._token_codes:
-                    self._token_codes[token] = tuple(self.codes(stemmed_words(token)).tolist())
-                self._words.extend(self._token_codes[token])
+            self._words.extend(chain.from_iterable(map(self._token_codes.__getitem__, TOKEN.findall(text))))
             self._starts.append(len(self._words))
         starts, codes = (np.frombuffer(column, dtype=np.int64) for column in (self._starts, self._words))  # no copy
         return Ragged(starts, codes).take(np.array([self._rows[text] for text in texts], dtype=np.int64))
@@ -178,9 +190,12 @@ class Lexicon:
     def distinct_keys(self, texts: Sequence[str]) -> Ragged:
         """The keys of the distinct words of each text, rising: what a part holds of a text."""
         words = self.words(texts)
-        keys, rank = np.unique(self.keys(np.arange(len(self))), return_inverse=True)
-        owners, ranks, _ = Ragged(words.starts, rank[words.codes]).counted(len(keys))
-        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), keys[ranks])
+        codes = np.unique(words.codes)
+        codes = codes[np.argsort(self.keys(codes))]
+        rank = np.empty(len(self), dtype=np.int64)
+        rank[codes] = np.arange(len(codes))
+        owners, ranks, _ = Ragged(words.starts, rank[words.codes]).counted(len(codes))
+        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), self.keys(codes[ranks]))
 
     def grams(self, texts: Sequence[str]) -> Ragged:
         """The distinct hashed character n-grams of each text."""

@@ -16,6 +16,7 @@ from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.files.npz import Array, pack_texts, unpack_texts
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
+MOST_ALIKE = 16  # keys that begin alike: with more, they are no digests
 NOTHING: Mapping[str, Any] = {}  # no columns
 AnyPart = TypeVar("AnyPart")
 
@@ -67,13 +68,17 @@ def table(keys: Array, sums: Mapping[str, Any] = NOTHING, *, facts: Mapping[str,
     for name, column in (*sums.items(), *facts.items()):
         if len(column) != len(keys):
             raise ValueError(f"the column {name} has {len(column)} rows beside {len(keys)} keys")
-    order = np.argsort(keys, kind="stable")  # of two tables, one behind the other, this merges
-    first = firsts(keys[order])
-    rows = order[first]
+    order = np.argsort(keys, kind="stable")  # of tables, one behind the other, this merges
+    return _grouped(Table(keys, sums, facts), order, firsts(keys[order]))
+
+
+def _grouped(rows: Table, order: IntArray, first: IntArray) -> Table:
+    """The table of rows in an order that puts those of a key side by side, from one of the first ones to the next."""
+    distinct = order[first]
     return Table(
-        keys[rows],
-        {name: _added(column, order, first) for name, column in sums.items()},
-        {name: _taken(column, rows) for name, column in facts.items()},
+        rows.keys[distinct],
+        {name: _added(column, order, first) for name, column in rows.sums.items()},
+        {name: _taken(column, distinct) for name, column in rows.facts.items()},
     )
 
 
@@ -88,27 +93,71 @@ def _added(column: Any, order: IntArray, first: IntArray) -> Any:
         return _taken(column, order)
     if isinstance(column, np.ndarray):
         return np.add.reduceat(column[order], first)
-    owner = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
-    return column.sums(owner, order, np.ones(len(order)), len(first))
+    lengths = np.diff(first, append=len(order))
+    alone, several = np.flatnonzero(lengths == 1), np.flatnonzero(lengths > 1)
+    members = order[np.repeat(lengths > 1, lengths)]
+    owner = np.repeat(np.arange(len(several)), lengths[several])
+    added = column.sums(owner, members, np.ones(len(members)), len(several))
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.concatenate([alone, several])] = np.arange(len(first))
+    return type(column).stacked([column.take(order[first[alone]]), added]).take(place)
 
 
 def merged(left: Part, right: Part) -> Part:
     """The part of two shards together: counts are added, sets are united."""
-    return {name: _together(left[name], right[name]) for name in left}
+    return all_merged([left, right])
 
 
-def _together(left: Table, right: Table) -> Table:
-    """The rows of both tables, those of one key as one."""
-    return table(
-        np.concatenate([left.keys, right.keys]),
-        {name: _stacked(column, right.sums[name]) for name, column in left.sums.items()},
-        facts={name: _stacked(column, right.facts[name]) for name, column in left.facts.items()},
+def all_merged(parts: Sequence[Part]) -> Part:
+    """The part of some shards together."""
+    return {name: _together([part[name] for part in parts]) for name in parts[0]}
+
+
+def _together(tables: Sequence[Table]) -> Table:
+    """The rows of all tables, those of one key as one."""
+    rows = _stacked_rows(tables)
+    return table(rows.keys, rows.sums, facts=rows.facts)
+
+
+def _stacked_rows(tables: Sequence[Table]) -> Table:
+    """The rows of the tables, one table behind the other."""
+    above = tables[0]
+    return Table(
+        np.concatenate([table.keys for table in tables]),
+        {name: _stacked([table.sums[name] for table in tables]) for name in above.sums},
+        {name: _stacked([table.facts[name] for table in tables]) for name in above.facts},
     )
 
 
-def _stacked(above: Any, below: Any) -> Any:
-    """The rows of both columns."""
-    return np.concatenate([above, below]) if isinstance(above, np.ndarray) else type(above).stacked([above, below])
+def _stacked(columns: Sequence[Any]) -> Any:
+    """The rows of all columns."""
+    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else type(columns[0]).stacked(columns)
+
+
+def parts_without_each(parts: Sequence[Part]) -> Iterator[Part]:
+    """For each of at least two parts the merge of the others, then that of all: the rows are sorted once for all.
+
+    >>> shards = [{"texts": table(digests([text]), {"times": np.ones(1)})} for text in ("a", "b", "b")]
+    >>> [part["texts"].sums["times"].tolist() for part in parts_without_each(shards)]
+    [[2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 2.0]]
+    """
+    of_tables = {name: _without_each([part[name] for part in parts]) for name in parts[0]}
+    for _ in range(len(parts) + 1):
+        yield {name: next(tables) for name, tables in of_tables.items()}
+
+
+def _without_each(tables: Sequence[Table]) -> Iterator[Table]:
+    """The same of the tables of one name."""
+    rows = _stacked_rows(tables)
+    order = np.argsort(rows.keys, kind="stable")
+    of_table = np.repeat(np.arange(len(tables)), [len(table) for table in tables])[order]
+    is_first = np.zeros(len(order), dtype=np.int64)
+    is_first[firsts(rows.keys[order])] = 1
+    number = np.cumsum(is_first)  # of the key of each row
+    for left_out in range(len(tables) + 1):
+        stays = np.flatnonzero(of_table != left_out)
+        first = np.flatnonzero(np.diff(number[stays], prepend=0))
+        yield _grouped(rows, order[stays], first)
 
 
 def merges_without_each(parts: Sequence[AnyPart], merge: Callable[[AnyPart, AnyPart], AnyPart]) -> Iterator[AnyPart]:
@@ -182,7 +231,16 @@ def places(keys: Array, wanted: Array) -> IntArray:
     array([1, 0])
     """
     listed, sought = (np.ascontiguousarray(column).view(">u8").astype(np.uint64) for column in (keys, wanted))
-    return np.searchsorted(listed, sought)  # integers are far quicker to compare than bytes
+    bits = np.uint64(64 - (4 * len(listed)).bit_length())
+    begins = np.searchsorted(listed >> bits, np.arange((1 << (64 - int(bits))) + 1, dtype=np.uint64))
+    if np.diff(begins).max() > MOST_ALIKE:
+        return np.searchsorted(listed, sought)
+    place = begins[sought >> bits]  # digests are spread evenly: nearly all stand where they are first looked for
+    left = np.flatnonzero(listed[place] != sought)
+    while len(left):
+        place[left] += 1
+        left = left[listed[place[left]] != sought[left]]
+    return place
 
 
 def firsts(keys: Array) -> IntArray:
