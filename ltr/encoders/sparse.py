@@ -11,7 +11,7 @@ from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
-DENSE_NUMBERS = 1 << 20  # numbers of the rows that are spread out at once
+DENSE_NUMBERS = 1 << 18  # numbers of the rows that are spread out at once
 SUMMED_ENTRIES = 1 << 18  # entries that are added up at once
 PAIRED_NUMBERS = 1 << 18  # entries that are multiplied at once
 

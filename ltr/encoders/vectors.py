@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from ltr.arrays import FloatArray, IntArray
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
@@ -20,6 +23,11 @@ class Vectors(Protocol):
 
     def __len__(self) -> int:
         """How many rows there are."""
+        ...
+
+    @property
+    def numbers(self) -> npt.NDArray[np.floating[Any]]:
+        """What it holds of all rows."""
         ...
 
     def take(self, rows: IntArray) -> Self:

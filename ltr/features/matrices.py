@@ -58,11 +58,6 @@ def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
     return solution
 
 
-def transposed(rows: Sparse) -> Sparse:
-    """Columns as rows."""
-    return _rows(_matrix(rows).T.tocsr())
-
-
 def _matrix(rows: Sparse) -> Any:
     """The rows as scipy has them."""
     from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import; most runs never need it

@@ -62,10 +62,12 @@ def prototypes_state(part: Part) -> State:
     tools = part["tools"]
     support, sums = tools.sums["support"], tools.sums["vectors"]
     least = 1 if support.max(initial=0) > 1 else 2  # where none answers twice, what others answered tells its label
-    while _numbers(sums, np.flatnonzero(support >= least)) > MOST_NUMBERS:
-        least += 1
     stored = np.flatnonzero(support >= least)
     vectors = sums.take(stored)
+    while vectors.numbers.size > MOST_NUMBERS:
+        least += 1
+        stored = np.flatnonzero(support >= least)
+        vectors = sums.take(stored)
     return {
         "revision": encoder_revision(part),
         "tools": spelled_table(tools.facts["name"].take(stored), support=support[stored]),
@@ -81,11 +83,6 @@ def encoder_revision(part: Part) -> str:
     """The revision of the encoder whose vectors were counted."""
     (revision,) = texts_of(part["encoder"].facts["name"])
     return revision
-
-
-def _numbers(vectors: Vectors, rows: IntArray) -> int:
-    """How many numbers the rows hold."""
-    return vectors.take(rows).arrays()["numbers"].size if len(rows) else 0
 
 
 def prototypes(

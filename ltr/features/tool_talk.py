@@ -8,7 +8,7 @@ from ltr.arrays import FloatArray, Ragged, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.learning import Counted
-from ltr.features.matrices import product, transposed
+from ltr.features.matrices import product
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import most_frequent, place_of, spelled_table, table_texts
@@ -61,8 +61,10 @@ def talk_state(part: Part) -> State:
     text_of, asked = places(texts.keys, pair_texts), places(words.keys, pair_words)
     said = Ragged(texts.facts["words"].starts, places(words.keys, texts.facts["words"].codes))
     shape, answers = (len(texts), len(words)), texts.sums["answers"]
-    has_word = sparse_rows(said.owners, said.codes, np.ones(len(said.codes)), shape)
-    met = product(transposed(has_word), sparse_rows(text_of, asked, times, shape), least=LEAST)  # (of texts, queries)
+    by_word = np.argsort(said.codes, kind="stable")
+    ones = np.ones(len(by_word))
+    texts_of_words = sparse_rows(said.codes[by_word], said.owners[by_word], ones, (len(words), len(texts)))
+    met = product(texts_of_words, sparse_rows(text_of, asked, times, shape), least=LEAST)  # (of texts, queries)
     rows = np.repeat(np.arange(len(met)), np.diff(met.starts))
     asked_times = code_sums(asked, times, len(met))
     said_times = code_sums(said.codes, answers[said.owners].astype(float), len(met))

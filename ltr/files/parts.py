@@ -95,6 +95,8 @@ def _added(column: Any, order: IntArray, first: IntArray) -> Any:
         return np.add.reduceat(column[order], first)
     lengths = np.diff(first, append=len(order))
     alone, several = np.flatnonzero(lengths == 1), np.flatnonzero(lengths > 1)
+    if len(alone) < len(several):
+        return column.sums(np.repeat(np.arange(len(first)), lengths), order, np.ones(len(order)), len(first))
     members = order[np.repeat(lengths > 1, lengths)]
     owner = np.repeat(np.arange(len(several)), lengths[several])
     added = column.sums(owner, members, np.ones(len(members)), len(several))
