@@ -190,12 +190,10 @@ class Lexicon:
     def distinct_keys(self, texts: Sequence[str]) -> Ragged:
         """The keys of the distinct words of each text, rising: what a part holds of a text."""
         words = self.words(texts)
-        codes = np.unique(words.codes)
-        codes = codes[np.argsort(self.keys(codes))]
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[codes] = np.arange(len(codes))
-        owners, ranks, _ = Ragged(words.starts, rank[words.codes]).counted(len(codes))
-        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), self.keys(codes[ranks]))
+        codes, rank = np.unique(words.codes), np.empty(len(self), dtype=np.int64)
+        keys, rank[codes] = np.unique(self.keys(codes), return_inverse=True)
+        owners, ranks, _ = Ragged(words.starts, rank[words.codes]).counted(len(keys))
+        return Ragged(np.searchsorted(owners, np.arange(len(texts) + 1)), keys[ranks])
 
     def grams(self, texts: Sequence[str]) -> Ragged:
         """The distinct hashed character n-grams of each text."""
