@@ -37,6 +37,7 @@ WHY_NOT = {
     "export": NO_NUMBER | {"--quiet": ONE_LINE},
     "pack": {"--config": NO_KEY, "--set": NO_KEY, "--seed": NO_CHANCE, "--quiet": ONE_LINE},
     "update": NO_NUMBER | {"--quiet": SILENT},
+    "mcp": NO_NUMBER | {"--quiet": SILENT},
     "list": NO_WORK,
     "env": NO_WORK | {"--code": NO_NAME},
     "config check": {"--config": IS_CONFIG, "--seed": IS_KEY, "--verbose": QUICK},

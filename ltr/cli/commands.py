@@ -27,6 +27,7 @@ COMMANDS = {
     "import": ("exchange", "import_files", "Turn FILES of another format into samples."),
     "export": ("exchange", "export_files", "Write a run, or samples, as TREC, LETOR or CSV."),
     "pack": ("pack", "pack_command", "Put what serving needs of a RUN into a directory or a zip file."),
+    "mcp": ("mcp", "mcp_command", "Serve find_tools(query, k) to MCP clients on stdin and stdout."),
     "list": ("listing", "list_plugins", "List features, encoders, metrics, trainers and so on."),
     "env": ("environment", "env", "Show versions and hardware, for a bug report."),
     "config": ("config", "app", "Check a config, show it whole, or show its schema."),

@@ -1,7 +1,7 @@
 """The catalogue of tools: description and inputs of each, from any file that lists tools."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -47,6 +47,17 @@ def read_tools(path: AnyPath) -> dict[str, ToolText]:
             raise FileError(where, str(cause)) from cause
     if not tools:
         raise FileError(shown(path), "no tools; at least one is needed")
+    return tools
+
+
+def all_tools(paths: Iterable[AnyPath]) -> dict[str, ToolText]:
+    """The tools of several catalogues; a name that two of them have is an error."""
+    tools: dict[str, ToolText] = {}
+    for path in paths:
+        more = read_tools(path)
+        if twice := next((name for name in more if name in tools), None):
+            raise FileError(shown(path), f"found {excerpt(twice)}, which another catalogue has; names must differ")
+        tools |= more
     return tools
 
 
