@@ -15,6 +15,7 @@ from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.tables import names_table
 from ltr.features.words import Lexicon
+from ltr.files import parts
 from ltr.files.parts import Table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -209,3 +210,13 @@ def test_ten_folds_are_counted_once_each(groups):
     assert sum(calls) == len(groups["tool"].labels)
     assert len(merges) == 25  # eight from each end, eight that join them, and the one of all
     assert fitted.states == ({"rows": sum(calls)},) * 2
+
+
+@pytest.mark.parametrize("kind", ["tool", "graph"])
+def test_parts_on_disk_give_the_same_states_and_columns(groups, kind, monkeypatch):
+    configs = [FeatureConfig(name) for name in ALL[kind]]
+    in_memory, phi = fit_features(configs, groups[kind], "hash")
+    monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", 100)
+    on_disk, same = fit_features(configs, groups[kind], "hash")
+    assert same.tobytes() == phi.tobytes()
+    assert plain(dict(enumerate(on_disk.states))) == plain(dict(enumerate(in_memory.states)))

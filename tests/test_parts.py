@@ -1,11 +1,17 @@
 """Parts: tables by key that add up, whatever shards they were counted in."""
 
+import mmap
+import resource
 from functools import reduce
 
 import numpy as np
 import pytest
 
 from ltr.arrays import Ragged
+from ltr.encoders.dense import Dense
+from ltr.encoders.sparse import Sparse
+from ltr.errors import DiskError
+from ltr.files import parts
 from ltr.files.parts import (
     digests,
     halves,
@@ -14,10 +20,13 @@ from ltr.files.parts import (
     merges_without_each,
     numbers_as_keys,
     pairs,
+    parts_without_each,
     spelled,
+    spilled,
     table,
     texts_of,
 )
+from tests.faults import in_fork
 
 
 def counts(texts):
@@ -92,3 +101,49 @@ def test_many_merges_of_any_cut_are_one_count():
     whole = listed(counts(texts))
     for shards in (1, 2, 7, 64):
         assert listed(reduce(merged, [counts(texts[shard::shards]) for shard in range(shards)])) == whole
+
+
+@pytest.mark.parametrize("limit", [0, 200, 1000])
+def test_tables_beyond_the_limit_lie_on_disk_and_add_up_to_the_same_bytes(monkeypatch, limit):
+    generator = np.random.default_rng(0)
+    shards = [[f"w{number}" for number in generator.integers(60, size=size)] for size in (50, 0, 20, 90)]
+    in_memory = [counts(texts) for texts in shards]
+    expected = [*parts_without_each(in_memory)]
+    monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", limit)
+    on_disk = [spilled(part) for part in in_memory]
+    assert [listed(part) for part in parts_without_each(on_disk)] == [listed(part) for part in expected]
+    both, one = merged(on_disk[0], on_disk[3])["texts"], merged(in_memory[0], in_memory[3])["texts"]
+    assert (both.keys == one.keys).all()
+    assert isinstance(memory_of(both.keys), mmap.mmap)
+
+
+def memory_of(array):
+    """What the numbers of an array lie in."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array.obj if isinstance(array, memoryview) else array
+
+
+def test_vectors_on_disk_are_merged_like_those_in_memory(monkeypatch):
+    rows = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
+    tables = [
+        {"tools": table(digests(names), {"vectors": rows}, facts={"dense": Dense(np.eye(2))})}
+        for names in (["a", "b"], ["b", "c"])
+    ]
+    expected = merged(*tables)["tools"]
+    monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", 0)
+    found = merged(*map(spilled, tables))["tools"]
+    for name in ("starts", "columns", "numbers"):
+        assert getattr(found.sums["vectors"], name).tolist() == getattr(expected.sums["vectors"], name).tolist()
+    assert found.facts["dense"].numbers.tolist() == expected.facts["dense"].numbers.tolist()
+
+
+def test_a_full_disk_is_named(monkeypatch):
+    def too_large():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", 0)
+        with pytest.raises(DiskError, match="a temporary file in .*: file too large"):
+            spilled(counts([f"w{number}" for number in range(1000)]))
+        return 7
+
+    assert in_fork(too_large) == 7

@@ -20,7 +20,7 @@ from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, ToolList, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.files.parts import Part, merged, merges_without_each, parts_without_each
+from ltr.files.parts import Part, merged, merges_without_each, parts_without_each, spilled
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
@@ -270,6 +270,7 @@ def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
     part = _called(config, learner.count, shard.groups, shard.context)
     if learner.merge is merged:
         refuse_other_part(config.name, part)
+        return spilled(part)
     return part
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.files.npz import Array, pack_texts, unpack_texts
+from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, on_disk
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
 MOST_ALIKE = 16  # keys that begin alike: with more, they are no digests
@@ -55,6 +56,7 @@ class Table:
 
 
 Part = dict[str, Table]
+LARGEST_IN_MEMORY = 256 << 20  # bytes of a table; a larger one is on disk
 
 
 def table(keys: Array, sums: Mapping[str, Any] = NOTHING, *, facts: Mapping[str, Any] = NOTHING) -> Table:
@@ -89,10 +91,10 @@ def _taken(column: Any, rows: IntArray) -> Any:
 
 def _added(column: Any, order: IntArray, first: IntArray) -> Any:
     """The rows in their order, those from one of the first ones to the next added."""
+    if isinstance(column, np.ndarray):
+        return np.add.reduceat(column[order], first) if len(first) else column[order]
     if len(first) == len(order):
         return _taken(column, order)
-    if isinstance(column, np.ndarray):
-        return np.add.reduceat(column[order], first)
     lengths = np.diff(first, append=len(order))
     alone, several = np.flatnonzero(lengths == 1), np.flatnonzero(lengths > 1)
     if len(alone) < len(several):
@@ -116,9 +118,44 @@ def all_merged(parts: Sequence[Part]) -> Part:
 
 
 def _together(tables: Sequence[Table]) -> Table:
-    """The rows of all tables, those of one key as one."""
+    """The rows of all tables, those of one key as one; large tables meet on disk, block by block."""
+    all_columns = [_columns(table) for table in tables]
+    if sum(map(byte_count, all_columns)) > LARGEST_IN_MEMORY:
+        cuts = blocks_by_key(all_columns, KEYS, min(BLOCK, LARGEST_IN_MEMORY))
+        return _table_of(on_disk(_columns(_together_in_memory(list(map(_table_of, cut)))) for cut in cuts))
+    return _together_in_memory(tables)
+
+
+def _together_in_memory(tables: Sequence[Table]) -> Table:
+    """The same of tables that memory holds."""
     rows = _stacked_rows(tables)
     return table(rows.keys, rows.sums, facts=rows.facts)
+
+
+def spilled(part: Part) -> Part:
+    """The part, its large tables on disk.
+
+    >>> spilled({"texts": table(digests(["a"]))})["texts"].keys == digests(["a"])
+    array([ True])
+    """
+    columns = {name: _columns(table) for name, table in part.items()}
+    are_large = {name for name, of_table in columns.items() if byte_count(of_table) > LARGEST_IN_MEMORY}
+    return part | {name: _table_of(on_disk([columns[name]])) for name in are_large}
+
+
+KEYS = ("", "keys")
+
+
+def _columns(table: Table) -> dict[tuple[str, str], Any]:
+    """The columns of a table in one mapping, as they are written."""
+    sums = {("sums", name): column for name, column in table.sums.items()}
+    return {KEYS: table.keys, **sums, **{("facts", name): column for name, column in table.facts.items()}}
+
+
+def _table_of(columns: Mapping[tuple[str, str], Any]) -> Table:
+    """The table of these columns."""
+    sums, facts = ({name: column for (of, name), column in columns.items() if of == kind} for kind in ("sums", "facts"))
+    return Table(columns[KEYS], sums, facts)
 
 
 def _stacked_rows(tables: Sequence[Table]) -> Table:
@@ -149,7 +186,11 @@ def parts_without_each(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def _without_each(tables: Sequence[Table]) -> Iterator[Table]:
-    """The same of the tables of one name."""
+    """The same of the tables of one name; large ones are merged for each."""
+    if sum(byte_count(_columns(table)) for table in tables) > LARGEST_IN_MEMORY:
+        for left_out in range(len(tables) + 1):
+            yield _together([table for place, table in enumerate(tables) if place != left_out])
+        return
     rows = _stacked_rows(tables)
     order = np.argsort(rows.keys, kind="stable")
     of_table = np.repeat(np.arange(len(tables)), [len(table) for table in tables])[order]
