@@ -502,6 +502,14 @@ def test_a_run_that_is_there_stops_all_before_the_first(cli):
     cli.good("run", "a.yaml", "b.yaml", "-q", "--overwrite")
 
 
+@pytest.mark.parametrize("command", [("train", "train.jsonl", "-o", "run"), ("run", "ltr.yaml")])
+def test_what_is_there_cannot_both_be_gone_on_with_and_replaced(cli, command):
+    written("train.jsonl", tool_rows(range(25)))
+    Path("ltr.yaml").write_text("data: {train: train.jsonl}\n")
+    message = "--resume goes on with what is there, --overwrite replaces it: give one of them"
+    assert cli.refused(*command, "--resume", "--overwrite") == (2, message)
+
+
 def test_a_command_line_beats_the_config_it_starts_from(cli):
     written("train.jsonl", tool_rows(range(25)))
     Path("ltr.yaml").write_text("data: {train: other.jsonl}\ntrain: {epochs: 7, l2: 0.5}\nseed: 3\n")

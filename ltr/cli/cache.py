@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ltr.cli.options import Shown
-from ltr.cli.terminal import Format, chosen_format, show_json, show_tsv, table
+from ltr.cli.terminal import Format, aligned_lines, chosen_format, show_json, show_tsv
 
 if TYPE_CHECKING:
     from ltr.encoders.vector_cache import CacheInfo
@@ -47,4 +47,4 @@ def show_cache(held: "CacheInfo", shown: Format | None) -> None:
         case Format.HUMAN:
             rows = [["path", facts["path"]], ["vectors", f"{held.vectors:,}"], ["on disk", f"{held.size / 1e6:.1f} MB"]]
             rows.append(["limit", f"{held.limit / 1e6:,.1f} MB; beyond it the vectors that were stored first go"])
-            print("\n".join(table(["", ""], rows, flexible=1, indent="")))
+            print("\n".join(aligned_lines(["", ""], rows, flexible=1, indent="")))

@@ -107,6 +107,12 @@ Probability = Annotated[
 RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
 
 
+def refuse_both(*, resume: bool, overwrite: bool) -> None:
+    """Raise where a command is to go on with what is there, and to replace it."""
+    if resume and overwrite:
+        raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
+
+
 def configured(
     config: str | None, sets: list[str] | None, own: dict[str, Any] | None = None, **flags: Any
 ) -> "RunConfig":

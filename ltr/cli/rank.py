@@ -9,12 +9,12 @@ import typer
 from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_encoder
 from ltr.cli.terminal import (
     Format,
+    aligned_lines,
     chosen_format,
     columns_of_terminal,
     emphasis,
     json_text,
     say,
-    table,
     warn,
 )
 from ltr.cli.terminal import show_tsv as table_of
@@ -113,7 +113,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
-        lines = table(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
+        lines = aligned_lines(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
         lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)
 

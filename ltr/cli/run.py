@@ -26,6 +26,7 @@ from ltr.cli.options import (
     comma_separated,
     configured_points,
     fetch_encoder,
+    refuse_both,
     whole_or_number,
 )
 from ltr.cli.progress import batch_progress
@@ -65,6 +66,7 @@ def run_command(
     """Run CONFIGS and their sweeps; end in a leaderboard."""
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
+    refuse_both(resume=resume, overwrite=overwrite)
     flags = {"features": comma_separated(features), "seed": seed, "data__negatives": whole_or_number(negatives)}
     flags |= {"data__texts": False} if no_texts else {}
     flags["evaluate__catalogue"] = catalogue

@@ -41,7 +41,9 @@ def emphasis(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, flexible: int = 0, indent: str = "  ") -> list[str]:
+def aligned_lines(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, flexible: int = 0, indent: str = "  "
+) -> list[str]:
     """Texts in aligned lines, the headers first; where the terminal is too narrow the flexible column gives way."""
     first, *rest = aligned([headers, *rows], columns_of_terminal(), flexible=flexible, indent=indent)
     return [emphasis(first), *rest] if any(headers) else rest

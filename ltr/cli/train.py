@@ -35,12 +35,13 @@ from ltr.cli.options import (
     comma_separated,
     configured,
     fetch_encoder,
+    refuse_both,
     samples_or_share,
     whole_or_number,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
-from ltr.errors import UsageError, count
+from ltr.errors import count
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
@@ -120,8 +121,7 @@ def train_command(
         evaluate__no_relevant=no_relevant,
         evaluate__rel_threshold=rel_threshold,
     )
-    if resume and overwrite:
-        raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
+    refuse_both(resume=resume, overwrite=overwrite)
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
         return
@@ -129,8 +129,7 @@ def train_command(
         fetch_encoder(wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
         finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
-    show_notes(finished, quiet=quiet)
-    show_run(finished, chosen_format(shown), is_plain=not (config or sets or recommended or features), verbose=verbose)
+    show_run(finished, shown, is_plain=not (config or sets or recommended or features), quiet=quiet, verbose=verbose)
 
 
 def show_notes(finished: "Finished", *, quiet: bool) -> None:
@@ -164,7 +163,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
     show_yaml(render(config))
 
 
-def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bool) -> None:
+def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quiet: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.learned import run_lines, short_lines
     from ltr.results.metrics_record import flat, metrics_record
@@ -172,9 +171,10 @@ def show_run(finished: "Finished", shown: Format, *, is_plain: bool, verbose: bo
     from ltr.storage.records import MetricsRecord
     from ltr.storage.run_directory import METRICS
 
+    show_notes(finished, quiet=quiet)
     home, result = finished.directory, finished.result
     record = read_record(home / METRICS, MetricsRecord) if result is None else metrics_record(result.measured)
-    match shown:
+    match chosen_format(shown):
         case Format.JSON:
             show_json({**flat(record), "run": str(home)})
         case Format.TSV:

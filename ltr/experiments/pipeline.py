@@ -12,9 +12,8 @@ from ltr.data.groups import Groups, none_warnings
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
-from ltr.experiments.cross_fitted_scores import fold_models
-from ltr.experiments.cross_validation import cross_validate, judged_by, settled, validation
-from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
+from ltr.experiments.learned_none import learned_none
 from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
@@ -28,10 +27,10 @@ from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, ove
 from ltr.results.known_answers import answer_marks, known_answers
 from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
 from ltr.serving.router import Router
-from ltr.storage.training_record import training_record
+from ltr.storage.training_record import TrainingRecord, training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
 from ltr.training.config import Progress
-from ltr.training.diagnosis import diagnose
+from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.fit import fit
 from ltr.training.model import Model
 from ltr.training.updating import curvature
@@ -69,8 +68,8 @@ def run(
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
     folds = None
     if config.train.folds is not None:
-        asked = rules(config, groups, also=judged_by(config.train))
-        folds = cross_validate(config, shared.foldable(), shared.fold_columns, asked, on_progress)
+        fold_rules = rules(config, groups, also=judged_by(config.train))
+        folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress)
     settings = settled(config, phi, groups, folds, valid)
     inputs = (phi, groups.labels, groups.offsets, settings.train)
     fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
@@ -85,36 +84,42 @@ def run(
         )
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, clusters=groups.candidates.traces, names=names)
-    training = msgspec.structs.replace(
-        training_record(model, diagnosis, names, best_feature(names, phi, groups.labels, groups.offsets)),
-        traces=trace_marks(groups.candidates)[:MOST_MARKS],
-        answers=answer_marks(groups),
-        folds=settings.by_folds,
-        validated=settings.by_validation,
-    )
+    training = _recorded(model, diagnosis, prepared, settings)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
-    source = none_source(config.none, groups, config.seed)
-    none = None
-    if source is not None:
-        others = (source.none,)
-        models = fold_models(config, settings.train, groups, others, on_progress)
-        none = learn_none(config, source, models)
-    router = Router(*trained, none=none)
+    router = Router(*trained, none=learned_none(config, settings.train, groups, on_progress))
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
     chosen = choice_warnings(config, settings, folds, model.training.watched)
     warnings = tuple(dict.fromkeys((*data.warnings, *chosen, *prepared.warnings, *measured.warnings)))
-    is_auto = config.encoder == AUTO and groups.candidates.features is None
-    auto_encoder = prepared.features.encoder.name if is_auto and prepared.features else ""
     measured = replace(measured, folds=folds)
     if prepared.features:
         router = replace(router, tools=tools_to_rank(groups.candidates, config.data))
+    auto_encoder = _auto_encoder(config, prepared)
     update_base = None
     if router.kind == "tool" and prepared.features and len(model.w) <= MOST_COLUMNS:
         parts = named_parts(prepared.features.configs, groups, prepared.features.encoder)
         update_base = UpdateBase(curvature(*inputs, model, **fixed), parts)
     return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder, update_base)
+
+
+def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
+    """The encoder that `auto` took; "" where it took none."""
+    is_auto = config.encoder == AUTO and prepared.groups.candidates.features is None
+    return prepared.features.encoder.name if is_auto and prepared.features else ""
+
+
+def _recorded(model: Model, diagnosis: Diagnosis, prepared: Prepared, settings: Settled) -> TrainingRecord:
+    """What is kept of the training beside w: how it went, what chose its settings, what it learned from."""
+    groups, names = prepared.groups, prepared.names
+    best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
+    return msgspec.structs.replace(
+        training_record(model, diagnosis, names, best),
+        traces=trace_marks(groups.candidates)[:MOST_MARKS],
+        answers=answer_marks(groups),
+        folds=settings.by_folds,
+        validated=settings.by_validation,
+    )
 
 
 @stage("measuring")

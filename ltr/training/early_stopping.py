@@ -1,7 +1,6 @@
 """Early stopping: the metric of each epoch on validation data, and when to stop."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +50,8 @@ class Validation:
         """
         try:
             if config.metric == LOSS:
-                data = self.phi, self.labels, self.offsets
-                fixed: dict[str, Any] = {"weights": self.weights, "score_offset": self.score_offset}
-                groups = trainable(*data, **fixed, targets_are=config.targets)
+                data, weights = (self.phi, self.labels, self.offsets), self.weights
+                groups = trainable(*data, weights=weights, score_offset=self.score_offset, targets_are=config.targets)
                 return -slope(groups, w, np.ones(len(w))).loss
             scores = linear_scores(np.asarray(self.phi, dtype=float), w)
             ranking = rank(scores, self.offsets, keys=self.keys)

@@ -65,33 +65,8 @@ def fit_none(rows: NoneRows, *, relevance: str, source: str, share: float | None
     if rows.is_none.all() or not rows.is_none.any():
         lacks = "for which none is right" if not rows.is_none.any() else "for which one is right"
         raise DataError(f"none is learned from queries of both kinds; there is no query {lacks}")
-    mean, deviation = rows.z.mean(axis=0), rows.z.std(axis=0)
-    is_flat = deviation <= 1e-12 * np.abs(mean)
-    mean, unit = np.where(is_flat, rows.z[0], mean), np.where(is_flat, 1.0, deviation)
-    u = (rows.z - mean) / unit
-    u[:, is_flat] = 0.0
-    u[:, 0] = 1.0
-    point = none_objective(u, rows, np.zeros(u.shape[1]), l2)
-    optimum = Optimum.NOT_REACHED
-    for _ in range(STEPS):
-        if _is_optimum(point, l2):
-            optimum = Optimum.FOUND
-            break
-        step = -np.linalg.solve(point.hessian, point.gradient)
-        moved, length = point, 1.0
-        for _ in range(HALVINGS):
-            tried = none_objective(u, rows, point.c + length * step, l2)
-            fall = 1e-4 * length * float(point.gradient @ step)
-            if tried.objective <= point.objective + fall + ROUNDING * (1 + abs(point.objective)):
-                moved = tried
-                break
-            length /= 2
-        if moved is point or np.array_equal(moved.c, point.c):
-            break  # rounding: nothing lower is to be had
-        point = moved
-    to_b = np.diag(1 / unit)
-    to_b[0] = np.where(np.arange(len(unit)) == 0, 1.0, -mean / unit)
-    to_b[:, is_flat & (np.arange(len(unit)) > 0)] = 0.0
+    u, to_b = standardised(rows.z)
+    point, optimum = _lowest(u, rows, l2)
     errors, why = _standard_errors(point, rows, to_b)
     trained = float(rows.weights[rows.is_none].sum() / rows.weights.sum())
     return NoneLogit(
@@ -111,6 +86,50 @@ def fit_none(rows: NoneRows, *, relevance: str, source: str, share: float | None
         traces=len(np.unique(rows.traces)),
         no_errors=why,
     )
+
+
+def standardised(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns u of mean 0 and deviation 1 but for the first, which is 1, a flat one 0; and the matrix M with b = M c.
+
+    >>> u, to_b = standardised(np.array([[1.0, 2.0], [1.0, 4.0]]))
+    >>> u.tolist(), to_b.tolist()  # z b = u c
+    ([[1.0, -1.0], [1.0, 1.0]], [[1.0, -3.0], [0.0, 1.0]])
+    """
+    mean, deviation = z.mean(axis=0), z.std(axis=0)
+    is_flat = deviation <= 1e-12 * np.abs(mean)
+    mean, unit = np.where(is_flat, z[0], mean), np.where(is_flat, 1.0, deviation)
+    u = (z - mean) / unit
+    u[:, is_flat] = 0.0
+    u[:, 0] = 1.0
+    to_b = np.diag(1 / unit)
+    to_b[0] = np.where(np.arange(len(unit)) == 0, 1.0, -mean / unit)
+    to_b[:, is_flat & (np.arange(len(unit)) > 0)] = 0.0
+    return u, to_b
+
+
+def _lowest(u: FloatArray, rows: NoneRows, l2: float) -> tuple[_Point, Optimum]:
+    """The last point of Newton's steps from 0, and whether it is proved to be the optimum."""
+    point = none_objective(u, rows, np.zeros(u.shape[1]), l2)
+    for _ in range(STEPS):
+        if _is_optimum(point, l2):
+            return point, Optimum.FOUND
+        lower = _lower(point, u, rows, l2)
+        if lower is None:
+            break
+        point = lower
+    return point, Optimum.NOT_REACHED
+
+
+def _lower(point: _Point, u: FloatArray, rows: NoneRows, l2: float) -> _Point | None:
+    """The point after Newton's step, halved until the objective falls enough; None where rounding ends it."""
+    step, length = -np.linalg.solve(point.hessian, point.gradient), 1.0
+    for _ in range(HALVINGS):
+        tried = none_objective(u, rows, point.c + length * step, l2)
+        fall = 1e-4 * length * float(point.gradient @ step)
+        if tried.objective <= point.objective + fall + ROUNDING * (1 + abs(point.objective)):
+            return None if np.array_equal(tried.c, point.c) else tried
+        length /= 2
+    return None
 
 
 def _is_optimum(point: _Point, l2: float) -> bool:

@@ -96,18 +96,15 @@ def _messages(entry: object, forced: str, tally: Tally, place: str) -> Iterator[
     if role == "assistant":
         yield _answer(content, forced)
         return
-    rest = content
-    if isinstance(content, list):
-        rest = [block for block in content if not _is(block, "tool_result")]
-        for block in content:
-            if _is(block, "tool_result"):
-                call_id = text_or_empty(block.get("tool_use_id"))
-                is_error = block.get("is_error") is True
-                text = content_text(block.get("content"))
-                yield Message(role="result", text=text, call_id=call_id, is_error=is_error)
-        if not rest and content:
-            return
-    yield Message(role="user" if role == "user" else "instruction", text=content_text(rest))
+    yield from map(_result, (block for block in objects(content) if _is(block, "tool_result")))
+    rest = [block for block in content if not _is(block, "tool_result")] if isinstance(content, list) else content
+    if rest or not content:
+        yield Message(role="user" if role == "user" else "instruction", text=content_text(rest))
+
+
+def _result(block: Object) -> Message:
+    call_id, is_error = text_or_empty(block.get("tool_use_id")), block.get("is_error") is True
+    return Message(role="result", text=content_text(block.get("content")), call_id=call_id, is_error=is_error)
 
 
 def _is(block: object, ending: str) -> bool:

@@ -70,23 +70,31 @@ def _messages(step: Object, node_id: str, tally: Tally, place: str) -> Iterator[
     if source == "user":
         yield Message(role="user", text=text)
     elif source == "agent":
-        listed = objects(step.get("tool_calls"))
-        calls = [call_of(call.get("function_name"), call.get("arguments"), call.get("tool_call_id")) for call in listed]
-        start = nanoseconds(step.get("timestamp"))
-        yield Message(
-            role="answer",
-            text=text,
-            calls=tuple(call for call in calls if call),
-            no_decision=COPIED if step.get("is_copied_context") is True else "",
-            node_id=node_id,
-            time=None if start is None else start / NANOSECONDS,
-        )
-        observation = step.get("observation")
-        for result in objects(observation.get("results")) if isinstance(observation, dict) else []:
-            output = content_text(result.get("content"))
-            call_id = text_or_empty(result.get("source_call_id"))
-            yield Message(role="result", text=output, call_id=call_id, is_error=looks_failed(output))
+        yield _answer(step, text, node_id)
+        yield from _results(step)
     elif source == "system":
         yield Message(role="instruction", text=text)
     else:
         tally.remark(UNKNOWN_SOURCE, place)
+
+
+def _answer(step: Object, text: str, node_id: str) -> Message:
+    listed = objects(step.get("tool_calls"))
+    calls = [call_of(call.get("function_name"), call.get("arguments"), call.get("tool_call_id")) for call in listed]
+    start = nanoseconds(step.get("timestamp"))
+    return Message(
+        role="answer",
+        text=text,
+        calls=tuple(call for call in calls if call),
+        no_decision=COPIED if step.get("is_copied_context") is True else "",
+        node_id=node_id,
+        time=None if start is None else start / NANOSECONDS,
+    )
+
+
+def _results(step: Object) -> Iterator[Message]:
+    """The results of the calls, which stand in the step that made them."""
+    observation = step.get("observation")
+    for result in objects(observation.get("results")) if isinstance(observation, dict) else []:
+        text, call_id = content_text(result.get("content")), text_or_empty(result.get("source_call_id"))
+        yield Message(role="result", text=text, call_id=call_id, is_error=looks_failed(text))

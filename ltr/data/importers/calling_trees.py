@@ -7,7 +7,7 @@ and at some nodes a decision: which of the candidates was chosen. A trace may al
 from collections.abc import Iterator, Mapping, Sequence
 
 from ltr.data.importers.chat_requests import NO_TOOL, Object, id_text, log_objects, objects, text_or_empty
-from ltr.data.importers.conversations import Call, Conversation, Message, Tool, tools_of
+from ltr.data.importers.conversations import Call, Conversation, Message, Tool, usable_tools
 from ltr.data.importers.decisions import LONGEST_PAST, decisions
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening, read_opening
@@ -54,7 +54,7 @@ def _pool(files: Sequence[str], tally: Tally) -> dict[str, Tool]:
     """The tools of the pools by name."""
     pool: dict[str, Tool] = {}
     for _, document in log_objects(files, tally):
-        pool.update((tool.name, tool) for tool in tools_of(document)[0])
+        pool.update((tool.name, tool) for tool in usable_tools(document)[0])
     return pool
 
 

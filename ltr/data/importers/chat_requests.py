@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.conversations import FAILED, FORCED, Call, Tool, tools_of
+from ltr.data.importers.conversations import FAILED, FORCED, Call, Tool, usable_tools
 from ltr.data.importers.tally import Tally
 from ltr.data.json_values import json_values
 from ltr.data.jsonlines import FAILURES
@@ -103,7 +103,7 @@ def table_of(listed: object, tally: Tally, place: str) -> tuple[Tool, ...]:
 
 @lru_cache(maxsize=MOST_TABLES)
 def _table(listed: bytes) -> tuple[tuple[Tool, ...], int]:
-    return tools_of(msgspec.json.decode(listed))
+    return usable_tools(msgspec.json.decode(listed))
 
 
 def allowed(table: tuple[Tool, ...], choice: object) -> tuple[tuple[Tool, ...], str]:

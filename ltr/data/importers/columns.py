@@ -1,7 +1,7 @@
 """CSV and TSV tables as samples: a row is a candidate, or a query with a column of candidates."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
@@ -83,10 +83,7 @@ def import_csv(  # noqa: PLR0913  # an option is a parameter
 
 def _columns(table: TableFile, named: Mapping[str, str], own: tuple[str, ...]) -> Columns:
     """The column of each meaning: the named one, else the first of the usual names that no meaning has yet."""
-    for name in (*named.values(), *own):
-        if name not in table.header:
-            near = suggestion(name, table.header)
-            raise UsageError(f"{table.path}: no column {excerpt(name)}{near}; known: {_header_text(table)}")
+    _refuse_unknown(table, (*named.values(), *own))
     places = {name.lower(): place for place, name in reversed([*enumerate(table.header)])}
     of = {meaning: table.header.index(name) for meaning, name in named.items()}
     numbers = tuple(table.header.index(name) for name in own)
@@ -104,6 +101,13 @@ def _columns(table: TableFile, named: Mapping[str, str], own: tuple[str, ...]) -
             problem = f"no column of {meaning} texts is known; name one of {_header_text(table)}"
             raise DataError(f"{table.path}: {problem}: {meaning}=COLUMN")
     return Columns(of, numbers)
+
+
+def _refuse_unknown(table: TableFile, names: Iterable[str]) -> None:
+    for name in names:
+        if name not in table.header:
+            near = suggestion(name, table.header)
+            raise UsageError(f"{table.path}: no column {excerpt(name)}{near}; known: {_header_text(table)}")
 
 
 def _header_text(table: TableFile) -> str:

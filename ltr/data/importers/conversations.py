@@ -89,10 +89,10 @@ def content_text(content: object, depth: int = 0) -> str:
     return ""
 
 
-def tools_of(listed: object) -> tuple[tuple[Tool, ...], int]:
+def usable_tools(listed: object) -> tuple[tuple[Tool, ...], int]:
     """The tools of a list as OpenAI, Anthropic, MCP and others write it, and how many entries are no tool with a name.
 
-    >>> tools_of([{"type": "function", "function": {"name": "add", "description": "Adds."}}, 7])
+    >>> usable_tools([{"type": "function", "function": {"name": "add", "description": "Adds."}}, 7])
     ((Tool(name='add', description='Adds.'),), 1)
     """
     if isinstance(listed, dict):

@@ -12,7 +12,7 @@ nothing is a decision for none of the tools if it was the first answer to a mess
 Memory: one conversation, and about 100 bytes a decision to know it again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -178,24 +178,27 @@ def _group(answer: _Answer, table: Sequence[Tool], tally: Tally, place: str) -> 
     if answer.message.time is not None:
         group["time"] = answer.message.time
     called = {call.name for call in answer.message.calls}
-    names = dict.fromkeys(tool.name for tool in table)
-    described = {tool.name: tool.description for tool in reversed(table)}  # the first of two with one name
-    candidates: list[Group] = [
-        {"tool": name, "tool_description": described[name], "label": int(name in called)}
-        if described[name]
-        else {"tool": name, "label": int(name in called)}
-        for name in names
-    ]
-    group["candidates"] = candidates if called else [*candidates, {"none": True, "label": 1}]
-    right = len(called & names.keys())
+    names = {tool.name for tool in table}
+    group["candidates"] = _candidates(table, called)
+    right = len(called & names)
     tally.keep(NO_TOOL if not called else ONE_TOOL if right == 1 else SEVERAL_TOOLS, place)
     tally.remark(LONE, place, int(len(group["candidates"]) == 1))
-    tally.remark(CALL_DROPPED, place, len(called - names.keys()))
+    tally.remark(CALL_DROPPED, place, len(called - names))
     tally.remark(NOT_JSON, place, sum(not _is_json_or_blank(call.arguments) for call in answer.message.calls))
     tally.remark(QUERY_CUT, place, int(len(query) > LONGEST_QUERY))
     tally.remark(CONTEXT_CUT, place, int(is_cut))
     tally.remark(PREVIOUS_CUT, place, int(len(answer.previous) > LONGEST_PAST))
     return group
+
+
+def _candidates(table: Sequence[Tool], called: Collection[str]) -> list[Group]:
+    """The tools on the table, right where they were called; none is right where no tool was."""
+    described = {tool.name: tool.description for tool in reversed(table)}  # the first of two with one name
+    candidates: list[Group] = []
+    for name in dict.fromkeys(tool.name for tool in table):
+        text = {"tool_description": described[name]} if described[name] else {}
+        candidates.append({"tool": name, **text, "label": int(name in called)})
+    return candidates if called else [*candidates, {"none": True, "label": 1}]
 
 
 def _context(backwards: Iterable[Message]) -> tuple[str, bool]:

@@ -88,8 +88,23 @@ def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
 
 
 def _span(entry: Object, place: str, tally: Tally) -> Span:
-    kind, name = text_or_empty(entry.get("type")).upper(), text_or_empty(entry.get("name"))
-    plain = Span(
+    """A span with what its attributes, its input and its output say."""
+    metadata, name = decoded(entry.get("metadata")), text_or_empty(entry.get("name"))
+    attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    tree = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
+    span = span_of(tree, _plain_span(entry, place), name, tally)
+    if span.kind == "model":
+        return _generation(entry, span, tally)
+    if span.kind == "tool":
+        return span
+    user_text = span.user_text or ("" if span.parent_id else last_user_text(messages_in(entry.get("input"))))
+    return msgspec.structs.replace(span, tool=tool_name(name), user_text=user_text)
+
+
+def _plain_span(entry: Object, place: str) -> Span:
+    """Ids, kind and times, as the columns have them."""
+    kind = text_or_empty(entry.get("type")).upper()
+    return Span(
         trace_id=id_text(entry.get("traceId")),
         span_id=id_text(entry.get("id")),
         parent_id=id_text(entry.get("parentObservationId")),
@@ -99,16 +114,6 @@ def _span(entry: Object, place: str, tally: Tally) -> Span:
         end=nanoseconds(entry.get("endTime")),
         has_failed=text_or_empty(entry.get("level")).upper() == "ERROR",
     )
-    metadata = decoded(entry.get("metadata"))
-    attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
-    tree = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
-    span = span_of(tree, plain, name, tally)
-    if span.kind == "model":
-        return _generation(entry, span, tally)
-    if span.kind == "tool":
-        return span
-    user_text = span.user_text or ("" if span.parent_id else last_user_text(messages_in(entry.get("input"))))
-    return msgspec.structs.replace(span, tool=tool_name(name), user_text=user_text)
 
 
 def _generation(entry: Object, span: Span, tally: Tally) -> Span:

@@ -28,6 +28,9 @@ LIST = ("recommendations", "recommended", "items")
 TRUTH = ("truth", "ground_truth", "relevant", "clicked")
 ITEM_AND_SCORE = (("item", "item_id", "id"), ("score", "probability", "p"))
 ITEM_NEEDED = "an item is a text or an integer"
+MISSED = "right items that are not in the list: not written (ltr evaluate --run counts them)"
+EMPTY_LIST = "users with an empty list"
+RIGHT_LISTED, NONE_LISTED = "users with a right item in the list", "users without one in the list"
 FORM = '{"user": ..., "recommendations": [...], "truth": ...}'
 
 Scores = dict[str, float]
@@ -66,19 +69,11 @@ def import_lists(files: Sequence[str]) -> Imported:
 def _samples(path: str, truth: str | None, tally: Tally) -> Iterator[dict[str, object]]:
     for entry in read_lists(path, truth):
         place = f"{shown(path)}:{entry.line}"
-        tally.remark(
-            "right items that are not in the list: not written (ltr evaluate --run counts them)",
-            place,
-            len(entry.missed),
-        )
+        tally.remark(MISSED, place, len(entry.missed))
         if not entry.scores:
-            tally.skip("users with an empty list", place)
+            tally.skip(EMPTY_LIST, place)
             continue
-        tally.keep(
-            "users with a right item in the list"
-            if entry.scores.keys() & entry.grades
-            else "users without one in the list"
-        )
+        tally.keep(RIGHT_LISTED if entry.scores.keys() & entry.grades else NONE_LISTED)
         key = {"trace_id": entry.user, "node_id": "", "query": entry.user}
         for item, score in entry.scores.items():
             yield key | {"tool": item, "label": entry.grades.get(item, 0.0), "features": [score]}

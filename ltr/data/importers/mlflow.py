@@ -71,7 +71,7 @@ def _span(span: Object, trace_id: str, place: str, tally: Tally) -> Span:
     kind = KINDS.get(str(attributes.get("mlflow.spanType")), "other")
     own = text_or_empty(attributes.get("mlflow.traceRequestId")) or text_or_empty(holder.get("trace_id"))
     code = status.get("code") if isinstance(status, dict) else span.get("status_code")
-    read = Span(
+    plain = Span(
         trace_id=trace_id or own,
         span_id=text_or_empty(holder.get("span_id")),
         parent_id=text_or_empty(span.get("parent_span_id") or span.get("parent_id")),
@@ -81,19 +81,23 @@ def _span(span: Object, trace_id: str, place: str, tally: Tally) -> Span:
         end=_nanoseconds(span, "end_time"),
         has_failed=code in ERROR_CODES,
     )
+    return _with_content(plain, text_or_empty(span.get("name")), attributes, tally)
+
+
+def _with_content(span: Span, name: str, attributes: Object, tally: Tally) -> Span:
+    """The span with what its attributes say; `name` is the span's own."""
     inputs = attributes.get("mlflow.spanInputs")
     replaced = msgspec.structs.replace
-    if kind == "tool":
-        named = text_or_empty(attributes.get("mlflow.spanFunctionName")) or text_or_empty(span.get("name"))
-        name = tool_name(text_or_empty(span.get("name")) or named)
-        return replaced(read, tool=name, call_id=_call_id(attributes.get("mlflow.spanOutputs"), inputs))
-    if kind == "other":
-        return replaced(read, user_text=last_user_text(messages_in(inputs)))
+    if span.kind == "tool":
+        tool = tool_name(name or text_or_empty(attributes.get("mlflow.spanFunctionName")))
+        return replaced(span, tool=tool, call_id=_call_id(attributes.get("mlflow.spanOutputs"), inputs))
+    if span.kind == "other":
+        return replaced(span, user_text=last_user_text(messages_in(inputs)))
     request = inputs if isinstance(inputs, dict) else {}
     listed = entries(attributes.get("mlflow.chat.tools")) or entries(request.get("tools"))
-    table, forced = allowed(table_of(listed, tally, place), request.get("tool_choice"))
-    answer = answer_of_span(answer_in(attributes.get("mlflow.spanOutputs")), forced, has_failed=read.has_failed)
-    return replaced(read, messages=tuple(messages_in(inputs)), tools=table, answer=answer)
+    table, forced = allowed(table_of(listed, tally, span.place), request.get("tool_choice"))
+    answer = answer_of_span(answer_in(attributes.get("mlflow.spanOutputs")), forced, has_failed=span.has_failed)
+    return replaced(span, messages=tuple(messages_in(inputs)), tools=table, answer=answer)
 
 
 def _value(value: object) -> Any:

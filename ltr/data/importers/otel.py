@@ -83,11 +83,7 @@ def _entries(document: Object) -> Iterator[object]:
 
 def _otlp(span: Object, place: str, tally: Tally) -> Span:
     status = span.get("status")
-    attributes = [*_attributes(span.get("attributes"))]
-    for event in objects(span.get("events")):
-        if event.get("name") == DETAILS:
-            attributes += _attributes(event.get("attributes"))
-    read = Span(
+    plain = Span(
         trace_id=_id(span.get("traceId")),
         span_id=_id(span.get("spanId")),
         parent_id=_id(span.get("parentSpanId")),
@@ -98,7 +94,7 @@ def _otlp(span: Object, place: str, tally: Tally) -> Span:
         has_failed=isinstance(status, dict) and status.get("code") in ERROR_CODES,
         feedback=_feedback(span.get("events")),
     )
-    return span_of(tree_of(attributes), read, text_or_empty(span.get("name")), tally)
+    return span_of(tree_of(_all_attributes(span)), plain, text_or_empty(span.get("name")), tally)
 
 
 def _phoenix(span: Object, place: str, tally: Tally) -> Span:
@@ -109,7 +105,7 @@ def _phoenix(span: Object, place: str, tally: Tally) -> Span:
     attributes = decoded(tree.get("attributes"))
     attributes = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
     kind = text_or_empty(tree.get("span_kind")).lower()
-    read = Span(
+    plain = Span(
         trace_id=_id(context.get("trace_id")),
         span_id=_id(context.get("span_id")),
         parent_id=_id(tree.get("parent_id")),
@@ -119,7 +115,15 @@ def _phoenix(span: Object, place: str, tally: Tally) -> Span:
         end=nanoseconds(tree.get("end_time")),
         has_failed=tree.get("status_code") in ERROR_CODES,
     )
-    return span_of(attributes, read, text_or_empty(tree.get("name")), tally)
+    return span_of(attributes, plain, text_or_empty(tree.get("name")), tally)
+
+
+def _all_attributes(span: Object) -> Iterator[tuple[str, Any]]:
+    """Those of the span, then those of its events that hold what was said."""
+    yield from _attributes(span.get("attributes"))
+    for event in objects(span.get("events")):
+        if event.get("name") == DETAILS:
+            yield from _attributes(event.get("attributes"))
 
 
 def _attributes(listed: object) -> Iterator[tuple[str, Any]]:

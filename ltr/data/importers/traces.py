@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -226,7 +225,7 @@ def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) ->
 
 def _relabelled(group: Group, verdict: _Verdict, tally: Tally) -> Group:
     """The group in which no candidate is right whose outcome was bad."""
-    candidates: list[dict[str, Any]] = []
+    candidates: list[Group] = []
     for candidate in group["candidates"]:
         is_bad = verdict.is_bad if candidate.get("none") else candidate.get("tool") in verdict.bad
         candidates.append({**candidate, "label": 0} if candidate["label"] and is_bad else candidate)
@@ -237,5 +236,5 @@ def _relabelled(group: Group, verdict: _Verdict, tally: Tally) -> Group:
     return {**group, "candidates": candidates}
 
 
-def _right(candidates: Sequence[dict[str, Any]]) -> int:
+def _right(candidates: Sequence[Group]) -> int:
     return sum(candidate["label"] > 0 for candidate in candidates)
