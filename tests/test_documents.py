@@ -14,6 +14,7 @@ from ltr import errors
 from ltr.cli.exits import EXIT_CODES
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
+from ltr.data.importers.importing import IMPORTERS
 from ltr.features.registry import FEATURES
 
 ROOT = Path(__file__).parent.parent
@@ -113,6 +114,12 @@ def test_every_public_name_is_shown_in_use():
     code = "\n".join(code for text in TEXTS.values() for code, _ in PYTHON.findall(text))
     names = sorted(set(ltr.__all__) - {"__version__"})
     assert [name for name in names if not re.search(rf"\bltr\.{name}\b", code)] == []
+
+
+def test_the_page_of_data_names_every_format_and_the_page_of_importing_shows_each():
+    for name in (name for name in IMPORTERS.names() if IMPORTERS.source(name).name == "ltr"):
+        assert f"| `ltr import {name}" in TEXTS["docs/data.md"], name
+        assert re.search(rf"^## .*`{name}`", TEXTS["docs/importing.md"], re.MULTILINE), name
 
 
 def test_the_table_of_features_has_each_with_whether_it_learns():

@@ -62,7 +62,7 @@ SIGNATURES = {
     "feature": ("name", "family", "fit", "prepare", "queries", "documents", "shares", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "valid", "on_epoch", "progress"),
     "import_samples": ("format_name", "files", "out", "options", "redact", "overwrite"),
-    "init_from": ("files", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),
+    "init_from": ("source", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),
     "importer": ("name", "title", "looks_like"),
     "load": ("path", "tools", "graphs"),
     "load_config": ("path", "overrides"),

@@ -60,6 +60,13 @@ def test_nothing_in_the_directory_names_the_place_where_it_was_made(started):
         assert b".new-" not in (started.directory / name).read_bytes(), name
 
 
+def test_the_page_has_the_runs_beside_random_order_and_the_best_columns(started):
+    page = (started.directory / "report.html").read_text()
+    table = page[page.index("Each run, below what they must beat") :]
+    names = ("random order", "best feature: ", "specification", "recommended")
+    assert sorted(names, key=table.index) == list(names)
+
+
 def test_the_config_makes_the_same_run_again_and_the_other_differs_in_its_recipe_alone(started):
     config = load_config(started.directory / "ltr.yaml")
     assert config.kind == "tool"
@@ -116,6 +123,15 @@ def test_samples_are_taken_as_they_are_lines_or_an_array(tmp_path):
         ltr.init_from(tmp_path / name, tmp_path / f"of-{name}")
         lines = (tmp_path / f"of-{name}" / "data" / "samples.jsonl").read_text().splitlines()
         assert [json.loads(line) for line in lines] == rows
+
+
+def test_rows_in_python_are_taken_as_they_are(tmp_path):
+    rows = list(tool_rows(range(10)))
+    ltr.init_from(rows, tmp_path / "router")
+    lines = (tmp_path / "router" / "data" / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+    with pytest.raises(DataError, match=r"<list>:2: label: found -1"):
+        ltr.init_from([rows[0], rows[1] | {"label": -1}], tmp_path / "other")
 
 
 def test_teams_of_agents_need_no_catalogue(tmp_path):
@@ -207,10 +223,25 @@ def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cl
     ]
     assert any(line.startswith("random order") for line in lines)
     assert any(line.startswith("best feature: ") for line in lines)
-    assert "  data.split: time: the latest conversations are the test: every decision has a time" in lines
-    assert lines[-2] == "next: open 'my router/report.html', or ltr rank 'my router/runs/recommended' \"your query\""
+    chosen_lines = [line.split("  ") for line in lines if line.startswith("  data.split")]
+    assert [(line[1], line[-1]) for line in chosen_lines] == [
+        ("data.split: time", "the latest conversations are the test: every decision has a time")
+    ]
+    assert lines[-3:] == [
+        "next: open 'my router/report.html'",
+        "then: ltr rank 'my router/runs/recommended' \"your query\"",
+        "or change ltr.yaml there and train again: (cd 'my router' && ltr run --overwrite)",
+    ]
     assert "weather" in cli.good("rank", "my router/runs/recommended", "rain in Oslo?")
     cli.good("run", "my router/ltr.yaml", "-o", "my router/runs", "--overwrite", "-q")
+
+
+def test_findings_are_counted_with_the_command_that_lists_them(cli):
+    written("s.jsonl", [row | {"tool_description": ""} for row in tool_rows(range(10))])
+    line = next(line for line in cli.good("init", "--from", "s.jsonl").splitlines() if line.startswith("validated"))
+    assert line.startswith("validated: 0 errors, 1 warning; they are listed by: ltr validate ")
+    listed = cli.good(*line.partition("ltr ")[2].split())
+    assert "no-text" in listed
 
 
 def test_without_a_directory_it_makes_one_named_router(cli, tmp_path):

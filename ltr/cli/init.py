@@ -8,7 +8,7 @@ import typer
 
 from ltr.cli.options import Code, Encoder, Overwrite, Quiet, Seed, Tools, Verbose
 from ltr.cli.progress import run_progress
-from ltr.cli.terminal import say, table_lines, warn, wrapped
+from ltr.cli.terminal import listing, say, table_lines, warn, wrapped
 from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
 
@@ -86,21 +86,20 @@ def started_lines(started: "Started") -> list[str]:
     )
     can_rank = result is not None and result.router.kind == "tool" and result.router.features is not None
     samples = started.directory / "data" / "samples.jsonl"
+    tools = f" --tools {home}/data/tools.json" if can_rank else ""
+    check = f"; they are listed by: ltr validate {home}/data/samples.jsonl{tools}"
     found = [count(started.audit.counts[f"{name}s"], name) for name in ("error", "warning")]
     return [
         *(summary_lines(started.imported, samples, is_recognised=True) if started.imported else []),
         "chosen",
-        *(
-            line
-            for choice in started.choices
-            for line in wrapped(visible(f"  {choice.key}: {choice.value}: {choice.reason}"))
-        ),
-        f"validated: {', '.join(found)}",
+        *listing(["", ""], [[f"  {choice.key}: {choice.value}", choice.reason] for choice in started.choices]),
+        *wrapped(visible(f"validated: {', '.join(found)}{check if started.audit.counts['warnings'] else ''}")),
         *table_lines(ways_table(started)),
         *(gain_lines(result) if result else []),
         *wrapped(visible(f"wrote {home}/ ({started.seconds:.1f} s): ltr.yaml, data/, runs/, report.html")),
-        *wrapped(visible(f"next: open {page}" + (f', or ltr rank {run} "your query"' if can_rank else ""))),
-        *wrapped(visible(f"then: change ltr.yaml there; (cd {home} && ltr run --overwrite) trains again")),
+        *wrapped(visible(f"next: open {page}")),
+        *(wrapped(visible(f'then: ltr rank {run} "your query"')) if can_rank else []),
+        *wrapped(visible(f"or change ltr.yaml there and train again: (cd {home} && ltr run --overwrite)")),
     ]
 
 
@@ -109,7 +108,7 @@ def ways_table(started: "Started") -> "Table":
     from ltr.evaluation.metrics.ranked import TOP1
     from ltr.evaluation.metrics.registry import on_catalogue
     from ltr.reporting.kinds import SHARE
-    from ltr.reporting.metric_tables import BASELINES, is_served, title_of
+    from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record
 
@@ -117,11 +116,8 @@ def ways_table(started: "Started") -> "Table":
         metrics_record(run.result.measured) for run in (started.specification, started.recommended) if run.result
     ]
     specification, recommended = records
-    best = recommended.best_feature
-    single = f"{BASELINES['best_feature']}: {'-' if best.sign < 0 else ''}{best.name}" if best else "best feature"
     ways = {
-        BASELINES["random"]: recommended.baselines["random"],
-        single: recommended.baselines["best_feature"],
+        **{baseline_title(name, recommended): recommended.baselines[name] for name in (RANDOM, BEST_FEATURE)},
         "specification": specification.metrics,
         "recommended": recommended.metrics,
     }

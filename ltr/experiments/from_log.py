@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from ltr.data.groups import Groups, read_groups, without_none
 from ltr.data.importers import importing
 from ltr.data.importers.importing import ImportSummary, import_samples
 from ltr.data.json_values import sample_lines
+from ltr.data.python_rows import Table, rows_of
 from ltr.data.splits import TIME, TRACE
 from ltr.encoders.naming import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
@@ -32,7 +33,7 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import make_directory, write_lines, write_text
 from ltr.files.locked import locked
-from ltr.files.reading import STDIN, AnyPath, expand
+from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
 from ltr.files.replacing import DirectoryKind, new_directory, refuse_foreign
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken
@@ -67,7 +68,7 @@ class Started:
 
 
 def init_from(
-    files: AnyPath | Sequence[AnyPath],
+    source: AnyPath | Sequence[AnyPath] | Table,
     directory: AnyPath,
     *,
     tools: AnyPath | None = None,
@@ -76,13 +77,12 @@ def init_from(
     overwrite: bool = False,
     on_progress: OnProgress = silent,
 ) -> Started:
-    """Make a directory of logs, or of samples: samples, tools, a config that fits, two runs of it, a page.
+    """Make a directory of logs, tables or samples: samples, tools, a config that fits, two runs of it, a page.
 
-    The format is recognised. `tools` is a catalogue; its texts replace those of the log. The directory is written
-    whole or not at all.
+    The source is files, whose format is recognised, or samples as a data frame or a list of dicts. `tools` is a
+    catalogue; its texts replace those of the log. The directory is written whole or not at all.
     """
     start, home = time.perf_counter(), Path(directory)
-    paths = expand([files] if isinstance(files, str | PathLike) else files)
     catalogue = read_tools(tools) if tools is not None else {}
     encoder = best_installed() if encoder == AUTO else encoder
     encoder_kind(encoder)  # an unknown name is refused before the work
@@ -90,7 +90,7 @@ def init_from(
     with locked(home), new_directory(home) as new, called(new, home):
         on_progress(Step("importing"))
         samples = make_directory(new / DATA) / SAMPLES
-        imported = write_samples(paths, samples)
+        imported = write_samples(source, samples)
         groups = read_groups(samples)
         if tools is not None and (problem := foreign_catalogue(groups.candidates.name_texts, catalogue)):
             raise FileError(str(tools), problem)
@@ -153,13 +153,18 @@ def called(new: Path, home: Path) -> Iterator[None]:
         raise
 
 
-def write_samples(paths: Sequence[str], out: Path) -> ImportSummary | None:
-    """Write what the files hold as samples: imported, or as it is where they are samples already."""
+def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path) -> ImportSummary | None:
+    """Write what the source holds as samples: imported, or as it is where it is samples already."""
+    if rows := rows_of(source):
+        read_groups(rows)  # what is wrong is said of the user's own rows
+        write_lines(out, (line for _, line in rows.lines(digest=ContentDigest())))
+        return None
+    paths = expand(cast("AnyPath | Sequence[AnyPath]", source))
     if STDIN in paths:
         raise UsageError("stdin cannot be read a second time; name a file")
     if any(importing.recognise(path) for path in paths):
         return import_samples(importing.AUTO, paths, out)
-    read_groups(paths)  # what is wrong is said of the user's own lines
+    read_groups(paths)  # as above: its lines
     lines = (line for path in paths for _, line in sample_lines(path) if line and not line.isspace())
     write_lines(out, (msgspec.json.format(line, indent=-1) for line in lines))
     return None

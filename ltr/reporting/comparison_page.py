@@ -8,7 +8,7 @@ from typing import Any
 from ltr.errors import DataError, UsageError, count
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.kinds import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
-from ltr.reporting.metric_tables import interval_of, title_of
+from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, interval_of, title_of
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow
@@ -118,14 +118,29 @@ def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
         Column("num_queries", "queries", COUNT),
         *(Column(name, title_of(name), SHARE) for name in names),
     )
-    rows = tuple((run.name, run.metrics.counts.num_queries, *map(run.metrics.metrics.get, names)) for run in runs)
-    yield Table(columns, rows, "Each run")
+    beside = _baselines(runs)
+    ways = [*beside.items(), *((run.name, run.metrics.metrics) for run in runs)]
+    counts = [runs[0].metrics.counts] * len(beside) + [run.metrics.counts for run in runs]
+    rows = tuple((name, of.num_queries, *map(means.get, names)) for (name, means), of in zip(ways, counts, strict=True))
+    yield Table(columns, rows, "Each run, below what they must beat" if beside else "Each run")
     first = names[0]
     drawn = [Estimate(run.name, run.metrics.metrics.get(first), *interval_of(run.metrics, first)) for run in runs]
     title = f"{title_of(first)} of each run"
     numbers = estimates_table(title, ("run", title_of(first)), drawn)
     figure = estimates(Words(title, "With its 95 % interval, a row a run.", numbers), drawn)
     yield from [figure] if figure else []
+
+
+def _baselines(runs: Sequence[RunFiles]) -> dict[str, Mapping[str, float | None]]:
+    """Random order, and the best column of each run, by title; nothing where the runs rank different data."""
+    if len({run.metrics.rules.fingerprint for run in runs}) > 1:
+        return {}
+    return {
+        baseline_title(name, run.metrics): run.metrics.baselines[name]
+        for name in (RANDOM, BEST_FEATURE)
+        for run in runs
+        if name in run.metrics.baselines
+    }
 
 
 def _tests(comparison: Comparison) -> list[Section]:

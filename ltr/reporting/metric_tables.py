@@ -9,9 +9,10 @@ from ltr.reporting.table import Column, Table
 from ltr.storage.records import BreakdownRecord, CountsRecord, MetricsRecord, PartRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
+RANDOM, BEST_FEATURE = "random", "best_feature"
 BASELINES = {
-    "random": "random order",
-    "best_feature": "best feature",
+    RANDOM: "random order",
+    BEST_FEATURE: "best feature",
     "untrained": "untrained, w = 1",
     "oracle": "oracle",
 }
@@ -40,6 +41,14 @@ def interval_of(record: MetricsRecord, metric: str) -> Bounds:
     return Bounds(interval.low, interval.high) if interval else Bounds(None, None)
 
 
+def baseline_title(name: str, record: MetricsRecord) -> str:
+    """What a baseline of the record is called; of the best feature also which it is."""
+    best = record.best_feature
+    if name != BEST_FEATURE or best is None:
+        return BASELINES[name]
+    return f"{BASELINES[name]}: {'-' if best.sign < 0 else ''}{best.name}"
+
+
 def metrics_table(record: MetricsRecord, own: str) -> Table:
     """The metrics of a ranking beside those of its baselines; own: what was ranked by."""
     baselines = {name: record.baselines[name] for name in BASELINES if name in record.baselines}
@@ -50,9 +59,7 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
         columns.append(Column("catalogue", title, SHARE))
         columns.append(Column("catalogue_interval", "95 % interval", INTERVAL))
     for name in baselines:
-        title = BASELINES[name]
-        if name == "best_feature" and record.best_feature:
-            title = f"{title}: {'-' if record.best_feature.sign < 0 else ''}{record.best_feature.name}"
+        title = baseline_title(name, record)
         columns.append(Column(name, title, SHARE, brief=BASELINES[name].partition(",")[0]))
     rows = tuple(
         (

@@ -26,6 +26,7 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "featurize npz": (["x.npz"], "featurize s.jsonl -o x.npz --encoder hash"),
     "report": (["page.html"], "report model -o page.html"),
     "init": (["new/ltr.yaml"], "init new"),
+    "init from": (["router"], "init router --from s.jsonl --encoder hash"),
     "import": (["x.jsonl"], "import letor l.txt -o x.jsonl"),
     "export": (["x.run"], "export trec model -o x.run"),
 }
