@@ -223,7 +223,7 @@ def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cl
     ]
     assert any(line.startswith("random order") for line in lines)
     assert any(line.startswith("best feature: ") for line in lines)
-    chosen_lines = [line.split("  ") for line in lines if line.startswith("  data.split")]
+    chosen_lines = [[part.strip() for part in line.split("  ")] for line in lines if line.startswith("  data.split")]
     assert [(line[1], line[-1]) for line in chosen_lines] == [
         ("data.split: time", "the latest conversations are the test: every decision has a time")
     ]
