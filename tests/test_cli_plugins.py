@@ -124,6 +124,8 @@ OF_A_MODEL = [
     'rank KIND "weather"',
     "featurize test.jsonl -m KIND -o out.npz",
     "bench models.yaml -o out --set rerankers=[model:KIND]",
+    "pack KIND -o out",
+    "update KIND outcomes.jsonl",
 ]
 MEETS = {
     "feature": [
@@ -136,6 +138,7 @@ MEETS = {
     "encoder": [
         "train train.jsonl -o out --encoder own",
         "featurize train.jsonl -o out.npz --encoder own",
+        "init out --from train.jsonl --encoder own",
         *OF_A_CONFIG,
         *OF_A_RUN,
         *OF_A_MODEL,
@@ -175,6 +178,7 @@ def trained(tmp_path_factory):
     (home / "own.py").write_text(OWN, encoding="utf-8")
     written(home / "train.jsonl", tool_rows(range(12)))
     written(home / "test.jsonl", tool_rows(range(20, 32), seed=1))
+    written(home / "outcomes.jsonl", [{"query": "mail?", "offered": ["get_mail", "get_map"], "right": "get_mail"}])
     for kind, line in (*CONFIGS.items(), ("plain", "seed: 0")):
         (home / f"{kind}.yaml").write_text(f"{line}\nname: {kind}\ndata: {{train: train.jsonl}}\n", encoding="utf-8")
     for name in ("models", "rerankers"):

@@ -327,7 +327,7 @@ def test_directions_and_warnings_name_knots_and_count_their_weights(hills):
 def test_validation_data_choose_among_penalties_of_curves(hills):
     phi, labels, offsets = hills
     train = TrainConfig(trainer="newton", knots=3, l2=(1.0, 0.001))
-    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None)
+    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None, candidates=SimpleNamespace(draws=None))
     chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
     for said in chosen.by_validation.path:
         model = fit(*hills, replace(train, l2=said.l2))

@@ -7,10 +7,12 @@ import shutil
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
+from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
-from ltr.experiments.runs import catalogue, run_and_save
+from ltr.experiments.loading import tools_to_rank
+from ltr.experiments.runs import run_and_save
 from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 from tests.made import WORDS, process, tool_rows, written
@@ -153,10 +155,7 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         for trace, tool, text in ((1, "a", "first"), (1, "b", ""), (2, "a", "second"))
     ]
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
-    assert list(catalogue(groups.candidates)) == [
-        {"name": "a", "description": "first", "inputs": ""},
-        {"name": "b", "description": "", "inputs": ""},
-    ]
+    assert tools_to_rank(groups.candidates, DataConfig()) == {"a": ToolText("first"), "b": ToolText("")}
 
 
 def test_a_model_is_loaded_though_a_kill_came_between_the_two_renames(trained, tmp_path):

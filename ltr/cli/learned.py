@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import breakdown_lines, measured_lines, quality_lines
+from ltr.cli.result import breakdown_lines, headline_lines, measured_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.escaping import visible
@@ -28,7 +28,7 @@ def short_lines(
     can_rank = result.router.kind == "tool" and result.router.features is not None
     command = f'ltr rank {place} "your query"' if can_rank else f"ltr evaluate {place} SAMPLES"
     return [
-        *quality_lines(record),
+        *headline_lines(record),
         *gain_lines(result),
         *fold_lines(result.measured, result.config.data.split),
         *breakdown_lines(record),

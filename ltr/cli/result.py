@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.metric_tables import counts_text, known_texts, lacking_text, metrics_table, parts_table, title_of
+from ltr.reporting.metric_tables import (
+    counts_text,
+    headline_table,
+    known_headline,
+    known_texts,
+    lacking_text,
+    metrics_table,
+    parts_table,
+    title_of,
+)
 from ltr.reporting.numbers import fixed
 from ltr.reporting.table import Medium, Table, written_cells
 from ltr.reporting.tool_tables import pairs_table, tools_table
@@ -19,7 +28,9 @@ MOST_PARTS = MOST_TOOLS = 20
 def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
     lines = [
-        *quality_lines(record, trained),
+        *_counts_lines(record),
+        *table_lines(metrics_table(record, trained), turned=True),
+        *(line for text in known_texts(record) for line in wrapped(text)),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
         *none_lines(record),
@@ -27,15 +38,20 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
     return [*lines, *breakdown_lines(record)]
 
 
-def quality_lines(record: "MetricsRecord", trained: str = "trained") -> list[str]:
-    """What was measured, and the metrics beside the baselines."""
-    split = "training" if record.rules.split == "train" else record.rules.split
-    table = metrics_table(record, trained)
+def headline_lines(record: "MetricsRecord") -> list[str]:
+    """What was measured, and the metrics beside the baselines, in few lines: the end of a training."""
+    known = known_headline(record)
     return [
-        *map(emphasis, wrapped(f"{counts_text(record)} ({split} data)")),
-        *table_lines(table, turned=True),
-        *(line for text in known_texts(record) for line in wrapped(text)),
+        *_counts_lines(record),
+        *table_lines(headline_table(record, "trained"), turned=True),
+        *(wrapped(known) if known else []),
     ]
+
+
+def _counts_lines(record: "MetricsRecord") -> list[str]:
+    """What was measured."""
+    split = "training" if record.rules.split == "train" else record.rules.split
+    return list(map(emphasis, wrapped(f"{counts_text(record)} ({split} data)")))
 
 
 def tool_lines(tools: "list[ToolRecord]") -> list[str]:

@@ -1,5 +1,7 @@
 """Metrics as tables: beside their baselines, and for each value of a field."""
 
+from dataclasses import replace
+
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
@@ -75,6 +77,15 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
     return Table(tuple(columns), rows, "Each metric with its 95 % interval", corner="")
 
 
+def headline_table(record: MetricsRecord, own: str) -> Table:
+    """metrics_table without the interval on the catalogue, and without an oracle that is right in every list."""
+    table, oracle = metrics_table(record, own), record.baselines.get("oracle", {})
+    left_out = {"catalogue_interval", *(["oracle"] if all(mean == 1 for mean in oracle.values()) else [])}
+    shown = [place for place, column in enumerate(table.columns) if column.key not in left_out]
+    rows = tuple(tuple(row[place] for place in shown) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[place] for place in shown), rows=rows)
+
+
 def span_text(least: int, median: float, most: int) -> str:
     """How many candidates a query has.
 
@@ -105,6 +116,15 @@ def known_texts(record: MetricsRecord) -> list[str]:
         on_all = f"; {CATALOGUE} {', '.join(map(fixed, served))}" if served else ""
         texts.append(f"right tool {part.name}: {of_queries}{on_all}")
     return texts
+
+
+def known_headline(record: MetricsRecord) -> str:
+    """How well known and unseen right tools came first; "" where there are not both."""
+    parts = _known_parts(record)
+    texts = [
+        f"{part.name} {fixed(part.metrics[TOP1])} ({count(part.num_queries, 'query', 'queries')})" for part in parts
+    ]
+    return f"top-1 by whether training knew the right tool: {', '.join(texts)}" if len(parts) > 1 else ""
 
 
 def _known_parts(record: MetricsRecord) -> list[PartRecord]:

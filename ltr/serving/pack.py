@@ -1,6 +1,5 @@
 """A pack: what serving needs of a run and nothing else, as a directory or a zip file."""
 
-import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ import msgspec
 from ltr import __version__
 from ltr.data.jsonlines import records
 from ltr.errors import count
-from ltr.files.atomic_write import write_lines, write_text
+from ltr.files.atomic_write import atomic_file, write_lines, write_text
 from ltr.files.locked import locked
-from ltr.files.reading import AnyPath, read_lines
+from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing
 from ltr.serving.router import Answer, Router, load
 from ltr.serving.shortlist import MOST_SCORED
@@ -29,6 +28,7 @@ from ltr.storage.update_file import UPDATE, write_base
 CARD, EXAMPLE = "README.md", "example.py"
 RECALL_AT, RECALL_QUERIES = 10, 32
 EXTRAS = {"static": "the extra `static`", "minilm": "the extra `embed`"}
+LARGEST_FILE = 1 << 30  # of a pack
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # time a zip file knows
 
 
@@ -120,10 +120,11 @@ def _write(home: Path, router: Router, recall: float | None, queries: int) -> di
 
 def _zip(folder: Path, out: Path) -> None:
     """The files of the folder as one zip file, without times, so that the same pack has the same bytes."""
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_file(out) as sink, zipfile.ZipFile(sink, "w") as archive:
         for path in sorted(folder.iterdir()):
-            with archive.open(zipfile.ZipInfo(path.name, EARLIEST), "w") as entry, path.open("rb") as content:
-                shutil.copyfileobj(content, entry)
+            archive.writestr(
+                zipfile.ZipInfo(path.name, EARLIEST), read_bytes(path, limit=LARGEST_FILE), zipfile.ZIP_DEFLATED
+            )
 
 
 def readme_text(router: Router, recall: float | None, queries: int) -> str:
