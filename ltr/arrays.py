@@ -203,6 +203,17 @@ def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
     return place[is_first], which
 
 
+def used(codes: IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """The distinct codes, of `count` that there are, and the place of each code among them.
+
+    >>> used(np.array([7, 3, 7]), 9)
+    (array([3, 7]), array([1, 0, 1]))
+    """
+    is_used = np.zeros(count, dtype=np.int64)
+    is_used[codes] = 1
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[codes]
+
+
 def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
     """The offsets of consecutive slices of these lengths, from 0 to their sum.
 

@@ -177,3 +177,23 @@ def test_dense_and_sparse_vectors_do_not_mix():
     for left, right in ((sparse, full), (full, sparse)):
         with pytest.raises(TypeError):
             left.dots(np.array([0]), right, np.array([0]))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_sums_without_each_part_are_the_sums_of_the_other_rows(kind):
+    generator = np.random.default_rng(0)
+    numbers = generator.random((30, 5)) * (generator.random((30, 5)) < 0.5)
+    vectors = Sparse.of(numbers) if kind == "sparse" else Dense(numbers)
+    owner, part = generator.integers(6, size=30), generator.integers(4, size=30)
+    every = list(vectors.sums_without_each(owner, part, 4))
+    assert len(every) == 4 + 1
+    for left_out, sums in enumerate(every):
+        others = part != left_out
+        listed = np.unique(owner[others])
+        by_hand = [numbers[others & (owner == one)].sum(axis=0) for one in listed]
+        rows = np.arange(len(listed))
+        dense = np.zeros((len(listed), 5))
+        for column in range(5):
+            unit = Sparse.of(np.eye(5)[[column]]) if kind == "sparse" else Dense(np.eye(5)[[column]])
+            dense[:, column] = sums.dots(rows, unit, np.zeros(len(rows), dtype=int))
+        np.testing.assert_allclose(dense, by_hand, rtol=1e-12)

@@ -1,13 +1,13 @@
 """Vectors that hold every number, zeros as well."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, used
 from ltr.errors import DataError
 from ltr.files.npz import Array
 
@@ -46,6 +46,18 @@ class Dense:
             owners, starts = np.unique(owner[part], return_index=True)
             totals[owners] += np.add.reduceat(weights[part, None] * self.numbers[rows[part]], starts, axis=0)
         return type(self)(totals)
+
+    def sums_without_each(self, owner: IntArray, part: IntArray, parts: int) -> Iterator[Self]:
+        """The sums of the rows outside each part, then of all rows, each with weight 1, of owners that have such rows.
+
+        >>> a = Dense(np.array([[1.0, 0.0], [0.0, 1.0]]))
+        >>> [sums.numbers.tolist() for sums in a.sums_without_each(np.array([0, 0]), np.array([0, 1]), 2)]
+        [[[0.0, 1.0]], [[1.0, 0.0]], [[1.0, 1.0]]]
+        """
+        for left_out in range(parts + 1):
+            rows = np.flatnonzero(part != left_out)
+            listed, owners = used(owner[rows], int(owner.max(initial=-1)) + 1)
+            yield self.sums(owners, rows, np.ones(len(rows)), len(listed))
 
     def scaled(self, factor: float) -> Self:
         """Each row times the factor, in double precision.

@@ -1,6 +1,6 @@
 """Vectors that hold only the numbers that are not 0."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -62,6 +62,24 @@ class Sparse:
             starts = offsets_of(np.bincount(row_of, minlength=last - first))
             parts.append(type(self)(starts, columns, numbers[numbers != 0], self.dimensions))
         return self.stacked(parts) if parts else self.take(rows[:0])
+
+    def sums_without_each(self, owner: IntArray, part: IntArray, parts: int) -> Iterator[Self]:
+        """The sums of the rows outside each part, then of all rows, each with weight 1, of owners that have such rows.
+
+        >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
+        >>> [sums.numbers.tolist() for sums in a.sums_without_each(np.array([0, 0]), np.array([0, 1]), 2)]
+        [[0.6, 0.8], [1.0], [1.6, 0.8]]
+        """
+        row = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        cells, of_part, count = owner[row] * self.dimensions + self.columns, part[row], int(owner.max(initial=-1)) + 1
+        first, which = distinct(cells)
+        owners, columns = np.divmod(cells[first], self.dimensions)
+        for left_out in range(parts + 1):
+            numbers = code_sums(which, self.numbers * (of_part != left_out), len(first))
+            filled = np.flatnonzero(numbers)
+            listed = np.flatnonzero(np.bincount(owner[part != left_out], minlength=count))
+            starts = offsets_of(np.bincount(owners[filled], minlength=count)[listed])
+            yield type(self)(starts, columns[filled], numbers[filled], self.dimensions)
 
     def scaled(self, factor: float) -> Self:
         """Each row times the factor.

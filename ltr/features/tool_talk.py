@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, Ragged, State, code_sums
+from ltr.arrays import FloatArray, Ragged, State, code_sums, used
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.learning import Counted
@@ -70,8 +70,8 @@ def talk_state(part: Part) -> State:
     said_times = code_sums(said.codes, answers[said.owners].astype(float), len(met))
     stored = most_frequent(met.numbers.astype(np.int64), MOST_PAIRS)
     expected = asked_times[met.columns[stored]] * said_times[rows[stored]] / max(int(answers.sum()), 1)
-    said_words, said_places = np.unique(rows[stored], return_inverse=True)
-    asked_words, asked_places = np.unique(met.columns[stored], return_inverse=True)
+    said_words, said_places = used(rows[stored], len(words))
+    asked_words, asked_places = used(met.columns[stored], len(words))
     return {
         "asked": spelled_table(words.facts["word"].take(asked_words)),
         "said": spelled_table(words.facts["word"].take(said_words)),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
+from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, used
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse import Sparse
 from ltr.features.clauses import Clauses, query_clauses
@@ -195,7 +195,7 @@ def answered_words_state(part: Part) -> State:
     pair_names, pair_words = halves(part["pairs"].keys)
     pair_tools = places(tools.keys, pair_names)
     stored = most_frequent(times, MOST_PAIRS)
-    distinct, stored_words = np.unique(places(words.keys, pair_words[stored]), return_inverse=True)
+    distinct, stored_words = used(places(words.keys, pair_words[stored]), len(words))
     asked = places(words.keys, part["queries"].facts["words"].codes)
     shares = np.bincount(asked, minlength=len(words))[distinct] / max(len(asked), 1)
     totals = code_sums(pair_tools, times, len(tools)).astype(np.int64)

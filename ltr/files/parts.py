@@ -5,7 +5,7 @@ A key is the digest of a text, or a pair of digests: it means the same in every 
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Protocol, Self, TypeVar
@@ -40,6 +40,10 @@ class SummedRows(Rows, Protocol):
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
         """`count` rows: row o is the sum of weights[i] * row rows[i] over the places i whose owner[i] is o."""
+        ...
+
+    def sums_without_each(self, owner: IntArray, part: IntArray, parts: int) -> Iterator[Self]:
+        """For each part the sums of the rows outside it, then of all, of each owner that has such rows."""
         ...
 
 
@@ -197,10 +201,19 @@ def _without_each(tables: Sequence[Table]) -> Iterator[Table]:
     is_first = np.zeros(len(order), dtype=np.int64)
     is_first[firsts(rows.keys[order])] = 1
     number = np.cumsum(is_first)  # of the key of each row
+    owner, part = np.empty_like(order), np.empty_like(order)
+    owner[order], part[order] = number - 1, of_table
+    arrays = {name: column for name, column in rows.sums.items() if isinstance(column, np.ndarray)}
+    vectors = {
+        name: column.sums_without_each(owner, part, len(tables))
+        for name, column in rows.sums.items()
+        if name not in arrays
+    }
     for left_out in range(len(tables) + 1):
         stays = np.flatnonzero(of_table != left_out)
         first = np.flatnonzero(np.diff(number[stays], prepend=0))
-        yield _grouped(rows, order[stays], first)
+        grouped = _grouped(replace(rows, sums=arrays), order[stays], first)
+        yield replace(grouped, sums={**grouped.sums, **{name: next(sums) for name, sums in vectors.items()}})
 
 
 def merges_without_each(parts: Sequence[AnyPart], merge: Callable[[AnyPart, AnyPart], AnyPart]) -> Iterator[AnyPart]:
