@@ -81,7 +81,7 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
                 assert problem(check, base, path, [value] if is_list else value) == "", path
     wanted = {
         "run": "kind data.split data.negatives features encoder train.trainer train.l2_rule train.recipe train.targets "
-        "train.metric none.source evaluate.metrics evaluate.preset evaluate.probability evaluate.ties "
+        "train.metric none.source abstain.rule evaluate.metrics evaluate.preset evaluate.probability evaluate.ties "
         "evaluate.no_relevant",
         "bench": "rerankers metrics ties",
     }

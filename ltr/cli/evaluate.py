@@ -238,7 +238,7 @@ def show_evaluation(
 ) -> None:
     """The metrics, and tools if there are any; on a terminal the queries that were explained as well."""
     from ltr.cli.explanation import rescued_lines, wrong_lines
-    from ltr.cli.result import measured_lines, tool_lines
+    from ltr.cli.result import abstaining_lines, measured_lines, tool_lines
     from ltr.results.by_tool import flat_tools
     from ltr.results.metrics_record import flat, metrics_record
 
@@ -251,6 +251,7 @@ def show_evaluation(
             show_tsv(fields.items())
         case Format.HUMAN:
             lines = measured_lines(measured, record, "the model" if router else "the run")
+            lines += abstaining_lines(record, router.abstain if router else None)
             lines += tool_lines(tools) if tools else []
             if explain and router:
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]

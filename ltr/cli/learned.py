@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.cli.result import breakdown_lines, headline_lines, measured_lines
+from ltr.cli.result import abstaining_lines, breakdown_lines, headline_lines, measured_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.escaping import visible
@@ -31,6 +31,7 @@ def short_lines(
         *headline_lines(record),
         *gain_lines(result),
         *fold_lines(result.measured, result.config.data.split),
+        *abstaining_lines(record, result.router.abstain),
         *breakdown_lines(record),
         *wrapped(f"stored in {place}/ ({seconds:.1f} s); weights{with_notes}: report.html, or -v"),
         *wrapped(f"next: {command}{'; better: train with --recommended' if is_plain else ''}"),
@@ -41,6 +42,7 @@ def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
     return [
         *measured_lines(result.measured, record),
+        *abstaining_lines(record, result.router.abstain),
         *gain_lines(result),
         "",
         *weight_lines(result),

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
 
 
-FLAGS = {"none.source": "none-from", "none.share": "none-share"}  # that are not named like their key
+FLAGS = {
+    "abstain.rule": "abstain",
+    "none.source": "none-from",
+    "none.share": "none-share",
+}  # that are not named like their key
 
 
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
@@ -49,6 +53,14 @@ NoTexts = Annotated[bool, typer.Option("--no-texts", help="Keep a hash of each q
 Negatives = Annotated[
     str | None,
     typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),
+]
+Abstain = Annotated[
+    str | None,
+    typer.Option("--abstain", metavar="risk=X|precision=X", help="Answer only where sure enough, by calibration."),
+]
+Calibrate = Annotated[
+    str | None,
+    typer.Option("--calibrate", metavar="FILE|SHARE", help="What chooses when to abstain: .1 of the traces."),
 ]
 NoneFrom = Annotated[
     str | None,

@@ -1,6 +1,6 @@
 """ltr rank: queries in, ranked candidates out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +67,7 @@ def rank_command(
         answers = answers_to_samples(router, samples, config, k, at_least)
     else:
         queries = typed_queries() if query == "-" else iter([str(query)])
-        answers = (router.rank(text, k=k, at_least=at_least) for text in queries)
+        answers = told(router.rank(text, k=k, at_least=at_least) for text in queries)
     SHOW[chosen_format(shown)](answers, explain)
 
 
@@ -75,9 +75,14 @@ def answers_to_samples(
     router: "Router", samples: str, config: "RunConfig", k: int, at_least: float | None
 ) -> "Iterator[Answer]":
     """The answer to each group of the samples, after its warnings."""
-    warned: tuple[str, ...] = ()
     candidates = router.read(samples, config.data, labels_required=False).candidates
-    for answer in router.answers(candidates, k, at_least=at_least):
+    return told(router.answers(candidates, k, at_least=at_least))
+
+
+def told(answers: "Iterable[Answer]") -> "Iterator[Answer]":
+    """The answers, each after its warnings unless the one before had the same."""
+    warned: tuple[str, ...] = ()
+    for answer in answers:
         for warning in answer.warnings if answer.warnings != warned else ():
             warn(warning)
         warned = answer.warnings
@@ -114,6 +119,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
         lines = aligned_lines(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
+        lines += ["  abstains: the first candidate is not sure enough"] if answer.abstains else []
         lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)
 
@@ -155,6 +161,7 @@ def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
         choices = [_choice(choice, explain) for choice in answer.choices]
         query_fields = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
         none = {} if answer.none is None else {"none": answer.none}
+        none |= {"abstains": True} if answer.abstains else {}
         say(json_text({**query_fields, **none, "ranking": choices}))
 
 

@@ -20,6 +20,7 @@ from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.storage.abstain_rule import AbstainRule
     from ltr.storage.records import MetricsRecord, ToolRecord
 
 MOST_PARTS = MOST_TOOLS = 20
@@ -73,6 +74,15 @@ def none_lines(record: "MetricsRecord") -> list[str]:
     from ltr.reporting.none import none_measured
 
     return [] if record.none is None else [line for text in none_measured(record.none) for line in wrapped(text)]
+
+
+def abstaining_lines(record: "MetricsRecord", rule: "AbstainRule | None") -> list[str]:
+    """What abstaining does to the queries, and what is promised of it."""
+    from ltr.reporting.abstaining import measured_texts, rule_texts
+
+    texts = [] if rule is None else [*rule_texts(rule)]
+    texts += [] if record.abstention is None else [*measured_texts(record.abstention)]
+    return [line for text in texts for line in wrapped(text)]
 
 
 def breakdown_lines(record: "MetricsRecord") -> list[str]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import (
+    Abstain,
     AllowDownload,
+    Calibrate,
     CatalogueFlag,
     Code,
     ConfigFile,
@@ -73,6 +75,8 @@ def train_command(
     encoder: Encoder = None,
     none_from: NoneFrom = None,
     none_share: NoneShare = None,
+    abstain: Abstain = None,
+    calibrate: Calibrate = None,
     catalogue: CatalogueFlag = None,
     metrics: Metrics = None,
     ties: Ties = None,
@@ -113,6 +117,8 @@ def train_command(
         train__folds=folds,
         train__l2=l2,
         train__learning_rate=learning_rate,
+        abstain__rule=abstain,
+        data__calibrate=samples_or_share(calibrate),
         none__source=none_from,
         none__share=none_share,
         evaluate__catalogue=catalogue,

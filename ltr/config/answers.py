@@ -1,9 +1,10 @@
-"""The section `none` of a config: how an answer says that nothing offered is right."""
+"""The sections `none` and `abstain` of a config: nothing offered is right, or the router is not sure enough."""
 
 import math
 from dataclasses import dataclass
 
 LOG, REMOVED = "log", "removed"
+RULES = ("risk", "precision")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,3 +38,27 @@ class NoneConfig:
         except ValueError:
             share = math.nan
         return share if name == REMOVED and 0 < share < 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstainConfig:
+    """When a router does not answer."""
+
+    rule: str | None = None
+    """risk=0.05: at most so many of all queries answered wrongly; precision=0.95: so many of the answers right."""
+
+    def __post_init__(self) -> None:
+        if self.rule is not None and self.chosen is None:
+            raise ValueError(
+                f"rule {self.rule!r} is neither risk=SHARE nor precision=SHARE with a share between 0 and 1"
+            )
+
+    @property
+    def chosen(self) -> tuple[str, float] | None:
+        """The rule and its share; None without a rule that can be read."""
+        name, _, number = (self.rule or "").partition("=")
+        try:
+            share = float(number)
+        except ValueError:
+            share = math.nan
+        return (name, share) if name in RULES and 0 < share < 1 else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ltr.config.answers import LOG, REMOVED, NoneConfig
+from ltr.config.answers import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
 from ltr.config.recipes import with_recipe
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text
@@ -84,6 +84,8 @@ class RunConfig:
     """How the weights are learned."""
     none: NoneConfig = field(default_factory=NoneConfig)
     """How probably nothing offered is right."""
+    abstain: AbstainConfig = field(default_factory=AbstainConfig)
+    """When the router does not answer."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
     """How the ranking is measured."""
     sweep: dict[str, Any] = field(default_factory=dict)
@@ -257,4 +259,5 @@ def schema() -> dict[str, Any]:
     train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
     evaluate["metrics"]["items"]["examples"] = example_names()
     described["$defs"][NoneConfig.__name__]["properties"]["source"]["examples"] = [LOG, f"{REMOVED}:0.2"]
+    described["$defs"][AbstainConfig.__name__]["properties"]["rule"]["examples"] = [f"{rule}=0.05" for rule in RULES]
     return described

@@ -10,7 +10,7 @@ from ltr.data.source_files import GIVEN_IN_PYTHON
 from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN
 
-PATHS = ("train", "valid", "test", "tools", "graphs")
+PATHS = ("train", "valid", "test", "calibrate", "tools", "graphs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,8 @@ class DataConfig:
     """Samples that stop the training and choose l2: files, globs, or a share of the training traces."""
     test: str | tuple[str, ...] | float | None = None
     """Samples to measure on: files, globs, or a share of the training traces, drawn by the seed."""
+    calibrate: str | tuple[str, ...] | float = 0.1
+    """Samples that choose when to abstain, and nothing else: files, globs, or a share of the training traces."""
     split: Literal["trace", "time"] = "trace"
     """How shares and folds are taken out: by trace, drawn by the seed; or the latest traces, by time."""
     tools: str | None = None
@@ -41,7 +43,7 @@ class DataConfig:
             names = value if isinstance(value, tuple) else (value,)
             if any(isinstance(name, str) and not name.strip() for name in names):
                 wrong.append(f"{key} is blank; a path is needed")
-        for key in ("valid", "test"):
+        for key in ("valid", "test", "calibrate"):
             share = getattr(self, key)
             if isinstance(share, float) and not 0 < share < 1:
                 wrong.append(f"{key} {share} is not a share between 0 and 1")

@@ -9,10 +9,8 @@ from ltr.config.answers import LOG, NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.removed import removed
-from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups, fold_models
-from ltr.experiments.progress import OnProgress, silent
+from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups
 from ltr.serving.none_probability import relevance_column, relevance_of, word_counts
-from ltr.training.config import TrainConfig
 from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import NoneLogit, none_inputs
 
@@ -34,16 +32,6 @@ def none_source(config: NoneConfig, groups: Groups, seed: int) -> NoneSource | N
     if groups.none_groups is not None:
         return NoneSource(LOG, groups, groups.none_groups)
     return None
-
-
-def learned_none(
-    config: RunConfig, train: TrainConfig, groups: Groups, on_progress: OnProgress = silent
-) -> NoneLogit | None:
-    """b of the training groups; None where there is nothing that it learns from."""
-    source = none_source(config.none, groups, config.seed)
-    if source is None:
-        return None
-    return learn_none(config, source, fold_models(config, train, groups, (source.none,), on_progress))
 
 
 def learn_none(config: RunConfig, source: NoneSource, models: FoldModels) -> NoneLogit:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ltr.arrays import vanishing
 from ltr.audit.quick_check import quick_findings
+from ltr.config.answers import RULES
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
 from ltr.data.config import DataConfig
@@ -13,7 +14,8 @@ from ltr.data.groups import Candidates, Groups, none_warnings, without_none
 from ltr.data.python_rows import TableRows
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.naming import AUTO, best_installed
-from ltr.errors import DataError, SampleError, UsageError
+from ltr.errors import DataError, SampleError, UsageError, count
+from ltr.evaluation.abstention import fewest_traces
 from ltr.experiments.negatives import draw_negatives
 from ltr.features.crossfit import FittedFeatures
 from ltr.storage.read_samples import read
@@ -32,6 +34,7 @@ class Loaded:
     train: tuple[Groups, FittedFeatures | None]  # with the state they bear
     valid: Groups | None
     test: Groups | None
+    calibrate: Groups | None  # where the router is to abstain
     warnings: tuple[str, ...]  # what is odd about them
 
 
@@ -45,10 +48,7 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
     if config.sweep:
         raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
     refuse_given_probabilities(config)
-    if config.none.removed_share is not None and config.none.share is None:
-        raise UsageError(
-            "none.share is missing: removed answers do not say how often none is right; name it with --none-share"
-        )
+    refuse_half_sections(config)
     if not data.train:
         raise UsageError("no training samples: name files, or set data.train in the config")
     train, state = read(given.get("train", data.train), data)
@@ -56,25 +56,23 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
     held: dict[str, Groups] = {}
     options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
-    for name, asked in (("test", data.test), ("valid", data.valid)):
+    apart: list[tuple[str, str | tuple[str, ...] | float | None]] = [("test", data.test), ("valid", data.valid)]
+    apart += [("calibrate", data.calibrate)] if config.abstain.rule else []
+    for name, asked in apart:
         if isinstance(asked, float):
             refuse_fitted(state, f"{name} is a share")
             train, held[name] = split_off(train, asked, name, **options)
         elif asked is not None:
             held[name] = read(given.get(name, asked), data)[0]
     train, held = without_none(train), {name: without_none(groups) for name, groups in held.items()}
-    if train.none_groups is None and config.none.removed_share is None and (config.none.source or config.none.share):
-        raise DataError(
-            'none: no training query says that none is right ({"none": true} with label 1); '
-            "--none-from removed:0.2 learns from copies without their right candidates"
-        )
+    refuse_no_answers(config, train, held.get("calibrate"))
     if train.weights is not None:
         group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
         if problem:
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
     warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
     train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
-    return Loaded((train, state), held.get("valid"), held.get("test"), warnings)
+    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings)
 
 
 def drawn(groups: Groups, config: RunConfig) -> Groups:
@@ -123,6 +121,37 @@ def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tu
     if train.candidates.features is not None and not train.candidates.fit:
         warnings.append(STATELESS)
     return (*warnings, APPLIED) if train.candidates.are_applied else tuple(warnings)
+
+
+def refuse_half_sections(config: RunConfig) -> None:
+    """Raise for a key of none, or of abstaining, that lacks another."""
+    if config.none.removed_share is not None and config.none.share is None:
+        raise UsageError(
+            "none.share is missing: removed answers do not say how often none is right; name it with --none-share"
+        )
+    if not config.abstain.rule and not isinstance(config.data.calibrate, float):
+        raise UsageError("data.calibrate names samples, and nothing is calibrated: name a rule with --abstain")
+
+
+def refuse_no_answers(config: RunConfig, train: Groups, calibrate: Groups | None) -> None:
+    """Raise where none is to be learned and no query has it, or where calibration data keep no risk."""
+    if train.none_groups is None and config.none.removed_share is None and (config.none.source or config.none.share):
+        raise DataError(
+            'none: no training query says that none is right ({"none": true} with label 1); '
+            "--none-from removed:0.2 learns from copies without their right candidates"
+        )
+    if config.abstain.chosen and calibrate is not None:
+        refuse_few_traces(calibrate, *config.abstain.chosen)
+
+
+def refuse_few_traces(groups: Groups, rule: str, level: float) -> None:
+    """Raise for calibration data with which no threshold keeps the risk."""
+    traces, least = len(groups.candidates.trace_ids), fewest_traces(level)
+    if rule == RULES[0] and traces < least:
+        raise UsageError(
+            f"abstain risk={level:g} needs at least {count(least, 'calibration trace')} (1 / risk - 1); there "
+            f"{'is' if traces == 1 else 'are'} {traces:,}: add traces, raise --calibrate, or the risk"
+        )
 
 
 def refuse_given_probabilities(config: RunConfig) -> None:

@@ -12,8 +12,8 @@ from ltr.data.groups import Groups, none_warnings
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
+from ltr.experiments.abstaining import with_abstention, with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.learned_none import learned_none
 from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
@@ -86,7 +86,7 @@ def run(
         diagnosis = diagnose(*inputs, model, **fixed, clusters=groups.candidates.traces, names=names)
     training = _recorded(model, diagnosis, prepared, settings)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
-    router = Router(*trained, none=learned_none(config, settings.train, groups, on_progress))
+    router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
@@ -146,6 +146,7 @@ def evaluate_router(
         measured = with_catalogue(measured, router, tools, seed=config.seed)
     if router.none is not None:
         measured = with_none(measured, router, seed=config.seed)
+    measured = with_abstention(measured, router, seed=config.seed)
     measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
         best, asked = router.training.best_feature, rules(config, groups, also=offered)

@@ -72,7 +72,7 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
     """What decides every number of a run: its config but for the name, its inputs, the packages that compute."""
-    read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test) if groups]
+    read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test, loaded.calibrate) if groups]
     return _task(config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home)
 
 

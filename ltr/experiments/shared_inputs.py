@@ -155,7 +155,7 @@ class SharedInputs:
 def data_key(config: RunConfig) -> Any:
     """All that decides what is read: the encoder too, where it chooses candidates."""
     encoder = None if config.data.negatives is None else config.encoder
-    return plain_values((config.data, config.kind, config.seed, encoder))
+    return plain_values((config.data, config.kind, config.seed, encoder, config.abstain.rule is not None))
 
 
 def columns_key(config: RunConfig) -> Any:

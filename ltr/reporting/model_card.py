@@ -1,6 +1,7 @@
 """The card of a model: what it is for, what it learned from, how good it is, what to check; in Markdown."""
 
 from ltr.errors import count
+from ltr.reporting.abstaining import rule_texts
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.kinds import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.none import none_learned
@@ -30,13 +31,19 @@ def card(run: RunFiles) -> str:
     use = USE.get(run.model.kind if run.model else "", "Ranks candidates.")
     model = _model(run.model, run.record.seed) if run.model else (Text("No model is stored here."),)
     sections = [
-        Section("Use", (Text(use), Points((none_limit(run), *LIMITS)))),
+        Section("Use", (Text(use), Points((none_limit(run), *abstaining_limits(run), *LIMITS)))),
         Section("Quality", (Table(headline, facts(run.metrics)), Points(conclusions(run)))),
         Section("Model", model),
         Section("Data", (Points(files) if files else Text("Not recorded."),)),
         Section("What to check", (Points(warnings) if warnings else Text(nothing),)),
     ]
     return page_markdown(Page(run.name, f"Measured on {measured_on(run.metrics)}.", sections))
+
+
+def abstaining_limits(run: RunFiles) -> tuple[str, ...]:
+    """When the model abstains, and what that promises."""
+    rule = run.model.abstain if run.model else None
+    return () if rule is None else tuple(f"{text[0].upper()}{text[1:]}." for text in rule_texts(rule))
 
 
 def none_limit(run: RunFiles) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ltr.errors import count
+from ltr.reporting.abstaining import abstaining_section
 from ltr.reporting.calibration import calibration_section
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
@@ -55,6 +56,7 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         *([learning_section(run.model, run.history), weights_section(run.model.training)] if run.model else []),
         calibration_section(run),
         *none_section(run.model, run.metrics),
+        *abstaining_section(run),
         tools_section(run.tools),
         instructive_section(run),
         Section("What validation found", findings),

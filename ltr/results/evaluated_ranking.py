@@ -10,11 +10,13 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
+from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
 from ltr.evaluation.metrics.probabilities import Probability
 from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
@@ -66,6 +68,9 @@ class EvaluatedRanking:
     is_complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
     none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
     none_probability: FloatArray | None = None  # of each query
+    abstention: AbstentionMeasures | None = None  # of a model that abstains
+    abstains: BoolArray | None = None  # in each query
+    risk_coverage: Curve | None = None  # of thresholds
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 

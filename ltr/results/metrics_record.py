@@ -48,6 +48,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
         answers=_answers(evaluated),
         none=evaluated.none,
+        abstention=evaluated.abstention,
         warnings=list(evaluated.warnings),
     )
 
@@ -138,7 +139,12 @@ def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
     curve = drawn.of(
         candidate_probabilities(evaluated.ranking, is_right, is_counted, rules.threshold, rules.probability)
     )
-    return {**evaluation.curves, drawn.name: curve}
+    return {**evaluation.curves, drawn.name: curve} | _risk_coverage(evaluated)
+
+
+def _risk_coverage(evaluated: EvaluatedRanking) -> dict[str, Curve]:
+    """The risk over the coverage, of a model that abstains."""
+    return {} if evaluated.risk_coverage is None else {"risk_coverage": evaluated.risk_coverage}
 
 
 FLAT_RULES = [
@@ -187,6 +193,8 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items() if mean is not None}
     if record.none is not None:
         fields |= {f"none.{name}": value for name, value in asdict(record.none).items()}
+    if record.abstention is not None:
+        fields |= {f"abstention.{name}": value for name, value in asdict(record.abstention).items()}
     if record.best_feature is not None:
         fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
     if (over := record.over_best_feature) is not None:

@@ -89,5 +89,6 @@ def _query_record(
         num_positives=int(evaluation.num_positives[group]),
         probability=float(probabilities[true_row]) if is_ranked else None,
         none=None if evaluated.none_probability is None else float(evaluated.none_probability[group]),
+        abstains=None if evaluated.abstains is None else bool(evaluated.abstains[group]),
         metrics=metrics,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_query import graph_candidates
 from ltr.data.catalogues.tool_objects import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_K = 5
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run
+CUT = "the catalogue was cut to a shortlist for this query: what abstaining promises does not apply"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
@@ -66,6 +67,7 @@ class Answer:
     offered: int  # candidates there were: more than were scored where a large catalogue was cut
     warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
     none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
+    abstains: bool = False  # the first choice is not sure enough, by the rule of the model
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self.choices)
@@ -106,7 +108,8 @@ class Router(StoredModel):
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
-        return cls(*trained, none=model.none, tools=tools, graphs=graphs, tool_objects=tool_objects, home=home)
+        catalogues: dict[str, Any] = {"tools": tools, "graphs": graphs, "tool_objects": tool_objects}
+        return cls(*trained, none=model.none, abstain=model.abstain, **catalogues, home=home)
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
@@ -193,7 +196,12 @@ class Router(StoredModel):
         else:
             raise UsageError("no tools to choose from: name a catalogue (--tools), tools in memory, or samples to rank")
         if not offer.tools.names:
-            return [Answer("", "", text, (), 0, 0, none=None if self.none is None else 1.0) for text in texts]
+            return [
+                Answer(
+                    "", "", text, (), 0, 0, none=None if self.none is None else 1.0, abstains=self.abstain is not None
+                )
+                for text in texts
+            ]
         if self.features is None:
             raise DataError(READY_NUMBERS)
         if len(offer.tools.names) > MOST_SCORED and not exact:
@@ -224,7 +232,8 @@ class Router(StoredModel):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.features, offer, part, previous)
             for answer in self._answers(offer.asked(part, previous), phi, k, at_least=at_least, offer=offer):
-                yield replace(answer, offered=len(whole.tools.names))
+                doubts = (CUT,) if whole is not offer and self.abstain is not None else ()
+                yield replace(answer, offered=len(whole.tools.names), warnings=doubts)
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
         """The graphs of the catalogue for the query."""
@@ -255,11 +264,10 @@ class Router(StoredModel):
         groups = len(candidates.offsets) - 1
         keys = key_order(candidates) if offer is None else np.tile(offer.keys, groups)
         ranking = rank(self.scores(phi), candidates.offsets, keys=keys)
-        probabilities, listed = softmax(ranking.scores, candidates.offsets), order(ranking, Ties.EXPECTED)
+        listed = order(ranking, Ties.EXPECTED)
         none = self.none_probabilities(candidates, phi, ranking.scores)
-        if none is not None:
-            probabilities *= np.repeat(1 - none, np.diff(candidates.offsets))
-        bounds = candidates.offsets.tolist()
+        probabilities = self._probabilities(ranking.scores, candidates.offsets, none)
+        best, bounds = listed[candidates.offsets[:-1]], candidates.offsets.tolist()
         for group in range(groups):
             rows = listed[bounds[group] : bounds[group + 1]][:k]
             if at_least is not None:
@@ -286,7 +294,23 @@ class Router(StoredModel):
                 offered=size,
                 warnings=warnings,
                 none=None if none is None else float(none[group]),
+                abstains=self.abstain is not None and self.abstain.abstains(float(probabilities[best[group]])),
             )
+
+    def _probabilities(self, scores: FloatArray, offsets: IntArray, none: FloatArray | None) -> FloatArray:
+        """Of each row: the softmax at the temperature, of what P(none) leaves."""
+        temperature = 1.0 if self.abstain is None else self.abstain.temperature
+        shares = softmax(scores / temperature, offsets)
+        return shares if none is None else shares * np.repeat(1 - none, np.diff(offsets))
+
+    def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
+        """The row that stands first in each group, and its probability."""
+        phi = self.phi(candidates)
+        scores = self.scores(phi)
+        ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
+        none = self.none_probabilities(candidates, phi, scores)
+        first: IntArray = order(ranking, Ties.EXPECTED)[candidates.offsets[:-1]]
+        return first, self._probabilities(scores, candidates.offsets, none)[first]
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
         """The groups of samples, without those where none is right if labels are required.

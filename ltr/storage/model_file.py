@@ -16,6 +16,7 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.restoring import put_back
+from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_file import refuse_earlier
 from ltr.storage.run_record import run_file
@@ -42,6 +43,7 @@ class StoredModel:
     training: TrainingRecord  # what is known about it
     knots: Knots = STRAIGHT
     none: NoneLogit | None = None  # how probably nothing offered is right
+    abstain: AbstainRule | None = None  # when it does not answer
 
 
 class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -56,6 +58,7 @@ class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     training: TrainingRecord
     arrays: str | None  # the checksum of model.npz
     none: NoneLogit | None = None
+    abstain: AbstainRule | None = None
     checksum: str = ""  # of all the rest
 
 
@@ -80,7 +83,7 @@ def save_model(directory: AnyPath, model: StoredModel) -> ModelRecord:
         digest = _digest(read_bytes(Path(directory, ARRAYS), limit=LARGEST_ARRAYS))
     weights = model.w[: len(model.names)].tolist()
     learned = (weights, encoder, model.trainer, model.training, digest)
-    record = ModelRecord(FORMAT, model.kind, features, *learned, none=model.none)
+    record = ModelRecord(FORMAT, model.kind, features, *learned, none=model.none, abstain=model.abstain)
     record.checksum = _digest(msgspec.json.encode(record))
     document = msgspec.to_builtins(record)
     lines = [f"{msgspec.json.encode(key).decode()}: {msgspec.json.encode(document[key]).decode()}" for key in document]
@@ -141,6 +144,7 @@ def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
         record.training,
         Knots(np.array(columns, dtype=np.int64), np.array(positions, dtype=np.float64), ends),
         record.none,
+        record.abstain,
     )
 
 

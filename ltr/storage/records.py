@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.none_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature
 
@@ -110,6 +111,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     breakdown: BreakdownRecord | None = None
     answers: BreakdownRecord | None = None  # queries by whether a right tool was right in training
     none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
+    abstention: AbstentionMeasures | None = None  # of a model that abstains
     warnings: list[str] = []
 
 
@@ -153,6 +155,7 @@ class QueryRecord(msgspec.Struct, omit_defaults=True):
     num_positives: int
     probability: float | None
     none: float | None = None  # how probably nothing offered is right, of a model that says it
+    abstains: bool | None = None  # whether a model that abstains does
     metrics: dict[str, float | None] = {}  # those that were asked for besides the three
 
 

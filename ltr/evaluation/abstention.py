@@ -1,0 +1,162 @@
+"""When to abstain: the threshold of a confidence, by conformal risk control or by an upper limit of the error."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums
+from ltr.errors import DataError
+
+ERROR = 0.05  # of an upper limit, shared over the thresholds it is asked of
+FIXED = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)  # thresholds of `precision`, fixed beforehand
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidentAnswers:
+    """Queries with how sure their first choice is, and whether it is wrong; where none is right it is wrong."""
+
+    confidence: FloatArray
+    is_wrong: BoolArray
+    traces: IntArray  # codes
+
+    @classmethod
+    def joined(cls, parts: "Sequence[ConfidentAnswers]") -> Self:
+        """All of the queries."""
+        columns = ("confidence", "is_wrong", "traces")
+        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
+
+    @property
+    def num_traces(self) -> int:
+        """How many traces the queries belong to."""
+        return len(np.unique(self.traces))
+
+    @property
+    def weights(self) -> FloatArray:
+        """1 / queries of its trace, for each query: the loss of a trace is a sum of them."""
+        _, codes, sizes = np.unique(self.traces, return_inverse=True, return_counts=True)
+        weights: FloatArray = 1.0 / sizes[codes]
+        return weights
+
+    def trace_losses(self, threshold: float | None) -> FloatArray:
+        """Of each trace the share of its queries that are answered, which is above the threshold, and wrong."""
+        _, codes = np.unique(self.traces, return_inverse=True)
+        return code_sums(codes, self.weights * (self.answered(threshold) & self.is_wrong), self.num_traces)
+
+    def answered(self, threshold: float | None) -> BoolArray:
+        """Whether each query is answered; None answers nothing."""
+        nothing: BoolArray = np.zeros(len(self.confidence), dtype=bool)
+        return nothing if threshold is None else self.confidence > threshold
+
+
+def risk_threshold(answers: ConfidentAnswers, risk: float) -> float | None:
+    """The lowest threshold t with (sum of trace losses at t + 1) / (traces + 1) <= risk; None where none has it.
+
+    Answered is what is above t, so the losses only fall as t rises, and the lowest t is 0 or the confidence of a wrong
+    first choice. Of a new trace exchangeable with these the mean loss is then at most the risk, over calibrations.
+
+    >>> sure, is_wrong = np.array([0.9, 0.8, 0.7, 0.6]), np.array([False, True, False, True])
+    >>> risk_threshold(ConfidentAnswers(sure, is_wrong, np.arange(4)), 0.4)  # (1 + 1) / 5 at .6
+    0.6
+    """
+    traces = answers.num_traces
+    room = risk * (traces + 1) - 1
+    if room < -1e-12:
+        return None
+    levels, codes = np.unique(answers.confidence[answers.is_wrong], return_inverse=True)
+    losses = code_sums(codes, answers.weights[answers.is_wrong], len(levels))
+    above = np.concatenate([np.cumsum(losses[::-1])[::-1], [0.0]])  # the loss at 0, then at each level
+    first = int(np.argmax(above <= room + 1e-12))
+    return 0.0 if first == 0 else float(levels[first - 1])
+
+
+def fewest_traces(risk: float) -> int:
+    """The calibration traces below which no threshold has the risk: 1 / risk - 1.
+
+    >>> fewest_traces(0.05), fewest_traces(0.1), fewest_traces(0.3)
+    (19, 9, 3)
+    """
+    return int(np.ceil(1 / risk - 1 - 1e-9))
+
+
+def upper_limit(wrong: int, of: int, error: float = ERROR) -> float:
+    """The Clopper-Pearson upper limit of a share: the p at which at most so many wrong have the probability `error`.
+
+    >>> round(upper_limit(0, 10), 4) == round(1 - 0.05 ** (1 / 10), 4)
+    True
+    >>> upper_limit(3, 3), upper_limit(0, 0)
+    (1.0, 1.0)
+    """
+    if wrong >= of:
+        return 1.0
+    from scipy.special import betaincinv  # type: ignore[import-untyped]  # slow to import; a router never needs it
+
+    return float(betaincinv(wrong + 1, of - wrong, 1 - error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneDraw:
+    """One query of each trace, drawn: independent draws, of which shares have exact limits."""
+
+    answered: int
+    wrong: int
+
+    @classmethod
+    def of(cls, answers: ConfidentAnswers, threshold: float | None, rng: np.random.Generator) -> Self:
+        """The draw, counted at the threshold."""
+        rows = drawn_rows(answers.traces, rng)
+        is_answered = answers.answered(threshold)[rows]
+        return cls(answered=int(is_answered.sum()), wrong=int((is_answered & answers.is_wrong[rows]).sum()))
+
+
+def drawn_rows(traces: IntArray, rng: np.random.Generator) -> IntArray:
+    """The place of one query of each trace, each as likely.
+
+    >>> drawn_rows(np.array([0, 0, 0, 1]), np.random.default_rng(0)).tolist()[1]
+    3
+    """
+    mixed = rng.permutation(len(traces))
+    _, first = np.unique(traces[mixed], return_index=True)
+    rows: IntArray = mixed[first]
+    return rows
+
+
+def precision_threshold(answers: ConfidentAnswers, precision: float, rng: np.random.Generator) -> float | None:
+    """The lowest of FIXED at which the upper limit of the error among the answered is at most 1 - precision.
+
+    The limit is that of Clopper and Pearson, of one query a trace, its error shared over the thresholds: with
+    probability .95 it holds at all of them, so also at the one that is chosen. None where none has it.
+    """
+    rows = drawn_rows(answers.traces, rng)
+    for threshold in FIXED:
+        is_answered = answers.confidence[rows] > threshold
+        wrong, answered = int((is_answered & answers.is_wrong[rows]).sum()), int(is_answered.sum())
+        if upper_limit(wrong, answered, ERROR / len(FIXED)) <= 1 - precision:
+            return threshold
+    return None
+
+
+def risk_over_coverage(answers: ConfidentAnswers) -> dict[str, list[float]]:
+    """At thresholds between the confidences: the share of queries answered, and of all queries answered wrongly.
+
+    >>> curve = risk_over_coverage(ConfidentAnswers(np.array([0.9, 0.8]), np.array([False, True]), np.arange(2)))
+    >>> curve["threshold"], curve["coverage"], curve["risk"], curve["error"]
+    ([0.0, 0.8], [1.0, 0.5], [0.5, 0.0], [0.5, 0.0])
+    """
+    if not len(answers.confidence):
+        raise DataError("no query to draw risk and coverage of")
+    levels, codes = np.unique(answers.confidence, return_inverse=True)
+    weights = answers.weights / answers.num_traces
+
+    def from_above(values: FloatArray) -> FloatArray:
+        """Sums over the queries with each confidence or more."""
+        return np.cumsum(code_sums(codes, values, len(levels))[::-1])[::-1]
+
+    number, wrong = from_above(np.ones(len(codes))), from_above(answers.is_wrong.astype(float))
+    return {
+        "threshold": [0.0, *levels[:-1].tolist()],
+        "coverage": (number / len(codes)).tolist(),
+        "risk": from_above(weights * answers.is_wrong).tolist(),
+        "error": (wrong / number).tolist(),
+    }

@@ -1,0 +1,163 @@
+"""A router that abstains: the threshold chosen on calibration traces, and the promise measured on others."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups
+from ltr.errors import count
+from ltr.evaluation.abstention import (
+    ConfidentAnswers,
+    OneDraw,
+    precision_threshold,
+    risk_over_coverage,
+    risk_threshold,
+    upper_limit,
+)
+from ltr.evaluation.abstention_measures import measure_abstention
+from ltr.experiments.cross_fitted_scores import fold_models
+from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.progress import OnProgress, silent
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.serving.candidate_warnings import text_mark
+from ltr.serving.router import Router
+from ltr.storage.abstain_rule import RISK, AbstainRule
+from ltr.training.temperature import fit_temperature
+
+MOST_NAMES = 5_000  # of calibration data that a model keeps marks of
+
+
+def with_none_and_abstaining(
+    router: Router, config: RunConfig, groups: tuple[Groups, Groups | None], on_progress: OnProgress = silent
+) -> Router:
+    """The router with what is learned while its weights are held: P(none), and when it abstains.
+
+    `groups`: those it was trained on, and those that calibrate.
+    """
+    train, calibrate = groups
+    source = none_source(config.none, train, config.seed)
+    if source is None and config.abstain.chosen is None:
+        return router
+    models = fold_models(config, router.trainer, train, () if source is None else (source.none,), on_progress)
+    router = replace(router, none=None if source is None else learn_none(config, source, models))
+    if config.abstain.chosen is None or calibrate is None:
+        return router
+    temperature = fit_temperature(models.scored(train).scores, train.labels, train.offsets)
+    rule = abstaining(router, config.abstain.chosen, calibrate, train, temperature, config.seed)
+    return replace(router, abstain=rule)
+
+
+def abstaining(
+    router: Router, chosen: tuple[str, float], calibrate: Groups, train: Groups, temperature: float, seed: int
+) -> AbstainRule:
+    """The rule with the threshold that the calibration data choose; they choose nothing else."""
+    rule, level = chosen
+    candidates = calibrate.candidates
+    names = candidates.name_texts if candidates.kind == "tool" else ()
+    times = [groups.times for groups in (train, calibrate)]
+    newest = max((float(np.nanmax(column)) for column in times if column is not None and len(column)), default=None)
+    plain = AbstainRule(
+        rule=rule,
+        level=level,
+        threshold=None,
+        temperature=temperature,
+        traces=0,
+        queries=0,
+        none_queries=calibrate.num_none,
+        coverage=0.0,
+        risk=0.0,
+        error=None,
+        error_limit=1.0,
+        newest=newest,
+        candidates=tuple(sorted(map(text_mark, names))[:MOST_NAMES]),
+    )
+    answers = confident_answers(replace(router, abstain=plain), calibrate)
+    rng = np.random.default_rng(seed)
+    threshold = (
+        risk_threshold(answers, level)
+        if rule == RISK
+        else precision_threshold(answers, level, np.random.default_rng(seed))
+    )
+    answered, draw = answers.answered(threshold), OneDraw.of(answers, threshold, rng)
+    return replace(
+        plain,
+        threshold=threshold,
+        traces=answers.num_traces,
+        queries=len(answered),
+        coverage=float(answered.mean()),
+        risk=float(answers.trace_losses(threshold).mean()),
+        error=float(answers.is_wrong[answered].mean()) if answered.any() else None,
+        error_limit=upper_limit(draw.wrong, draw.answered),
+    )
+
+
+def confident_answers(router: Router, groups: Groups, rel_threshold: float = 1.0) -> ConfidentAnswers:
+    """Every query of which it is known what is right, with how sure the router's first choice is, and is it wrong.
+
+    A query with nothing right, and without none, is not known to be either, and is left out.
+    """
+    parts = []
+    ids: dict[str, int] = {}
+    for some, is_none in ((groups, False), (groups.none_groups, True)):
+        if some is None:
+            continue
+        first, confidence = router.first_choices(some.candidates)
+        is_known = np.maximum.reduceat(some.labels, some.offsets[:-1]) >= rel_threshold
+        is_known |= is_none
+        of_trace = np.array([ids.setdefault(trace, len(ids)) for trace in some.candidates.trace_ids], dtype=np.int64)
+        is_wrong = (some.labels[first] < rel_threshold) | is_none
+        parts.append(
+            ConfidentAnswers(confidence[is_known], is_wrong[is_known], of_trace[some.candidates.traces][is_known])
+        )
+    return ConfidentAnswers.joined(parts)
+
+
+def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) -> EvaluatedRanking:
+    """The evaluation with what abstaining does to it, and why its promise may not apply."""
+    rule = router.abstain
+    if rule is None:
+        return measured
+    groups, threshold = measured.groups, measured.evaluation.rules.rel_threshold
+    answers = confident_answers(router, groups, threshold)
+    if not len(answers.confidence):
+        return measured
+    _, confidence = router.first_choices(groups.candidates)
+    is_answered = np.array([not rule.abstains(value) for value in confidence.tolist()])
+    doubts = tuple(promise_warnings(rule, groups)) if rule.rule == RISK else ()
+    of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
+    return replace(
+        measured,
+        abstention=replace(of, not_promised=doubts),
+        abstains=~is_answered,
+        risk_coverage=risk_over_coverage(answers),
+    )
+
+
+def promise_warnings(rule: AbstainRule, groups: Groups) -> Iterator[str]:
+    """Why the promise does not apply to the groups: another catalogue, a later time, another share of none."""
+    candidates = groups.candidates
+    if candidates.kind == "tool":
+        marks = set(rule.candidates)
+        new = sum(text_mark(name) not in marks for name in candidates.name_texts)
+        if new and len(rule.candidates) < MOST_NAMES:
+            yield f"{count(new, 'candidate')} of {len(candidates.name_texts):,} are not in the calibration data"
+    times = groups.times
+    if rule.newest is not None and times is not None and (later := int((times > rule.newest).sum())):
+        yield f"{count(later, 'query', 'queries')} of {len(times):,} are later than all calibration data"
+    ours, theirs = groups.num_none, rule.none_queries
+    mine, other = len(groups.offsets) - 1 + ours, rule.queries
+    if differ(ours, mine, theirs, other):
+        yield f"none is right in {ours / mine:.1%} of the queries, in {theirs / other:.1%} of the calibration data"
+
+
+def differ(ours: int, mine: int, theirs: int, other: int) -> bool:
+    """Whether two shares differ by more than two standard errors of their difference.
+
+    >>> differ(0, 100, 20, 100), differ(19, 100, 20, 100)
+    (True, False)
+    """
+    pooled = (ours + theirs) / (mine + other)
+    error = np.sqrt(pooled * (1 - pooled) * (1 / mine + 1 / other))
+    return bool(abs(ours / mine - theirs / other) > 2 * error)

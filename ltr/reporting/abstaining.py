@@ -1,0 +1,76 @@
+"""Abstaining in words and as a drawing: the rule, what it promises and what not, and risk against coverage."""
+
+from collections.abc import Iterator
+
+from ltr.errors import count
+from ltr.evaluation.abstention_measures import AbstentionMeasures
+from ltr.reporting.charts import Words, curve, thinned
+from ltr.reporting.kinds import SHARE
+from ltr.reporting.numbers import share, span
+from ltr.reporting.page import Block, Section, Text
+from ltr.reporting.table import Column, Table
+from ltr.storage.abstain_rule import RISK, AbstainRule, promise
+from ltr.storage.run_files import RunFiles
+
+LISTED = 20  # thresholds of the table
+
+
+def rule_texts(rule: AbstainRule) -> Iterator[str]:
+    """How the threshold was chosen, and what it promises, a sentence each."""
+    of = f"{count(rule.traces, 'calibration trace')}, {count(rule.queries, 'query', 'queries')}"
+    if rule.threshold is None:
+        yield f"abstains always: too few traces for {rule.rule} {rule.level:g} ({of}); none of the thresholds has it"
+        return
+    yield f"abstains unless the first choice is more probable than {share(rule.threshold)} ({of})"
+    if rule.rule == RISK:
+        yield promise(rule.level)
+    error = (
+        "" if rule.error is None else f", of the answered {share(rule.error)} (upper limit {share(rule.error_limit)})"
+    )
+    answered = f"answered {share(rule.coverage)}, wrongly {share(rule.risk)} of all{error}"
+    yield f"on the calibration data: {answered}; temperature {rule.temperature:.3g}"
+
+
+def measured_texts(of: AbstentionMeasures) -> Iterator[str]:
+    """Both shares with their intervals by trace, and why the promise may not apply."""
+    yield f"answered: {share(of.coverage)} of {count(of.queries, 'query', 'queries')}"
+    ends = "" if of.risk_low is None else f" {span(of.risk_low, of.risk_high)}"
+    yield f"of all queries answered wrongly: {share(of.risk)}{ends} (mean over {count(of.traces, 'trace')})"
+    if of.error is not None:
+        ends = "" if of.error_low is None else f" {span(of.error_low, of.error_high)}"
+        limit = f"upper limit {share(of.error_limit)}, of one query a trace"
+        yield f"of the answered wrong, which nothing is promised of: {share(of.error)}{ends} ({limit})"
+    for why in of.not_promised:
+        yield f"the promise does not apply here: {why}"
+
+
+def abstaining_section(run: RunFiles) -> list[Section]:
+    """Abstaining on a page, where the model does."""
+    if run.model is None or run.model.abstain is None:
+        return []
+    rule = run.model.abstain
+    texts: list[Block] = [Text(_sentence(text)) for text in rule_texts(rule)]
+    if run.metrics.abstention is not None:
+        texts += [Text(_sentence(text)) for text in measured_texts(run.metrics.abstention)]
+    drawn = run.curves.get("risk_coverage", {})
+    names = ("coverage", "risk", "error", "threshold")
+    rows = list(zip(*(drawn.get(name, []) for name in names), strict=False))
+    heads = (
+        Column("coverage", "answered", SHARE),
+        Column("risk", "of all answered wrongly", SHARE),
+        Column("error", "of the answered wrong", SHARE),
+        Column("threshold", "threshold", SHARE),
+    )
+    words = Words(
+        "Risk against coverage",
+        "The share of all queries that is answered wrongly, over the share that is answered, as the threshold falls"
+        + ("; the broken line is the risk that was asked for." if rule.rule == RISK else "."),
+        Table(heads, tuple(thinned(rows, LISTED)), "Thresholds of the confidence"),
+    )
+    points = [(coverage, risk) for coverage, risk, *_ in rows[::-1]]
+    figure = curve(words, points, ("answered", "risk"), level=rule.level if rule.rule == RISK else None)
+    return [Section("Abstaining", (*([figure] if figure else []), *texts))]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,270 @@
+"""Abstaining: the threshold by conformal risk control, the exact limit, the temperature, and what is said of them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import ltr
+from ltr.config.answers import AbstainConfig, NoneConfig
+from ltr.config.run import DataConfig, RunConfig
+from ltr.data.groups import read_groups, without_none
+from ltr.errors import DataError
+from ltr.evaluation.abstention import (
+    FIXED,
+    ConfidentAnswers,
+    drawn_rows,
+    fewest_traces,
+    precision_threshold,
+    risk_over_coverage,
+    risk_threshold,
+    upper_limit,
+)
+from ltr.experiments.abstaining import confident_answers, promise_warnings
+from ltr.experiments.pipeline import run
+from ltr.reporting.model_card import card
+from ltr.serving import router as serving
+from ltr.storage.run_files import read_run
+from ltr.training.softmax import log_softmax
+from ltr.training.temperature import fit_temperature
+from tests.made import tool_rows, written
+from tests.test_none_and_context import with_none
+
+PROMISE = "of all queries of a new trace like these, at most 30 % are answered wrongly, on average over calibrations"
+
+
+def made_answers(seed, traces=30):
+    """Traces of one to four queries, confidences on a coarse grid, so that many are equal."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(rng.permutation(traces), rng.integers(1, 5, traces))
+    confidence = rng.integers(1, 20, len(codes)) / 20
+    return ConfidentAnswers(confidence, rng.random(len(codes)) > confidence, codes)
+
+
+def brute_force(answers, risk):
+    """The lowest threshold of 0 and all confidences that the definition allows."""
+    for threshold in [0.0, *sorted(set(answers.confidence.tolist()))]:
+        losses = []
+        for trace in set(answers.traces.tolist()):
+            mine = answers.traces == trace
+            losses.append((mine & answers.is_wrong & (answers.confidence > threshold)).sum() / mine.sum())
+        if (sum(losses) + 1) / (len(losses) + 1) <= risk + 1e-12:
+            return threshold
+    return None
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("risk", [0.02, 1 / 31, 0.05, 0.1, 0.3, 0.9])
+def test_the_threshold_is_the_lowest_that_the_definition_allows(seed, risk):
+    answers = made_answers(seed)
+    assert risk_threshold(answers, risk) == brute_force(answers, risk)
+
+
+def test_the_losses_of_traces_fall_as_the_threshold_rises_and_count_queries_alike_inside_a_trace():
+    answers = ConfidentAnswers(np.array([0.9, 0.4, 0.6]), np.array([True, True, True]), np.array([7, 7, 9]))
+    losses = [answers.trace_losses(threshold).tolist() for threshold in (0.0, 0.4, 0.6, 0.9, None)]
+    assert losses == [[1, 1], [0.5, 1], [0.5, 0], [0, 0], [0, 0]]
+
+
+def test_the_promise_holds_on_average_over_calibrations():
+    rng, level, risks = np.random.default_rng(0), 0.1, []
+    for _ in range(400):
+        sure = rng.uniform(0.3, 1, 90)
+        is_wrong = rng.random(90) > sure
+        calibration = ConfidentAnswers(sure[:60], is_wrong[:60], np.repeat(np.arange(20), 3))
+        new = ConfidentAnswers(sure[60:], is_wrong[60:], np.repeat(np.arange(10), 3))
+        risks.append(new.trace_losses(risk_threshold(calibration, level)).mean())
+    assert np.mean(risks) <= level + 2 * np.std(risks) / np.sqrt(len(risks))
+
+
+def test_below_so_many_traces_nothing_keeps_the_risk():
+    for risk in (0.05, 0.1, 0.3):
+        least = fewest_traces(risk)
+        right = [ConfidentAnswers(np.full(n, 0.9), np.zeros(n, bool), np.arange(n)) for n in (least - 1, least)]
+        assert [risk_threshold(answers, risk) for answers in right] == [None, 0.0]
+
+
+@pytest.mark.parametrize("wrong, of", [(0, 10), (1, 10), (9, 10), (37, 200), (0, 1)])
+def test_the_upper_limit_is_that_of_clopper_and_pearson(wrong, of):
+    for error in (0.05, 0.005):
+        limit = upper_limit(wrong, of, error)
+        assert limit == pytest.approx(stats.beta.ppf(1 - error, wrong + 1, of - wrong))
+        assert stats.binom.cdf(wrong, of, limit) == pytest.approx(error)
+
+
+def test_precision_takes_the_lowest_fixed_threshold_whose_limit_is_low_enough():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0, 1, 4000)
+    answers = ConfidentAnswers(sure, rng.random(4000) > np.where(sure > 0.82, 0.999, 0.5), np.arange(4000))
+    chosen = precision_threshold(answers, 0.95, np.random.default_rng(0))
+    limits = []
+    for threshold in FIXED:
+        answered = sure > threshold
+        limits.append(
+            stats.beta.ppf(0.995, (answered & answers.is_wrong).sum() + 1, (answered & ~answers.is_wrong).sum())
+        )
+    assert chosen == next(threshold for threshold, limit in zip(FIXED, limits, strict=True) if limit <= 0.05)
+    few = ConfidentAnswers(sure[:30], answers.is_wrong[:30] & False, np.arange(30))
+    assert precision_threshold(few, 0.95, np.random.default_rng(0)) is None
+
+
+def test_one_query_of_each_trace_is_drawn_and_each_as_often():
+    traces = np.array([0, 0, 0, 1, 1, 2])
+    counts = np.zeros(6)
+    for seed in range(600):
+        rows = drawn_rows(traces, np.random.default_rng(seed))
+        assert traces[rows].tolist() == [0, 1, 2]
+        counts[rows] += 1
+    assert counts / 600 == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 1], abs=0.06)
+
+
+def test_the_curve_of_risk_over_coverage_is_that_of_its_thresholds():
+    answers = made_answers(3)
+    curve = risk_over_coverage(answers)
+    for threshold, coverage, risk, error in zip(*curve.values(), strict=True):
+        answered = answers.answered(threshold)
+        assert coverage == pytest.approx(answered.mean())
+        assert risk == pytest.approx(answers.trace_losses(threshold).mean())
+        assert error == pytest.approx(answers.is_wrong[answered].mean())
+
+
+def test_the_temperature_is_the_optimum_that_scipy_finds():
+    rng = np.random.default_rng(0)
+    scores, offsets = rng.normal(0, 3, 600), np.arange(0, 601, 6)
+    labels = np.zeros(600)
+    labels[offsets[:-1] + rng.integers(0, 6, 100)] = 1
+
+    def loss(inverse):
+        return -log_softmax(scores * inverse, offsets)[labels > 0].mean()
+
+    best = optimize.minimize_scalar(loss, bounds=(1e-3, 10), method="bounded", options={"xatol": 1e-10})
+    assert 1 / fit_temperature(scores, labels, offsets) == pytest.approx(best.x, rel=1e-5)
+    assert fit_temperature(scores, labels * 0, offsets) == 1.0
+
+
+@pytest.fixture
+def samples(tmp_path):
+    return written(tmp_path / "s.jsonl", tool_rows(range(60)))
+
+
+def abstaining_run(path, rule="risk=0.3", **data):
+    return run(RunConfig(data=DataConfig(train=str(path), **data), abstain=AbstainConfig(rule=rule)))
+
+
+def test_a_router_abstains_below_the_threshold_that_its_calibration_chose(tmp_path, samples):
+    result = abstaining_run(samples, calibrate=0.2, test=0.2)
+    router, rule = result.router, result.router.abstain
+    assert (rule.rule, rule.level, rule.traces, rule.queries) == ("risk", 0.3, 12, 24)
+    router.save(tmp_path)
+    loaded = ltr.load(tmp_path / "model.json", tools=[{"name": "get_map"}, {"name": "get_mail"}])
+    assert loaded.abstain == rule
+    for query in ("what is the map in city 3?", "anything?"):
+        answer = loaded.rank(query)
+        scores = np.array([choice.score for choice in answer]) / rule.temperature
+        p = np.exp(scores) / np.exp(scores).sum()
+        assert [choice.probability for choice in answer] == pytest.approx(p.tolist())
+        assert answer.abstains == (answer[0].probability <= rule.threshold)
+    nothing = replace(loaded, abstain=replace(rule, threshold=None))
+    assert nothing.rank("what is the map in city 3?").abstains
+
+
+def test_calibration_traces_choose_the_threshold_and_nothing_else(tmp_path, samples):
+    rows = [json.loads(line) for line in Path(samples).read_text(encoding="utf-8").splitlines()]
+    ids = sorted({row["trace_id"] for row in rows})
+    train = written(tmp_path / "t.jsonl", [row for row in rows if row["trace_id"] in ids[:40]])
+    rest = written(tmp_path / "c.jsonl", [row for row in rows if row["trace_id"] in ids[40:]])
+    plain = run(RunConfig(data=DataConfig(train=str(train))))
+    result = abstaining_run(train, calibrate=str(rest))
+    assert np.array_equal(plain.model.w, result.model.w)
+    answers = confident_answers(result.router, read_groups(rest))
+    assert result.router.abstain.threshold == brute_force(answers, 0.3)
+
+
+def test_an_answered_query_for_which_none_is_right_is_a_wrong_answer(tmp_path):
+    path = written(tmp_path / "s.jsonl", with_none(tool_rows(range(60))))
+    config = RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(source="log"))
+    router, groups = run(config).router, without_none(read_groups(path))
+    answers = confident_answers(router, groups)
+    assert len(answers.is_wrong) == 120
+    assert answers.is_wrong[-groups.num_none :].all()
+    first, confidence = router.first_choices(groups.candidates)
+    assert answers.is_wrong[: -groups.num_none].tolist() == (groups.labels[first] == 0).tolist()
+    assert answers.confidence[: -groups.num_none].tolist() == confidence.tolist()
+
+
+def test_the_promise_names_what_makes_it_not_apply(tmp_path, samples):
+    rule = abstaining_run(samples).router.abstain
+    rows = [row | {"time": 5.0} for row in tool_rows(range(60))]
+    same = read_groups(samples)
+    assert list(promise_warnings(replace(rule, candidates=()), same)) == [
+        "10 candidates of 10 are not in the calibration data"
+    ]
+    assert list(promise_warnings(rule, same)) == []
+    timed = read_groups(written(tmp_path / "timed.jsonl", rows))
+    assert list(promise_warnings(replace(rule, newest=4.0), timed)) == [
+        "120 queries of 120 are later than all calibration data"
+    ]
+    none = without_none(read_groups(written(tmp_path / "none.jsonl", with_none(rows))))
+    assert any(
+        "none is right in 25.0% of the queries" in text for text in promise_warnings(replace(rule, queries=120), none)
+    )
+
+
+def test_a_cut_takes_the_promise_away(tmp_path, samples, monkeypatch):
+    router = abstaining_run(samples).router
+    monkeypatch.setattr(serving, "MOST_SCORED", 3)
+    router.save(tmp_path)
+    loaded = ltr.load(tmp_path / "model.json", tools=[{"name": f"get_{n}", "description": "d"} for n in range(9)])
+    assert loaded.rank("what is the map?").warnings == (serving.CUT,)
+    assert loaded.rank("what is the map?", exact=True).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--abstain risk=2", "abstain.rule: 'risk=2' is neither risk=SHARE nor precision=SHARE"),
+        ("--abstain sure", "abstain.rule: 'sure' is neither risk=SHARE nor precision=SHARE"),
+        ("--abstain risk=0.05", "abstain risk=0.05 needs at least 19 calibration traces (1 / risk - 1); there are 6:"),
+        ("--abstain risk=0.3 --calibrate 1.5", "data.calibrate: 1.5 is not a share between 0 and 1"),
+        ("--calibrate c.jsonl", "data.calibrate names samples, and nothing is calibrated"),
+        ("--abstain risk=0.3 --calibrate none.jsonl", "none.jsonl"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(cli, flags, message):
+    written("s.jsonl", tool_rows(range(60)))
+    code, said = cli.refused("train", "s.jsonl", "-o", "r", *flags.split())
+    assert message in said
+    assert code in (2, 3)
+
+
+def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
+    written("s.jsonl", tool_rows(range(60)))
+    shown = cli.good("train", "s.jsonl", "-o", "r", "--abstain", "risk=0.3", "--test", "0.3", "--format", "human")
+    assert PROMISE in " ".join(shown.split())
+    again = " ".join(cli.good("evaluate", "r", "s.jsonl", "--format", "human").split())
+    assert PROMISE in again
+    assert "of the answered wrong, which nothing is promised of" in again
+    fields = json.loads(cli.good("evaluate", "r", "s.jsonl", "--format", "json"))
+    assert 0 <= fields["abstention.risk_low"] <= fields["abstention.risk"] <= fields["abstention.risk_high"]
+    page = Path("r/report.html").read_text(encoding="utf-8")
+    assert PROMISE[1:] in page
+    assert "Risk against coverage" in page
+    assert {"coverage", "risk"} <= set(json.loads(Path("r/curves.json").read_text(encoding="utf-8"))["risk_coverage"])
+    assert PROMISE[1:] in card(read_run("r"))
+
+
+def test_precision_with_few_traces_answers_nothing_and_says_so(cli):
+    written("s.jsonl", tool_rows(range(60)))
+    shown = cli.good("train", "s.jsonl", "-o", "r", "--abstain", "precision=0.95", "--format", "human")
+    assert "abstains always: too few traces" in shown
+    assert json.loads(cli.good("rank", "r", "what is the map?", "--format", "json"))["abstains"]
+
+
+def test_a_rule_that_makes_no_sense_is_refused(samples):
+    rule = abstaining_run(samples).router.abstain
+    for wrong in ({"rule": "luck"}, {"level": 1.0}, {"threshold": 2.0}, {"temperature": 0.0}):
+        with pytest.raises(DataError):
+            replace(rule, **wrong)
