@@ -25,6 +25,7 @@ from ltr.evaluation.abstention import (
 )
 from ltr.experiments.abstaining import confident_answers, promise_warnings
 from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
 from ltr.reporting.model_card import card
 from ltr.serving import router as serving
 from ltr.storage.run_files import read_run
@@ -268,3 +269,14 @@ def test_a_rule_that_makes_no_sense_is_refused(samples):
     for wrong in ({"rule": "luck"}, {"level": 1.0}, {"threshold": 2.0}, {"temperature": 0.0}):
         with pytest.raises(DataError):
             replace(rule, **wrong)
+
+
+def test_outcomes_that_move_the_weights_take_the_promise_away(tmp_path):
+    path = written(tmp_path / "s.jsonl", tool_rows(range(60)))
+    config = RunConfig(data=DataConfig(train=str(path)), abstain=AbstainConfig(rule="risk=0.3"))
+    run_and_save(config, tmp_path / "r")
+    router = ltr.load(tmp_path / "r")
+    assert router.rank("what is the map?").warnings == ()
+    router.update("what is the map?", ["get_map", "get_mail"], right="get_map")
+    assert router.rank("what is the map?").warnings == (serving.UPDATED,)
+    assert ltr.load(tmp_path / "r").rank("what is the map?").warnings == (serving.UPDATED,)

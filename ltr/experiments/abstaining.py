@@ -125,7 +125,8 @@ def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) ->
         return measured
     _, confidence = router.first_choices(groups.candidates)
     is_answered = np.array([not rule.abstains(value) for value in confidence.tolist()])
-    doubts = tuple(promise_warnings(rule, groups)) if rule.rule == RISK else ()
+    moved = () if router.feedback is None else ("outcomes have moved the weights since the calibration",)
+    doubts = (*moved, *promise_warnings(rule, groups)) if rule.rule == RISK else ()
     of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
     return replace(
         measured,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_K = 5
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run
+UPDATED = "outcomes have moved the weights since the calibration: what abstaining promises does not apply"
 CUT = "the catalogue was cut to a shortlist for this query: what abstaining promises does not apply"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
@@ -232,7 +233,7 @@ class Router(StoredModel):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.features, offer, part, previous)
             for answer in self._answers(offer.asked(part, previous), phi, k, at_least=at_least, offer=offer):
-                doubts = (CUT,) if whole is not offer and self.abstain is not None else ()
+                doubts = self._promise_doubts(is_cut=whole is not offer)
                 yield replace(answer, offered=len(whole.tools.names), warnings=doubts)
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
@@ -302,6 +303,12 @@ class Router(StoredModel):
         temperature = 1.0 if self.abstain is None else self.abstain.temperature
         shares = softmax(scores / temperature, offsets)
         return shares if none is None else shares * np.repeat(1 - none, np.diff(offsets))
+
+    def _promise_doubts(self, *, is_cut: bool) -> tuple[str, ...]:
+        """Why what abstaining promises does not apply to an answer."""
+        if self.abstain is None:
+            return ()
+        return (*([CUT] if is_cut else []), *([UPDATED] if self.feedback is not None else []))
 
     def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
         """The row that stands first in each group, and its probability."""
