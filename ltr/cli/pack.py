@@ -1,7 +1,7 @@
 """ltr pack: what serving needs of a run."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,15 +25,16 @@ def pack_command(
 
     packed = pack(run, out, tools=tools, overwrite=overwrite)
     recall = {} if packed.recall is None else {f"recall@{RECALL_AT}": packed.recall, "queries": packed.queries}
-    facts: dict[str, Any] = {"path": packed.path, "bytes": sum(packed.files.values()), "tools": packed.tools, **recall}
+    size = sum(packed.files.values())
+    facts = {"path": packed.path, "bytes": size, "tools": packed.tools, **recall}
     match chosen_format(shown):
         case Format.JSON:
             show_json({**facts, "files": dict(packed.files)})
         case Format.TSV:
             show_tsv(facts.items())
         case Format.HUMAN:
-            size = f"{count(len(packed.files), 'file')}, {facts['bytes'] / 1e6:.1f} MB"
-            say(f"packed {visible(packed.path)} ({size}, {count(packed.tools, 'tool')})")
+            files = f"{count(len(packed.files), 'file')}, {size / 1e6:.1f} MB"
+            say(f"packed {visible(packed.path)} ({files}, {count(packed.tools, 'tool')})")
             if packed.recall is not None:
                 share = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
                 say(f"the catalogue is cut: {share} ({count(packed.queries, 'query', 'queries')})")

@@ -1,7 +1,7 @@
 """ltr update: what became of served queries, learned from."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,7 +42,7 @@ def update_command(
     SHOW[chosen_format(shown)](update)
 
 
-def show_human(update: "Update") -> None:
+def show_update(update: "Update") -> None:
     """What was written, what was learned, and what the result does not know."""
     for reason, number in update.skipped.items():
         warn(f"left out: {reason} ({number:,})")
@@ -68,7 +68,7 @@ def show_human(update: "Update") -> None:
     say("  outcomes that are folded in count by their curvature; only tools that were offered are judged")
 
 
-def facts(update: "Update") -> dict[str, Any]:
+def numbers_of(update: "Update") -> dict[str, float]:
     """The numbers by name."""
     names = ("outcomes", "total", "learned", "wrong_only", "none", "alone", "folded", "distance", "held")
     return {name: getattr(update, name) for name in names}
@@ -77,13 +77,13 @@ def facts(update: "Update") -> dict[str, Any]:
 def show_update_json(update: "Update") -> None:
     """One object."""
     columns = {"moved_columns": list(update.moved_columns), "still_columns": list(update.still_columns)}
-    show_json({**facts(update), "skipped": dict(update.skipped), **columns})
+    show_json({**numbers_of(update), "skipped": dict(update.skipped), **columns})
 
 
 def show_update_tsv(update: "Update") -> None:
     """A line a number."""
     columns = {"moved_columns": ",".join(update.moved_columns), "still_columns": ",".join(update.still_columns)}
-    show_tsv(({**facts(update), "skipped": sum(update.skipped.values()), **columns}).items())
+    show_tsv(({**numbers_of(update), "skipped": sum(update.skipped.values()), **columns}).items())
 
 
-SHOW = {Format.HUMAN: show_human, Format.JSON: show_update_json, Format.TSV: show_update_tsv}
+SHOW = {Format.HUMAN: show_update, Format.JSON: show_update_json, Format.TSV: show_update_tsv}

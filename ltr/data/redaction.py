@@ -39,7 +39,7 @@ def redacted(text: str, tally: Tally) -> str:
 
 def redact_sample(line: Mapping[str, Any], tally: Tally) -> Mapping[str, Any]:
     """The line of samples, and the candidates in it, with their texts redacted; ids and names of tools stay."""
-    texts: dict[str, Any] = {
+    texts: dict[str, object] = {
         name: redacted(line[name], tally) for name in TEXT_FIELDS if isinstance(line.get(name), str)
     }
     candidates = line.get("candidates")

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,9 +75,9 @@ def fold_models(
         on_progress(Step("folds", fold, number))
         inside = select(learned, choice)
         prepared = prepare(config, inside, None, shared=None if counts is None else (counts, fold))
-        options: dict[str, Any] = {"weights": inside.weights, "score_offset": score_offset(inside)}
         try:
-            model = fit(prepared.phi, inside.labels, inside.offsets, train, **options)
+            data = prepared.phi, inside.labels, inside.offsets
+            model = fit(*data, train, weights=inside.weights, score_offset=score_offset(inside))
         except DataError as error:
             raise DataError(f"scores without fold {fold + 1} of the traces: {error}") from error
         except DivergedError as error:

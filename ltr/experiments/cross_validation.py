@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -84,13 +83,14 @@ def path_weights(
 ) -> list[FloatArray]:
     """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
     inputs = (phi, groups.labels, groups.offsets)
-    fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
+    weights, offset = groups.weights, score_offset(groups)
     if config.trainer == "newton":
-        return exact_path(*inputs, config, **fixed)
+        return exact_path(*inputs, config, weights=weights, score_offset=offset)
     ws = []
     for l2 in config.l2s:
         try:
-            ws.append(fit(*inputs, replace(config, l2=l2), **fixed, valid=held).w)
+            at_l2 = replace(config, l2=l2)
+            ws.append(fit(*inputs, at_l2, weights=weights, score_offset=offset, valid=held).w)
         except DivergedError as error:
             raise DivergedError(f"l2 {l2:g}: {error}") from error
     return ws

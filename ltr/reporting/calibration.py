@@ -32,7 +32,7 @@ def bins(run: RunFiles) -> list[Bin]:
     return [Bin(*values) for values in zip(*(curve.get(name, []) for name in names), strict=False)]
 
 
-def first_choice_error(run: RunFiles) -> float | None:
+def reliability_error(run: RunFiles) -> float | None:
     """ece_first: sum n |p - share right| / sum n over the bins; None without queries."""
     curve = bins(run)
     total = math.fsum(part.queries for part in curve)
@@ -41,7 +41,7 @@ def first_choice_error(run: RunFiles) -> float | None:
 
 def calibration_section(run: RunFiles) -> Section:
     """The histogram of ranks, the reliability curve, and its mean error."""
-    error = first_choice_error(run)
+    error = reliability_error(run)
     texts = (
         []
         if error is None

@@ -143,11 +143,32 @@ def _baselines(runs: Sequence[RunFiles]) -> dict[str, Mapping[str, float | None]
     }
 
 
+def changed_table(comparison: Comparison, run: RunComparison) -> Table:
+    """The queries whose metric changed most, with what stood first before and after."""
+    columns = (
+        Column("query", "query"),
+        Column("change", title_of(comparison.changed_by), WRITTEN),
+        Column("baseline", f"first of {comparison.baseline}"),
+        Column("run", f"first of {run.run}"),
+        Column("right", "right"),
+    )
+    rows = tuple(
+        (
+            query.query,
+            f"{share(query.baseline_value)} → {share(query.value)}",
+            query.baseline_predicted_candidate,
+            query.predicted_candidate,
+            query.true_candidate,
+        )
+        for query in run.changed
+    )
+    return Table(columns, rows, f"{run.run} against {comparison.baseline}")
+
+
 def _tests(comparison: Comparison) -> list[Section]:
     """The differences of each run from the baseline, drawn and tested; and the queries that changed most."""
     blocks: list[Block] = []
     changed: list[Block] = []
-    changed_by = title_of(comparison.changed_by)
     for run in comparison.runs:
         title = f"{run.run} against {comparison.baseline}"
         drawn = [
@@ -158,24 +179,7 @@ def _tests(comparison: Comparison) -> list[Section]:
         words = Words(title, description, estimates_table(title, ("metric", "difference"), drawn))
         figure = estimates(words, drawn, zero=True)
         blocks += [*([figure] if figure else []), differences_table(comparison, [run])]
-        columns = (
-            Column("query", "query"),
-            Column("change", changed_by, WRITTEN),
-            Column("baseline", f"first of {comparison.baseline}"),
-            Column("run", f"first of {run.run}"),
-            Column("right", "right"),
-        )
-        rows = tuple(
-            (
-                query.query,
-                f"{share(query.baseline_value)} → {share(query.value)}",
-                query.baseline_predicted_candidate,
-                query.predicted_candidate,
-                query.true_candidate,
-            )
-            for query in run.changed
-        )
-        changed.append(Table(columns, rows, title))
+        changed.append(changed_table(comparison, run))
     units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")
     tests = f"Holm's p is over {count(comparison.family, 'test')}; d is Cohen's"
     blocks.append(Text(f"{units} resampled {comparison.resamples:,} times; {tests}."))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import TOP1
-from ltr.reporting.calibration import first_choice_error
+from ltr.reporting.calibration import reliability_error
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, span
 from ltr.storage.records import MetricsRecord
@@ -27,7 +27,7 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     elif is_enough:
         sentences += _lead(run.metrics)
     sentences += _training(training) if training else ()
-    error = first_choice_error(run)
+    error = reliability_error(run)
     if is_enough and error is not None:
         is_off = error >= OFF
         trust = "rank by it, do not bet on it" if is_off else "it can be taken at its word"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -383,21 +383,29 @@ def offered_to(outcome: Outcome, catalogue: ToolCatalogue | None) -> OfferedTo:
     return OfferedTo(outcome.query, names, texts, tuple(outcome.previous or ()))
 
 
-def checked_places(outcome: Outcome, names: Sequence[str]) -> dict[str, Any]:
-    """The places of the right and the chosen tool among the names, and whether nothing that was offered is right."""
+class Places(NamedTuple):
+    """Where the right and the chosen tool stand among those offered, and whether nothing that was offered is right."""
+
+    right: int | None
+    chosen: int | None
+    is_none: bool
+
+
+def checked_places(outcome: Outcome, names: Sequence[str]) -> Places:
+    """The places of an outcome; an error where it says what cannot be."""
     for field, name in (("right", outcome.right), ("chosen", outcome.chosen)):
         if name is not None and not isinstance(name, str):
             raise UsageError(f"{field} is {excerpt(name)}; the name of a tool is needed, or None")
     if outcome.right is None and outcome.chosen is None:
         raise OutcomeError("nothing is known", "nothing is known: give right=, or chosen= if only that is known wrong")
     is_none = outcome.right == NONE and NONE not in names
-    places: dict[str, Any] = {"is_none": is_none}
+    places: dict[str, int | None] = {}
     for field, name in (("right", None if is_none else outcome.right), ("chosen", outcome.chosen)):
         if name is not None and name not in names:
             problem = f"{field} is {excerpt(name)}, which was not offered{suggestion(name, names)}"
             raise OutcomeError(f"{field} was not offered", problem)
         places[field] = None if name is None else names.index(name)
-    return places
+    return Places(places["right"], places["chosen"], is_none)
 
 
 class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):

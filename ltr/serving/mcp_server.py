@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from ltr import __version__
 from ltr.data.jsonlines import excerpt
 from ltr.errors import LtrError, UsageError
@@ -46,7 +48,7 @@ def checked_arguments(arguments: Mapping[str, Any] | None) -> tuple[str, int]:
     return query, k
 
 
-async def tools_found(router: Router, query: str, k: int) -> dict[str, Any]:
+async def tools_found(router: Router, query: str, k: int) -> dict[str, object]:
     """The first k tools for the query, as the server answers."""
     answer = await router.arank(query, k=k)
     texts = router.tools or {}
@@ -62,6 +64,12 @@ async def tools_found(router: Router, query: str, k: int) -> dict[str, Any]:
     return {"tools": tools, **({} if answer.none is None else {"none": answer.none})}
 
 
+def refuse_other_tool(name: object) -> None:
+    """Raise unless the tool that is called is the only one there is."""
+    if name != FIND:
+        raise UsageError(f"unknown tool {excerpt(name)}; {FIND} is the only one")
+
+
 def serve(router: Router) -> None:
     """Answer clients on stdin and stdout until stdin ends. Whatever a client sends, the next request is answered."""
     try:
@@ -73,20 +81,18 @@ def serve(router: Router) -> None:
         from mcp.shared.message import SessionMessage
     except ImportError as error:
         raise UsageError(SDK) from error
-    import msgspec
 
     async def list_tools(_context: Any, _params: Any) -> Any:
         return types.ListToolsResult(tools=[types.Tool(name=FIND, description=DESCRIPTION, input_schema=SCHEMA)])
 
     async def call_tool(_context: Any, params: Any) -> Any:
         try:
-            if params.name != FIND:
-                raise UsageError(f"unknown tool {excerpt(params.name)}; {FIND} is the only one")
-            found = await tools_found(router, *checked_arguments(params.arguments))
+            refuse_other_tool(params.name)
+            answer = await tools_found(router, *checked_arguments(params.arguments))
         except LtrError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
-        text = types.TextContent(type="text", text=msgspec.json.encode(found).decode())
-        return types.CallToolResult(content=[text], structured_content=found)
+        text = types.TextContent(type="text", text=msgspec.json.encode(answer).decode())
+        return types.CallToolResult(content=[text], structured_content=answer)
 
     async def relay(source: Any, target: "MemoryObjectSendStream[Any]", out: Any) -> None:
         """Pass messages on; answer lines that are none, which the SDK drops in silence."""

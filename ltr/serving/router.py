@@ -378,9 +378,7 @@ class Router(StoredModel):
                 phi = self.known.columns(self.features, candidates)
                 columns = np.split(phi, candidates.offsets[1:-1])
                 rows = [
-                    OutcomeRow(
-                        offer.query, list(offer.names), own.tolist(), previous=list(offer.previous) or None, **at
-                    )
+                    OutcomeRow(offer.query, list(offer.names), own.tolist(), *at, previous=list(offer.previous) or None)
                     for offer, own, at in zip(offers, columns, places, strict=True)
                 ]
                 feedback.append(rows)

@@ -1,7 +1,7 @@
 """CSV and TSV tables as samples: a row is a candidate, or a query with a column of candidates."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
@@ -96,10 +96,7 @@ def _columns(table: TableFile, named: Mapping[str, str], own: tuple[str, ...]) -
     if "candidates" in of and "label" not in of and "tool" not in of:
         free = [places[name] for name in RIGHT if name in places and places[name] not in of.values()]
         of |= {"label": free[0]} if free else {}
-    for meaning in ("query", "tool"):
-        if meaning not in of and not (meaning == "tool" and "candidates" in of):
-            problem = f"no column of {meaning} texts is known; name one of {_header_text(table)}"
-            raise DataError(f"{table.path}: {problem}: {meaning}=COLUMN")
+    _refuse_missing(table, of)
     return Columns(of, numbers)
 
 
@@ -108,6 +105,13 @@ def _refuse_unknown(table: TableFile, names: Iterable[str]) -> None:
         if name not in table.header:
             near = suggestion(name, table.header)
             raise UsageError(f"{table.path}: no column {excerpt(name)}{near}; known: {_header_text(table)}")
+
+
+def _refuse_missing(table: TableFile, meanings: Container[str]) -> None:
+    for meaning in ("query", "tool"):
+        if meaning not in meanings and not (meaning == "tool" and "candidates" in meanings):
+            problem = f"no column of {meaning} texts is known; name one of {_header_text(table)}"
+            raise DataError(f"{table.path}: {problem}: {meaning}=COLUMN")
 
 
 def _header_text(table: TableFile) -> str:
