@@ -148,7 +148,7 @@ def test_a_run_keeps_its_preset_and_its_metrics_by_our_names(cli):
     config = Path("runs/run/config.yaml").read_text()
     assert "metrics: [ndcg@5, roc]" in config
     assert json.loads(Path("runs/run/metrics.json").read_bytes())["rules"]["threshold"] == 0.25
-    assert list(json.loads(Path("runs/run/curves.json").read_bytes())) == ["roc", "reliability_first"]
+    assert list(json.loads(Path("runs/run/curves.json").read_bytes())) == ["roc", "reliability_first", "prompt_tokens"]
 
 
 def test_the_list_of_metrics_gives_range_rule_and_formula(cli):

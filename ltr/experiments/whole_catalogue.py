@@ -19,6 +19,7 @@ from ltr.features.prepared import Tables
 from ltr.features.registry import ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
+from ltr.results.prompt_tokens import PromptSums, added, tool_tokens
 from ltr.serving.router import Router
 
 NOT_SERVED = (
@@ -75,7 +76,9 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
     if router.features is None:
         raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
     prepared = router.features.prepared(ToolList(names, tuple(tools.values())), {})
-    parts = list[Evaluation]()
+    parts, sums = list[Evaluation](), list[PromptSums]()
+    tokens = np.array([tool_tokens(name, text) for name, text in tools.items()])
+    is_counted = ~np.isnan(evaluation.values[TOP1])
     for block in _blocks(len(groups.offsets) - 1, len(names)):
         queries = select(groups, block)
         candidates = _all_tools(queries.candidates, tools)
@@ -83,7 +86,8 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
         scores = router.scores(router.features(candidates, Tables(prepared, candidates.names)))
         ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         parts.append(evaluate_by(ranking, labels, rules))
-    is_counted = ~np.isnan(evaluation.values[TOP1])
+        is_right = labels >= rules.rel_threshold
+        sums.append(PromptSums.of(ranking, is_right, np.tile(tokens, len(block)), is_counted[block]))
     values = {
         on_catalogue(name): np.where(is_counted, np.concatenate([part.values[name] for part in parts]), np.nan)
         for name in evaluation.values
@@ -97,6 +101,7 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
         evaluation=replace(evaluation, values={**evaluation.values, **values}, means={**evaluation.means, **means}),
         intervals={**measured.intervals, **of_catalogue},
         catalogue=CatalogueCounts(len(names), int(lacking.sum())),
+        prompt=added(sums),
     )
 
 

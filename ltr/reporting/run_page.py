@@ -24,6 +24,7 @@ from ltr.reporting.metric_tables import (
 from ltr.reporting.none import none_section
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
+from ltr.reporting.prompt import prompt_section
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.weights import weights_section
@@ -57,6 +58,7 @@ def run_view(run: RunFiles, made: str = "") -> Page:
         calibration_section(run),
         *none_section(run.model, run.metrics),
         *abstaining_section(run),
+        *prompt_section(run),
         tools_section(run.tools),
         instructive_section(run),
         Section("What validation found", findings),

@@ -21,6 +21,7 @@ from ltr.evaluation.none_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
+from ltr.results.prompt_tokens import PromptSums, tokens_of_rows
 
 UNBOUNDED = 10**9  # a cutoff above every rank: a candidate that is not listed has none
 
@@ -71,6 +72,7 @@ class EvaluatedRanking:
     abstention: AbstentionMeasures | None = None  # of a model that abstains
     abstains: BoolArray | None = None  # in each query
     risk_coverage: Curve | None = None  # of thresholds
+    prompt: PromptSums | None = None  # what the first k tools leave of a prompt: of the catalogue, if it was ranked
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
 
@@ -103,9 +105,19 @@ def evaluate_groups(
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, run_rules, evaluation),
         breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
+        prompt=_prompt(groups, ranking, evaluation),
         counts={"num_none": groups.num_none},
         warnings=tuple(nothing_right(evaluation)),
     )
+
+
+def _prompt(groups: Groups, ranking: Ranking, evaluation: Evaluation) -> PromptSums | None:
+    """What the first k tools leave of a prompt with the list of each query; None of what is no tool with a text."""
+    if groups.candidates.kind != "tool" or groups.candidates.features is not None or not len(groups.labels):
+        return None
+    is_right = groups.labels >= evaluation.rules.rel_threshold
+    is_counted = ~np.isnan(evaluation.values[TOP1])
+    return PromptSums.of(ranking, is_right, tokens_of_rows(groups.candidates), is_counted)
 
 
 def nothing_right(evaluation: Evaluation) -> Iterator[str]:

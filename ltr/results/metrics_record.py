@@ -12,6 +12,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named, on_catalogue
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.prompt_tokens import PROMPT
 from ltr.storage.record_file import Json
 from ltr.storage.records import (
     METRICS_FORMAT,
@@ -131,15 +132,16 @@ def ranges(evaluated: EvaluatedRanking) -> dict[str, RangeRecord]:
 def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
     """The metrics that are no number, each as named columns; and the first choice's reliability in any case."""
     evaluation, drawn = evaluated.evaluation, named("reliability_first")
+    prompt = {PROMPT: evaluated.prompt.curve()} if evaluated.prompt and evaluated.prompt.queries else {}
     if not isinstance(drawn, Drawn):
-        return evaluation.curves
+        return {**evaluation.curves, **prompt}
     is_counted = ~np.isnan(evaluation.values[TOP1])
     is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
     rules = evaluation.rules
     curve = drawn.of(
         candidate_probabilities(evaluated.ranking, is_right, is_counted, rules.threshold, rules.probability)
     )
-    return {**evaluation.curves, drawn.name: curve} | _risk_coverage(evaluated)
+    return {**evaluation.curves, drawn.name: curve, **prompt} | _risk_coverage(evaluated)
 
 
 def _risk_coverage(evaluated: EvaluatedRanking) -> dict[str, Curve]:
