@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import FloatArray, distinct, offsets_of
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, refuse_other_width
 
 
-def product(left: Sparse, right: Sparse, *, least: float = 0.0) -> Sparse:
+def product(left: Sparse, right: Sparse, *, least: float = -np.inf) -> Sparse:
     """Row i: the sum over k of left[i, k] times row k of the right; numbers under `least` are left out.
 
     >>> ones = np.ones(1)
@@ -21,11 +21,12 @@ def product(left: Sparse, right: Sparse, *, least: float = 0.0) -> Sparse:
     (array([2]), array([6.]), 4)
     """
     matrix = _matrix(left) @ _matrix(right)
-    if least:
-        matrix.data[matrix.data < least] = 0  # before they are sorted
-        matrix.eliminate_zeros()
-    matrix.sort_indices()
-    return _rows(matrix)
+    stays = np.flatnonzero(matrix.data >= least)
+    rows = np.repeat(np.arange(len(left)), np.diff(matrix.indptr))[stays]
+    columns, numbers = matrix.indices[stays], matrix.data[stays]
+    order, _ = distinct(rows * right.dimensions + columns)
+    starts = offsets_of(np.bincount(rows, minlength=len(left)))
+    return Sparse(starts, columns[order].astype(np.int64), numbers[order], right.dimensions)
 
 
 def all_dots(left: Vectors, right: Vectors) -> FloatArray:
@@ -63,8 +64,3 @@ def _matrix(rows: Sparse) -> Any:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import; most runs never need it
 
     return csr_array((rows.numbers, rows.columns, rows.starts), (len(rows), rows.dimensions))
-
-
-def _rows(matrix: Any) -> Sparse:
-    """The rows of a scipy matrix."""
-    return Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data, matrix.shape[1])
