@@ -38,6 +38,7 @@ def options(parser):
 
 def main(*, number):
     """A line a signal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
     generator, failures = random.Random(0), 0
     with tempfile.TemporaryDirectory() as folder:
         write_samples(Path(folder) / "samples.jsonl")
