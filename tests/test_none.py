@@ -17,12 +17,14 @@ from ltr.data.removed import removed
 from ltr.errors import ConfigError, DataError, FileError
 from ltr.evaluation.none_measures import NoneQueries, calibration_error, measure_none
 from ltr.experiments.cross_fitted_scores import fold_models
+from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.loading import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.experiments.pipeline import run
 from ltr.storage.model_file import load_model
 from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import none_inputs
-from tests.made import tool_rows, written
+from tests.made import WORDS, tool_rows, written
 from tests.test_none_and_context import with_none
 
 
@@ -250,6 +252,17 @@ def test_commands_show_none(cli, rows):
     assert "None of these" in Path("r/report.html").read_text(encoding="utf-8")
     queries = [json.loads(line) for line in Path("r/per_query.jsonl").read_text(encoding="utf-8").splitlines()]
     assert all(0 < query["none"] < 1 for query in queries)
+
+
+def test_what_makes_none_doubtful_is_said(tmp_path, rows):
+    path = written(tmp_path / "s.jsonl", with_none(rows))
+    names = [{"name": f"get_{word}", "description": word} for word in (*WORDS, "bus", "boat")]
+    Path(tmp_path / "tools.json").write_text(json.dumps(names), encoding="utf-8")
+    data = DataConfig(train=str(path), tools=str(tmp_path / "tools.json"), negatives="catalogue")
+    assert DRAWN_FOR_THE_REST in run(RunConfig(data=data)).warnings
+    featurize_and_save(RunConfig(data=DataConfig(train=str(path))), tmp_path / "x.npz")
+    assert NOT_CROSS_FITTED in run(RunConfig(data=DataConfig(train=str(tmp_path / "x.npz")))).warnings
+    assert not any("none:" in text for text in run(RunConfig(data=DataConfig(train=str(path)))).warnings)
 
 
 def test_a_config_error_of_none_names_the_flag(tmp_path):

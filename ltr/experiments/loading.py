@@ -24,6 +24,14 @@ APPLIED = (
     "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
     "samples, the weights trust them too much"
 )
+DRAWN_FOR_THE_REST = (
+    "none: queries for which none is right keep the candidates of the log, and the others have tools of the catalogue "
+    "beside them: P(none) may go by the length of a list; --none-from removed:0.2 does not"
+)
+NOT_CROSS_FITTED = (
+    "none: the samples bear features, and those of queries for which none is right know the answers of their own "
+    "traces; train on the samples themselves"
+)
 STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
 
 
@@ -104,6 +112,9 @@ def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | N
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
     warnings = [] if "valid" not in held else list(none_warnings(held["valid"], "validation data: "))
+    if train.none_groups is not None:
+        warnings += [DRAWN_FOR_THE_REST] if data.negatives is not None else []
+        warnings += [NOT_CROSS_FITTED] if train.candidates.features is not None and train.candidates.fit else []
     warnings += [
         f"{finding.code}: {finding.message}"
         for finding in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
