@@ -13,7 +13,7 @@ from ltr.data.importers.conversations import (
     Tool,
     content_text,
     looks_failed,
-    tools_of,
+    usable_tools,
 )
 from ltr.data.importers.decisions import (
     CALL_DROPPED,
@@ -282,9 +282,9 @@ def test_tools_are_read_in_every_shape_and_what_is_none_is_counted():
         {"a": {"description": "A."}},
         {"tools": {"a": {"description": "A."}}},
     ]
-    assert [tools_of(shape) for shape in shapes] == [((Tool("a", "A."),), 0)] * 5
-    assert tools_of([{"name": ""}, None, {"name": "b"}]) == ((Tool("b"),), 2)
-    assert tools_of("tools") == ((), 0)
+    assert [usable_tools(shape) for shape in shapes] == [((Tool("a", "A."),), 0)] * 5
+    assert usable_tools([{"name": ""}, None, {"name": "b"}]) == ((Tool("b"),), 2)
+    assert usable_tools("tools") == ((), 0)
 
 
 @pytest.mark.parametrize(

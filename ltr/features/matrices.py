@@ -20,6 +20,8 @@ def product(left: Sparse, right: Sparse, *, least: float = -np.inf) -> Sparse:
     >>> rows.columns, rows.numbers, rows.dimensions
     (array([2]), array([6.]), 4)
     """
+    if not len(right):  # a left one that holds nothing has a column all the same
+        return Sparse(np.zeros(len(left) + 1, dtype=np.int64), np.zeros(0, np.int64), np.zeros(0), right.dimensions)
     matrix = _matrix(left) @ _matrix(right)
     stays = np.flatnonzero(matrix.data >= least)
     rows = np.repeat(np.arange(len(left)), np.diff(matrix.indptr))[stays]
