@@ -167,8 +167,8 @@ def test_a_right_tool_outside_the_candidates_is_refused():
     "text, problem",
     [
         ("", "no line; a header"),
-        ("x,y\n1,2\n", "no column of query texts is known; name one of 'x', 'y': query=COLUMN"),
-        ("query,y\n1,2\n", "no column of tool texts is known; name one of 'query', 'y': tool=COLUMN"),
+        ("x,y\n1,2\n", "no column of queries is known; name one of 'x', 'y': --option query=COLUMN"),
+        ("query,y\n1,2\n", "no column of names of tools is known; name one of 'query', 'y': --option tool=COLUMN"),
         ("query,tool,tool\n1,2,3\n", "x.csv:1: the header names 'tool' twice"),
         (b"query,tool\n\xff,t\n", "x.csv:2: byte 1 is not UTF-8"),
     ],

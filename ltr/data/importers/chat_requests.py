@@ -38,7 +38,7 @@ BAD_TIMES = "times that are none, left out"
 NO_MESSAGES = "lines without messages"
 NO_ANSWER = "requests without an answer"
 UNKNOWN_ROLE = "messages of an unknown role, left out"
-HISTORY = "earlier answers in a request: they count where the log has them as responses"
+HISTORY = "answers inside later requests: each counts once, where the log has it as a response"
 NO_TOOL = "entries of a list of tools that are no tool with a name, left out"
 
 

@@ -107,11 +107,14 @@ def _refuse_unknown(table: TableFile, names: Iterable[str]) -> None:
             raise UsageError(f"{table.path}: no column {excerpt(name)}{near}; known: {_header_text(table)}")
 
 
+WANTED = {"query": "queries", "tool": "names of tools"}
+
+
 def _refuse_missing(table: TableFile, meanings: Container[str]) -> None:
-    for meaning in ("query", "tool"):
+    for meaning in WANTED:
         if meaning not in meanings and not (meaning == "tool" and "candidates" in meanings):
-            problem = f"no column of {meaning} texts is known; name one of {_header_text(table)}"
-            raise DataError(f"{table.path}: {problem}: {meaning}=COLUMN")
+            problem = f"no column of {WANTED[meaning]} is known; name one of {_header_text(table)}"
+            raise DataError(f"{table.path}: {problem}: --option {meaning}=COLUMN")
 
 
 def _header_text(table: TableFile) -> str:

@@ -174,11 +174,12 @@ def foreign(path: AnyPath, line: bytes) -> str:
     is_stdin = str(path) == STDIN
     opening = opening_of(line) if is_stdin else read_opening(path)
     formats = formats_of(opening)
+    file = shlex.quote(str(path))
     if not formats and Path(path).suffix in TABLES:
-        formats = ("csv",)
+        columns = "--option query=COLUMN --option tool=COLUMN"
+        return f"looks like a table; name its columns: ltr import csv {file} -o samples.jsonl {columns}"
     if not formats:
         return "looks like a list of tools, which is named with --tools beside samples" if _is_tool(opening) else ""
-    file = shlex.quote(str(path))
     commands = " or ".join(f"ltr import {name} {file} -o samples.jsonl" for name in formats)
     at_once = "" if is_stdin or len(formats) > 1 else f"; or, to train at once: ltr init --from {file}"
     return f"looks like {_titles(formats)}; run: {commands}{at_once}"
