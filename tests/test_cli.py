@@ -475,7 +475,8 @@ def test_configs_run_in_order_and_end_in_a_leaderboard(cli):
     ]
     metrics = ["top1_accuracy", "top3_accuracy", "mrr"]
     counts = ["num_queries", "candidates_median", "candidates_least", "candidates_most"]
-    assert lines[0] == ["place", "run", "status", "split", *metrics, *counts, "low", "high", "error"]
+    answers = ["known_top1", "unseen_top1", "num_unseen"]
+    assert lines[0] == ["place", "run", "status", "split", *metrics, *counts, *answers, "low", "high", "error"]
     assert sorted(line[1] for line in lines[1:]) == ["exact", "steps"]
     assert re.fullmatch(r"kept runs/exact/ \(\d+\.\d s\)\nkept runs/steps/ \(\d+\.\d s\)\n", cli.err)
     assert Path("runs/steps/run.json").exists()

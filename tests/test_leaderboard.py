@@ -103,7 +103,8 @@ def test_the_record_keeps_the_metrics_of_a_row_apart_from_its_other_keys(home):
     assert record["format"] == "ltr-leaderboard/2"
     keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
     counts = ["candidates_median", "candidates_least", "candidates_most"]
-    more = ["metrics", "low", "high", "baselines", "best_feature", "over_best_feature"]
+    answers = ["known_top1", "unseen_top1", "num_unseen"]
+    more = ["metrics", *answers, "low", "high", "baselines", "best_feature", "over_best_feature"]
     assert list(record["rows"][0]) == [*keys, *counts, *more]
     assert list(record["rows"][0]["metrics"]) == ["top1_accuracy", "top3_accuracy", "mrr"]
     assert record["rows"][0]["directory"] == "good"

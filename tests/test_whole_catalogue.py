@@ -145,6 +145,12 @@ def test_known_and_unseen_right_tools_are_measured_apart(run, cli):
     assert flat["known.num_queries"] == len(unseen) - sum(unseen)
     both = flat["known.mrr"] * flat["known.num_queries"] + flat["unseen.mrr"] * flat["unseen.num_queries"]
     assert both / len(unseen) == pytest.approx(flat["mrr"])
+    (run / "ltr.yaml").write_text("data: {train: train.jsonl, test: test.jsonl}\nencoder: hash\n", encoding="utf-8")
+    board = cli.good("run", str(run / "ltr.yaml"), "-o", str(run / "runs"), "--format", "human", "-q")
+    row = json.loads((run / "runs" / "leaderboard.json").read_text(encoding="utf-8"))["rows"][0]
+    own = json.loads((run / "runs" / row["directory"] / "metrics.json").read_text(encoding="utf-8"))["answers"]["parts"]
+    assert [row["known_top1"], row["unseen_top1"]] == [part["metrics"]["top1_accuracy"] for part in own]
+    assert f"unseen: {row['unseen_top1']:.3f} ({sum(unseen)} quer" in board
 
 
 def test_every_result_says_how_many_candidates_a_query_has(run, cli):

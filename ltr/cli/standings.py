@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 def standings(board: "Leaderboard") -> list[str]:
     """The leaderboard with its baselines, whether the first run is better than the second, and what failed."""
-    from ltr.reporting.batch_page import candidates_text, standings_table, verdict
+    from ltr.reporting.batch_page import candidates_text, standings_table, unseen_text, verdict
 
-    texts = [text for text in (candidates_text(board),) if text]
+    texts = [text for text in (candidates_text(board), unseen_text(board)) if text]
     texts += [verdict(board)] if len(board.rows) > 1 else []
     texts += [f"{row.run} failed: {row.error}" for row in board.rows if row.error is not None]
     return [*table_lines(standings_table(board)), *(line for text in texts for line in wrapped(visible(text)))]

@@ -17,7 +17,7 @@ from ltr.reporting.escaping import in_markdown
 from ltr.reporting.kinds import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.layout import shortened, tsv_line
 from ltr.reporting.metric_tables import BASELINES, TITLES, span_text, title_of
-from ltr.reporting.numbers import between, listed, short, signed, span, without_zero
+from ltr.reporting.numbers import between, fixed, listed, short, signed, span, without_zero
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, tsv_rows
 from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard, Row
@@ -49,6 +49,9 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("candidates_median", "candidates a query", ROUNDED, WIDE),
         Column("candidates_least", "at least", COUNT, WIDE),
         Column("candidates_most", "at most", COUNT, WIDE),
+        Column("known_top1", "top-1, right tool known", SHARE, WIDE),
+        Column("unseen_top1", "top-1, unseen", SHARE, WIDE),
+        Column("num_unseen", "unseen", COUNT, WIDE),
         Column("", f"95 % {title_of(board.metric)}", INTERVAL),
         Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL),
         Column("error", "error", media=IN_FILES),
@@ -64,6 +67,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
                 *(row.metrics.get(name) for name in names),
                 *([row.metrics.get(served)] if served in names else []),
                 *(row.num_queries, row.candidates_median, row.candidates_least, row.candidates_most),
+                *(row.known_top1, row.unseen_top1, row.num_unseen),
                 *(Bounds(row.low, row.high), _lead(row), row.error, row.directory),
             )
         )
@@ -81,6 +85,16 @@ def candidates_text(board: Leaderboard) -> str:
         return "".join(f"candidates of a query: {span}" for span in spans)
     texts = (f"{span} ({listed(runs)})" for span, runs in spans.items())
     return f"candidates of a query: {'; '.join(texts)}"
+
+
+def unseen_text(board: Leaderboard) -> str:
+    """Top-1 of the first run where training knew the right tool, and where not; "" where there are not both."""
+    first = next(iter(board.rows), None)
+    if first is None or not first.num_unseen or first.known_top1 is None:
+        return ""
+    of_run = f" of {first.run}" if len(board.rows) > 1 else ""
+    queries = count(first.num_unseen, "query", "queries")
+    return f"top-1{of_run}, right tool known: {fixed(first.known_top1)}; unseen: {fixed(first.unseen_top1)} ({queries})"
 
 
 def _is_brief(metric: str, board: Leaderboard, names: Sequence[str]) -> bool:

@@ -8,12 +8,13 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
-from ltr.evaluation.metrics.ranked import MRR
+from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.files.restoring import put_back
+from ltr.results.known_answers import KNOWN, UNSEEN
 from ltr.results.pairing import WinnersTest, paired_test
 from ltr.storage.record_file import LARGEST_RECORD, Json, read_record
 from ltr.storage.records import IntervalRecord, MetricsRecord
@@ -39,6 +40,9 @@ class Row:
     candidates_least: int | None = None
     candidates_most: int | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
+    known_top1: float | None = None  # of queries with a right tool that was right in training
+    unseen_top1: float | None = None  # of the other queries
+    num_unseen: int | None = None
     low: float | None = None  # 95 % interval of the metric
     high: float | None = None
     baselines: dict[str, dict[str, float | None]] = field(default_factory=dict)
@@ -97,6 +101,8 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
             sweep=entry.sweep,
         )
     interval = record.intervals.get(metric)
+    parts = {part.name: part for part in record.answers.parts} if record.answers else {}
+    known, unseen = parts.get(KNOWN), parts.get(UNSEEN)
     return Row(
         place=None,
         run=entry.run,
@@ -110,6 +116,9 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         candidates_least=record.counts.candidates_least,
         candidates_most=record.counts.candidates_most,
         metrics=record.metrics,
+        known_top1=known.metrics.get(TOP1) if known else None,
+        unseen_top1=unseen.metrics.get(TOP1) if unseen else None,
+        num_unseen=unseen.num_queries if unseen else None,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
         baselines=record.baselines,
