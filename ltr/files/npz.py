@@ -5,7 +5,7 @@ import os
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -47,26 +47,29 @@ def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
-def read_arrays(path: AnyPath, *, limit: int) -> dict[str, Array]:
-    """The arrays of a file, of at most `limit` bytes together. Anything but plain numbers is refused.
+def read_arrays(path: AnyPath, *, limit: int, names: Collection[str] | None = None) -> dict[str, Array]:
+    """The arrays of a file, of at most `limit` bytes together; only those of these `names`, if any are given.
 
-    No array may be larger than the file, so a false size in a header allocates no memory.
+    Anything but plain numbers is refused. No array may be larger than the file, so a false size in a header
+    allocates no memory.
     """
     with regular_file(path) as file:
         try:
             size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as package:
-                return dict(_arrays(package, min(limit, size)))
+                return dict(_arrays(package, min(limit, size), names))
         except DAMAGES as error:
             raise FileError(shown(path), f"not a readable file of arrays: {error}") from error
 
 
-def _arrays(package: zipfile.ZipFile, limit: int) -> Iterator[tuple[str, Array]]:
+def _arrays(package: zipfile.ZipFile, limit: int, wanted: Collection[str] | None) -> Iterator[tuple[str, Array]]:
     left, names = limit, [info.filename for info in package.infolist()]
     if len(set(names)) < len(names):
         raise ValueError("two arrays have one name")
     for info in package.infolist():
         name, suffix = info.filename[:-4], info.filename[-4:]
+        if wanted is not None and name not in wanted:
+            continue
         if suffix != ".npy" or info.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{info.filename!r} is not an array that is stored as it is")
         with package.open(info) as member:

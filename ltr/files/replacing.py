@@ -29,6 +29,7 @@ class DirectoryKind:
 
     files: tuple[str, ...]
     folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict)  # by name: what the files in it are called
+    numbered: re.Pattern[str] | None = None  # the names of files of which there may be any number
     is_one: Callable[[Path], bool]  # asked of directories with such names only
 
 
@@ -71,7 +72,8 @@ def refuse_foreign(directory: AnyPath, kind: DirectoryKind) -> list[str]:
 def _own_names(directory: Path, entries: list[str], kind: DirectoryKind) -> list[str]:
     """The entries that are not temporary; an error unless all of them belong to a directory of the kind."""
     names = [name for name in entries if not TEMPORARY.fullmatch(name)]
-    foreign = [name for name in names if name not in kind.files and name not in kind.folders]
+    listed = {*kind.files, *kind.folders}
+    foreign = [name for name in names if name not in listed and not (kind.numbered and kind.numbered.fullmatch(name))]
     for folder in kind.folders.keys() & names:
         inside = [entry.name for entry in (directory / folder).iterdir()] if (directory / folder).is_dir() else [""]
         pattern = kind.folders[folder]

@@ -55,8 +55,15 @@ def save_columns(
     """The groups with their phi, and the fitted features, in one .npz; applied as they are, or cross-fitted."""
     arrays: dict[str, Array] = {}
     record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays))
+    state: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(record), dtype=np.uint8)}
+    learned = {f"state.{name}": array for name, array in arrays.items()}
+    write_arrays(path, state | columns_of(groups, phi) | learned)
+
+
+def columns_of(groups: Groups, phi: FloatArray) -> dict[str, Array]:
+    """The groups with their phi as arrays by name, texts packed: all of a file but the state of its features."""
     candidates = groups.candidates
-    columns: dict[str, Array] = {"state": np.frombuffer(msgspec.json.encode(record), dtype=np.uint8), "phi": phi}
+    columns: dict[str, Array] = {"phi": phi}
     columns |= {name: getattr(candidates, name) for name in CODES} | {"labels": groups.labels}
     columns |= {name: column for name in OPTIONAL if (column := getattr(groups, name)) is not None}
     if candidates.draws is not None:
@@ -70,28 +77,35 @@ def save_columns(
         tables["previous_lists"] = [msgspec.json.encode(names).decode() for names in candidates.previous_lists]
     for name, table in tables.items():
         columns[name], columns[f"{name}.ends"] = pack_texts(table)
-    write_arrays(path, columns | {f"state.{name}": array for name, array in arrays.items()})
+    return columns
 
 
 def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
     """Groups that bear their phi, and the features that made it."""
     with stage("reading"):
         arrays = read_arrays(path, limit=LARGEST_COLUMNS)
+    if "phi" in arrays and "state" not in arrays:
+        raise FileError(str(path), "a part of a directory of columns; name the directory")
     try:
         if arrays["state"].nbytes > LARGEST_DOCUMENT:
             raise DataError(f"its state is larger than {LARGEST_DOCUMENT} bytes")
         record = msgspec.json.decode(arrays["state"].tobytes(), type=StateRecord)
         learned = {name.removeprefix("state."): array for name, array in arrays.items()}
         features = restored_features(record.kind, record.features, record.encoder, learned)
-        groups = _groups(str(path), arrays, features)
+        content = digest_file(path)
+        source = SourceFile(str(path), 0, 1, content.sha256, content.byte_count)
         fit = fit_digest(features)
+        groups = groups_of(source, arrays, features, fit=fit, is_applied=record.is_applied)
         LOG.info(f"read {path}: {count(len(groups.labels), 'candidate')}, {count(len(groups.offsets) - 1, 'group')}")
-        return replace(groups, candidates=replace(groups.candidates, fit=fit, are_applied=record.is_applied)), features
+        return groups, features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
 
 
-def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Groups:
+def groups_of(
+    source: SourceFile, arrays: dict[str, Array], features: FittedFeatures, *, fit: str, is_applied: bool
+) -> Groups:
+    """The groups of `columns_of`, which bear their phi; an error of any kind in UNUSABLE where they do not fit."""
     phi = as_floats("phi", arrays["phi"])
     offsets = as_offsets(arrays["offsets"], len(phi))
     if phi.shape != (len(phi), len(features.names)):
@@ -105,17 +119,19 @@ def _groups(path: str, arrays: dict[str, Array], features: FittedFeatures) -> Gr
         times = _numbers("times", times, np.arange(len(offsets)), least=-LARGEST)
     if none is not None:
         none = _codes(none, len(offsets) - 1, (ABSENT, WRONG, RIGHT))
-    return Groups(_candidates(path, arrays, phi, offsets, features=features), labels, offsets, weights, times, none)
+    candidates = _candidates(source, arrays, phi, offsets, features=features)
+    candidates = replace(candidates, fit=fit, are_applied=is_applied)
+    return Groups(candidates, labels, offsets, weights, times, none)
 
 
 def _candidates(
-    path: str, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
+    source: SourceFile, arrays: dict[str, Array], phi: FloatArray, offsets: IntArray, *, features: FittedFeatures
 ) -> Candidates:
     tables: dict[str, Any] = {
         name: unpack_texts(arrays[name], arrays[f"{name}.ends"]) for name in (*TABLES, *ToolText._fields)
     }
     tool_texts = tuple(ToolText(*texts) for texts in zip(*map(tables.pop, ToolText._fields), strict=True))
-    groups, rows, content = len(offsets) - 1, len(phi), digest_file(path)
+    groups, rows = len(offsets) - 1, len(phi)
     if len(tables["node_ids"]) != groups:
         raise DataError(f"{len(tables['node_ids'])} node ids do not fit {groups} groups")
     return Candidates(
@@ -131,7 +147,7 @@ def _candidates(
         features=phi,
         feature_names=features.names,
         lines=np.ones(rows, dtype=np.int64),
-        files=(SourceFile(path, 0, 1, content.sha256, content.byte_count),),
+        files=(source,),
         draws=_draws(arrays, offsets) if DRAWS.keys() <= arrays.keys() else None,
         **_context(arrays, groups),
     )
@@ -178,18 +194,26 @@ def write_featurized(
     candidates = groups.candidates
     if any(source.path == shown(STDIN) for source in candidates.files):
         raise UsageError("lines of stdin cannot be repeated; write an .npz, or read the samples from a file")
-    state, arrays = sidecar(path), dict[str, Array]()
-    record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays))
     in_file, seen = np.argsort(candidates.lines, kind="stable"), ContentDigest()
 
     def lines() -> Iterator[bytes]:
         for line in _with_features(candidates, _listed(phi, in_file)):
             seen.update(line + b"\n")
             yield line
-        write_arrays(state.with_suffix(".npz"), arrays)  # beside samples that are whole, before they appear
-        write_bytes(state, msgspec.json.encode(msgspec.structs.replace(record, samples=seen.sha256)))
+        write_state(sidecar(path), features, is_applied=is_applied, samples=seen.sha256)  # before they appear
 
     write_lines(path, lines())
+
+
+def write_state(
+    path: Path, features: FittedFeatures, *, is_applied: bool = False, samples: str = ""
+) -> tuple[Path, Path]:
+    """The fitted features as a file, and their arrays as one beside it; `samples`: the sha256 of the lines."""
+    arrays: dict[str, Array] = {}
+    record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays), samples)
+    write_arrays(path.with_suffix(".npz"), arrays)
+    write_bytes(path, msgspec.json.encode(record))
+    return path, path.with_suffix(".npz")
 
 
 def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:

@@ -1,0 +1,208 @@
+"""A directory of featurised samples: parts of whole traces, the state of their features once, and a manifest.
+
+    manifest.json                   what the parts are, with counts and checksums; written last
+    features.json, features.npz     the state of the features, as beside featurised JSONL
+    part-00000.npz ...              the columns of consecutive groups, as in a file of featurised samples
+
+A trace lies in one part. The parts follow each other in the order of the samples.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, overload
+
+import msgspec
+
+from ltr.arrays import FloatArray
+from ltr.data.groups import Groups
+from ltr.data.schema import Kind
+from ltr.data.source_files import SourceFile
+from ltr.errors import FileError, count
+from ltr.features.crossfit import FittedFeatures
+from ltr.files.atomic_write import write_bytes
+from ltr.files.locked import locked
+from ltr.files.npz import Array, read_arrays, write_arrays
+from ltr.files.reading import AnyPath, digest_file
+from ltr.files.replacing import DirectoryKind, new_directory
+from ltr.files.restoring import put_back
+from ltr.logs import LOG
+from ltr.storage.feature_file import (
+    LARGEST_COLUMNS,
+    UNUSABLE,
+    columns_of,
+    groups_of,
+    load_features,
+    write_state,
+)
+from ltr.storage.feature_state import fit_digest
+from ltr.storage.record_file import read_record
+from ltr.storage.run_directory import refuse_taken
+
+MANIFEST, STATE, STATE_ARRAYS = "manifest.json", "features.json", "features.npz"
+PART_NAME = r"part-[0-9]{5,9}\.npz"
+FORMAT: Final = "ltr-columns/2"
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class PartRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A part: its file, what is in it, and the digest of its bytes."""
+
+    file: Annotated[str, msgspec.Meta(pattern=f"^{PART_NAME}$")]
+    groups: Count
+    candidates: Count
+    traces: Count
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    bytes: Count
+
+
+class ManifestRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """manifest.json."""
+
+    format: Literal["ltr-columns/2"]
+    kind: Kind
+    features: list[str]
+    fit: str  # the digest of the fitted features
+    is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
+    state: tuple[str, str]  # sha256 of features.json and features.npz
+    parts: Annotated[list[PartRecord], msgspec.Meta(min_length=1)]
+
+    @property
+    def groups(self) -> int:
+        """All groups."""
+        return sum(part.groups for part in self.parts)
+
+    @property
+    def candidates(self) -> int:
+        """All candidates."""
+        return sum(part.candidates for part in self.parts)
+
+
+class FormatRecord(msgspec.Struct):
+    """The format that any manifest names."""
+
+    format: str
+
+
+def _is_columns(directory: Path) -> bool:
+    try:
+        return bool(read_record(directory / MANIFEST, ManifestRecord))
+    except FileError:
+        return False
+
+
+COLUMNS_KIND = DirectoryKind(files=(MANIFEST, STATE, STATE_ARRAYS), numbered=re.compile(PART_NAME), is_one=_is_columns)
+
+
+class PartWriter:
+    """Takes the parts one after the other, in the order of the samples."""
+
+    def __init__(self, home: Path, kind: Kind) -> None:
+        self._home, self._kind = home, kind
+        self.parts: list[PartRecord] = []
+
+    def add(self, groups: Groups, phi: FloatArray) -> None:
+        """Write the next part: groups of whole traces, with their phi."""
+        name = f"part-{len(self.parts):05}.npz"
+        write_arrays(self._home / name, columns_of(groups, phi))
+        content = digest_file(self._home / name)
+        counts = len(groups.offsets) - 1, len(groups.labels), len(groups.candidates.trace_ids)
+        self.parts.append(PartRecord(name, *counts, content.sha256, content.byte_count))
+
+
+@contextmanager
+def new_columns(
+    target: AnyPath, features: FittedFeatures, *, is_applied: bool = False, overwrite: bool = False
+) -> Iterator[PartWriter]:
+    """Write a directory of columns: after the block it is complete under the target's name, or nothing is left.
+
+    `is_applied`: the features were fitted before, and not cross-fitted on these samples.
+    """
+    with locked(target):
+        refuse_taken(target, overwrite=overwrite, kind=COLUMNS_KIND)
+        with new_directory(target) as home:
+            writer = PartWriter(home, features.kind)
+            yield writer
+            state = write_state(home / STATE, features, is_applied=is_applied)
+            names, fit, digests = list(features.names), fit_digest(features), (_sha256(state[0]), _sha256(state[1]))
+            manifest = ManifestRecord(FORMAT, features.kind, names, fit, is_applied, digests, writer.parts)
+            write_bytes(home / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+
+
+def _sha256(path: Path) -> str:
+    return digest_file(path).sha256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnShards(Sequence[Groups]):
+    """The parts of a directory as groups that bear their phi, each read when it is asked for."""
+
+    path: Path
+    manifest: ManifestRecord
+    features: FittedFeatures
+
+    def __len__(self) -> int:
+        return len(self.manifest.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Groups: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Groups]: ...
+    def __getitem__(self, index: int | slice) -> Groups | Sequence[Groups]:
+        """The groups of a part."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        part = self.manifest.parts[index]
+        source = SourceFile(str(self.path / part.file), 0, 1, part.sha256, part.bytes)
+        arrays = read_arrays(source.path, limit=LARGEST_COLUMNS)
+        try:
+            fit, is_applied = self.manifest.fit, self.manifest.is_applied
+            return groups_of(source, arrays, self.features, fit=fit, is_applied=is_applied)
+        except UNUSABLE as error:
+            raise FileError(source.path, f"not a part of featurised samples: {error}") from error
+
+    def arrays(self, index: int, names: Sequence[str]) -> dict[str, Array]:
+        """Those of the named columns that the part has, without the others: quicker than its groups."""
+        path = self.path / self.manifest.parts[index].file
+        return read_arrays(path, limit=LARGEST_COLUMNS, names=names)
+
+
+def open_columns(path: AnyPath) -> ColumnShards:
+    """The directory, after every file in it was compared with its checksum; the first that differs is named."""
+    home, manifest = put_back(path), read_manifest(path)
+    for name, digest in zip((STATE, STATE_ARRAYS), manifest.state, strict=True):
+        _refuse_other(home / name, digest)
+    features = load_features(home / STATE).features
+    if list(features.names) != manifest.features or fit_digest(features) != manifest.fit:
+        raise FileError(str(home / MANIFEST), f"does not belong to {STATE}; featurize again")
+    for part in manifest.parts:
+        _refuse_other(home / part.file, part.sha256)
+    counts = (manifest.candidates, "candidate"), (manifest.groups, "group"), (len(manifest.parts), "part")
+    LOG.info(f"found {path}: {', '.join(count(number, noun) for number, noun in counts)}")
+    return ColumnShards(home, manifest, features)
+
+
+def read_manifest(path: AnyPath) -> ManifestRecord:
+    """What the directory says of its parts; one that another version wrote is refused as such."""
+    file = put_back(path) / MANIFEST
+    if not file.exists():
+        how = "`ltr featurize SAMPLES -o DIR/` writes one of columns"
+        raise FileError(str(path), f"a directory without {MANIFEST}; name files, or a directory of columns: {how}")
+    found = read_record(file, FormatRecord).format
+    if found != FORMAT:
+        raise FileError(str(file), f"of the format {found!r}, and this version reads {FORMAT}; featurize again")
+    manifest = read_record(file, ManifestRecord)
+    names = [part.file for part in manifest.parts]
+    if len(set(names)) < len(names):
+        raise FileError(str(file), "names a part twice")
+    return manifest
+
+
+def _refuse_other(path: Path, sha256: str) -> None:
+    """Raise for a file that is missing, or that is not the one that was written."""
+    if not path.exists():
+        raise FileError(str(path), f"missing, though {MANIFEST} names it; featurize again")
+    if _sha256(path) != sha256:
+        raise FileError(str(path), f"damaged: its checksum is not the one in {MANIFEST}; featurize again")
