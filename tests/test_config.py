@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ltr.benchmark.config import load_bench
-from ltr.cli.options import configured
+from ltr.cli.options import FlagValue, configured
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.configtext.document import Document
 from ltr.errors import ConfigError, FileError, UsageError
@@ -40,13 +40,19 @@ def test_without_a_file_every_key_has_its_default():
 def test_a_file_beats_the_defaults_set_beats_the_file_and_a_flag_beats_all(tmp_path):
     path = config_file(tmp_path, "seed: 1\ntrain: {epochs: 10, l2: 0.1, learning_rate: 0.1}\n")
     sets = ["train.epochs=20", "train.l2=0.2"]
-    config = configured(str(path), sets, train__epochs=30)
+    config = configured(str(path), sets, [FlagValue("--epochs", "train.epochs", 30)])
     assert (config.seed, config.train.learning_rate) == (1, 0.1)
     assert (config.train.l2, config.train.epochs) == (0.2, 30)
 
 
-def test_a_flag_that_was_not_given_changes_nothing():
-    assert configured(None, ["train.epochs=20"], train__epochs=None, data__train=[]).train.epochs == 20
+def test_a_flag_that_was_not_given_changes_nothing(cli, tmp_path):
+    written(tmp_path / "a.jsonl", tool_rows(range(3)))
+    path = config_file(tmp_path, "seed: 1\ntrain: {epochs: 10, recipe: recommended}\nevaluate: {catalogue: true}\n")
+    train = ("train", tmp_path / "a.jsonl", "-c", path, "--set", "data.texts=true", "-o", tmp_path / "run", "--dry-run")
+    config = cli.good(*train)
+    for line in ("seed: 1", "epochs: 10", "recipe: recommended", "catalogue: true", "texts: true", "name: run"):
+        assert f"{line}\n" in config
+    assert "catalogue: false\n" in cli.good(*train, "--no-catalogue", "--epochs", "3")
 
 
 def test_of_two_sets_of_one_key_the_later_wins():
@@ -68,7 +74,7 @@ def test_set_takes_lists_and_mappings():
 def test_paths_of_a_file_start_at_the_file_and_those_of_flags_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = config_file(tmp_path / "configs", "data: {train: [../a.jsonl, 'b/*.jsonl'], test: t.jsonl, tools: c.json}\n")
-    config = configured("configs/ltr.yaml", ["data.tools=c.json"], data__test="t.jsonl")
+    config = configured("configs/ltr.yaml", ["data.tools=c.json"], [FlagValue("--test", "data.test", "t.jsonl")])
     assert config.data.train == (str(Path("configs/../a.jsonl")), str(Path("configs/b/*.jsonl")))
     assert (config.data.test, config.data.tools) == ("t.jsonl", "c.json")
     assert load_config(path).data.test == str(tmp_path / "configs" / "t.jsonl")
@@ -220,7 +226,7 @@ def test_every_set_that_cannot_be_applied_is_told():
 
 def test_a_mistake_in_a_flag_names_the_flag():
     with pytest.raises(ConfigError, match=r"^--kind: kind: 'tools' is not tool, graph or null; did you mean tool\?$"):
-        configured(None, None, kind="tools")
+        configured(None, None, [FlagValue("--kind", "kind", "tools")])
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "just text", "3"])

@@ -26,7 +26,7 @@ File = Annotated[str, typer.Argument(metavar="CONFIG", help="The config; - is st
 @app.command()
 def check(config: File, sets: Sets = None, code: Code = None, quiet: Quiet = False) -> None:
     """Say everything that is wrong with a config."""
-    runs = len(configured_points(config, sets))
+    runs = len(configured_points(config, sets, ()))
     if not quiet:
         note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
 
@@ -36,7 +36,7 @@ def render_config(config: File, sets: Sets = None, code: Code = None) -> None:
     """Show it with every default; paths as seen from here."""
     from ltr.config.run import render as rendered
 
-    show_yaml(rendered(configured(config, sets)))
+    show_yaml(rendered(configured(config, sets, ())))
 
 
 @app.command("schema")

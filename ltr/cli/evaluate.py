@@ -28,9 +28,11 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
-    comma_separated,
     configured,
     fetch_encoder,
+    given_keys,
+    key_option,
+    where_on,
 )
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
@@ -59,6 +61,7 @@ class Asked(NamedTuple):
 
 
 def evaluate_command(
+    ctx: typer.Context,
     model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="A run directory or model.json.")] = None,
     samples: Annotated[
         list[str] | None, typer.Argument(metavar="SAMPLES", help="Labelled samples, as for train.")
@@ -82,13 +85,21 @@ def evaluate_command(
     threshold: Threshold = None,
     max_grade: MaxGrade = None,
     probability: Probability = None,
-    group_by: Annotated[str | None, typer.Option("--group-by", metavar="FIELD", help="For each value as well.")] = None,
+    group_by: Annotated[
+        str | None, key_option("evaluate.group_by", "--group-by", metavar="FIELD", help="For each value as well.")
+    ] = None,
     catalogue: CatalogueFlag = None,
     tool_by_tool: Annotated[
         bool, typer.Option("--by-tool", help="How often each tool was right, found, mistaken for which.")
     ] = False,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Also show random order, best feature, w = 1.")
+        bool,
+        key_option(
+            "evaluate.baselines",
+            "--baselines",
+            read=where_on(True),
+            help="Also show random order, best feature, w = 1.",
+        ),
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
     fail_under: Annotated[
@@ -115,25 +126,7 @@ def evaluate_command(
     flags = zip(MODEL_FLAGS, (baselines, explain, tools, graphs, catalogue), strict=True)
     refuse_mixture(subject, [flag for flag, value in flags if value])
     limits = thresholds(fail_under or [])
-    wanted = configured(
-        config,
-        sets,
-        TREC_DEFAULTS if run and is_trec(run) else MODEL_DEFAULTS,
-        seed=seed,
-        data__tools=tools,
-        data__graphs=graphs,
-        evaluate__metrics=comma_separated(metrics),
-        evaluate__preset=preset,
-        evaluate__group_by=group_by,
-        evaluate__catalogue=catalogue,
-        evaluate__ties=ties,
-        evaluate__no_relevant=no_relevant,
-        evaluate__rel_threshold=rel_threshold,
-        evaluate__threshold=threshold,
-        evaluate__max_grade=max_grade,
-        evaluate__probability=probability,
-        evaluate__baselines=baselines or None,
-    )
+    wanted = configured(config, sets, given_keys(ctx), TREC_DEFAULTS if run and is_trec(run) else MODEL_DEFAULTS)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
     measured, router = evaluated(subject, wanted, also=limits, allow_download=allow_download)

@@ -20,10 +20,9 @@ from ltr.cli.options import (
     Sets,
     Tools,
     Verbose,
-    comma_separated,
     configured,
     fetch_encoder,
-    whole_or_number,
+    given_keys,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import note, warn
@@ -32,6 +31,7 @@ from ltr.reporting.escaping import visible
 
 
 def featurize(
+    ctx: typer.Context,
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="OUT.npz, or OUT.jsonl (.gz, .zst).")],
     config: ConfigFile = None,
@@ -57,17 +57,7 @@ def featurize(
     """
     from ltr.experiments.featurize import featurize_and_save, fitted_features
 
-    wanted = configured(
-        config,
-        sets,
-        features=comma_separated(features),
-        encoder=encoder,
-        train__recipe="recommended" if recommended else None,
-        data__train=samples,
-        data__tools=tools,
-        data__negatives=whole_or_number(negatives),
-        data__graphs=graphs,
-    )
+    wanted = configured(config, sets, given_keys(ctx))
     if allow_download:
         fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:

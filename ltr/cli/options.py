@@ -1,6 +1,7 @@
 """The flags that several commands share, and how they become a config."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,11 +14,42 @@ if TYPE_CHECKING:
     from ltr.configtext.document import Document
 
 
-FLAGS = {
-    "abstain.rule": "abstain",
-    "none.source": "none-from",
-    "none.share": "none-share",
-}  # that are not named like their key
+NOTHING: Mapping[str, Any] = {}
+GIVEN = "ltr.keys"  # where a command line keeps the keys of the config that its flags set
+
+
+class FlagValue(NamedTuple):
+    """What a flag sets in the config."""
+
+    flag: str
+    key: str
+    value: Any
+
+
+def sets_key(key: str, read: Callable[[Any], Any] = lambda value: value) -> Callable[..., Any]:
+    """The callback of a flag, or an argument, that sets a key of the config to what `read` makes of its value.
+
+    A value of None, and an empty list, leave the key as it is.
+    """
+
+    def noted(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> Any:
+        if not ctx.resilient_parsing and (wanted := read(value)) not in (None, [], ()):
+            flag = param.opts[0] if param.param_type_name == "option" else str(param.metavar)
+            given_keys(ctx).append(FlagValue(flag, key, wanted))
+        return value
+
+    return noted
+
+
+def key_option(key: str, *flags: str, read: Callable[[Any], Any] = lambda value: value, **described: Any) -> Any:
+    """An option that sets a key of the config."""
+    return typer.Option(*flags, callback=sets_key(key, read), **described)
+
+
+def given_keys(ctx: typer.Context) -> list[FlagValue]:
+    """What the flags of this command line set in the config."""
+    given: list[FlagValue] = ctx.meta.setdefault(GIVEN, [])
+    return given
 
 
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
@@ -37,138 +69,6 @@ def show_log(ctx: typer.Context, on: bool) -> bool:
 
         ctx.with_resource(shown_on_stderr())
     return on
-
-
-Samples = Annotated[
-    list[str], typer.Argument(metavar="SAMPLES", help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.")
-]
-ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
-Tools = Annotated[str | None, typer.Option("--tools", help="A catalogue of tools.")]
-CatalogueFlag = Annotated[
-    bool | None,
-    typer.Option("--catalogue/--no-catalogue", help="Rank all tools too; without it, where lists are short or drawn."),
-]
-NoTexts = Annotated[bool, typer.Option("--no-texts", help="Keep a hash of each query in the place of its text.")]
-Negatives = Annotated[
-    str | None,
-    typer.Option("--negatives", metavar="catalogue|N", help="Add tools of the catalogue as candidates: all, or N."),
-]
-Abstain = Annotated[
-    str | None,
-    typer.Option("--abstain", metavar="risk=X|precision=X", help="Answer only where sure enough, by calibration."),
-]
-Calibrate = Annotated[
-    str | None,
-    typer.Option("--calibrate", metavar="FILE|SHARE", help="What chooses when to abstain: .1 of the traces."),
-]
-NoneFrom = Annotated[
-    str | None,
-    typer.Option("--none-from", metavar="log|removed:SHARE", help="Learn none: of the log, or of answers removed."),
-]
-NoneShare = Annotated[
-    float | None, typer.Option("--none-share", help="How often none is right where the router will work.")
-]
-Graphs = Annotated[str | None, typer.Option("--graphs", help="A catalogue of graphs.")]
-Encoder = Annotated[str | None, typer.Option("--encoder", help="What makes vectors of texts (ltr list encoders).")]
-AllowDownload = Annotated[
-    bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
-]
-Code = Annotated[
-    list[str] | None,
-    typer.Option("--code", metavar="FILE", callback=run_code, help="Run a Python file that registers plug-ins."),
-]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each; without it, one by one."),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
-Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", callback=show_log, help="Show the log on stderr: files, encoder, times."),
-]
-Features = Annotated[
-    str | None, typer.Option("--features", metavar="A,B", help="Columns, with commas (ltr list features).")
-]
-Recommended = Annotated[
-    bool, typer.Option("--recommended", help="Use the settings that did best in our studies. Start here.")
-]
-Metrics = Annotated[str | None, typer.Option("--metrics", help="More metrics, with commas: ndcg@10,map,hit@5.")]
-Ties = Annotated[str | None, typer.Option("--ties", help="expected, file, worst, best or trec.")]
-NoRelevant = Annotated[str | None, typer.Option("--no-relevant", help="skip, zero or error.")]
-Preset = Annotated[
-    str | None, typer.Option("--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr.")
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option("--threshold", help="The least probability to be chosen (f1 ...)."),
-]
-MaxGrade = Annotated[
-    float | None, typer.Option("--max-grade", help="The greatest label there can be (err); gdeval: 4.")
-]
-Probability = Annotated[
-    str | None, typer.Option("--probability", help="What makes scores probabilities: softmax, given or sigmoid.")
-]
-RelThreshold = Annotated[float | None, typer.Option("--rel-threshold", help="The label from which one is right.")]
-
-
-def refuse_both(*, resume: bool, overwrite: bool) -> None:
-    """Raise where a command is to go on with what is there, and to replace it."""
-    if resume and overwrite:
-        raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
-
-
-def configured(
-    config: str | None, sets: list[str] | None, own: dict[str, Any] | None = None, **flags: Any
-) -> "RunConfig":
-    """The config: defaults < file < --set < named flags. Flags are keyed by path, with __ for a dot.
-
-    `own`: defaults of the command, by path, in the place of those of the config.
-    """
-    from ltr.config.run import checked
-
-    document = written(config, sets, **flags)
-    for path, value in (own or {}).items():
-        section, _, key = path.partition(".")
-        keys = document.value.get(section, {})
-        if isinstance(keys, dict) and key not in keys:
-            document = document.replace(path, value, "default")
-    return checked(document, config)
-
-
-def configured_points(config: str, sets: list[str] | None, **flags: Any) -> "tuple[Point, ...]":
-    """The same for a config that may have a sweep: each of its runs."""
-    from ltr.config.sweeps import expanded
-
-    return expanded(written(config, sets, **flags), config)
-
-
-def written(config: str | None, sets: list[str] | None, **flags: Any) -> "Document":
-    """The config with its changes, before it is checked."""
-    from ltr.config.run import read_document
-
-    document = read_document(config, sets or ())
-    for path, value in flags.items():
-        if value is not None and value != []:
-            key = path.replace("__", ".")
-            flag = FLAGS.get(key, key.rpartition(".")[2].replace("_", "-"))
-            document = document.replace(key, value, f"--{flag}")
-    return document
-
-
-def fetch_encoder(name: str) -> None:
-    """Download the model of an encoder that is not on this machine; only --allow-download lets a command do it."""
-    from ltr.encoders.naming import AUTO, fetch
-
-    if name != AUTO:
-        fetch(name)
 
 
 def whole_or_number(text: str | None) -> Any:
@@ -191,3 +91,196 @@ def samples_or_share(text: str | None) -> Any:
 def comma_separated(text: str | None) -> list[str] | None:
     """The names between the commas; None without a text."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def where_on(value: str | bool) -> Callable[[bool], Any]:
+    """Reads a flag without a value: what its key is set to where it stands.
+
+    >>> where_on("recommended")(False) is None
+    True
+    """
+    return lambda is_on: value if is_on else None
+
+
+Samples = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SAMPLES",
+        callback=sets_key("data.train"),
+        help="Samples: .jsonl, .gz, .zst, .npz, globs, or - for stdin.",
+    ),
+]
+ConfigFile = Annotated[str | None, typer.Option("--config", "-c", help="A config to start from; - is stdin.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the config.")]
+Tools = Annotated[str | None, key_option("data.tools", "--tools", help="A catalogue of tools.")]
+CatalogueFlag = Annotated[
+    bool | None,
+    key_option(
+        "evaluate.catalogue",
+        "--catalogue/--no-catalogue",
+        help="Rank all tools too; without it, where lists are short or drawn.",
+    ),
+]
+NoTexts = Annotated[
+    bool,
+    key_option(
+        "data.texts", "--no-texts", read=where_on(False), help="Keep a hash of each query in the place of its text."
+    ),
+]
+Negatives = Annotated[
+    str | None,
+    key_option(
+        "data.negatives",
+        "--negatives",
+        metavar="catalogue|N",
+        read=whole_or_number,
+        help="Add tools of the catalogue as candidates: all, or N.",
+    ),
+]
+Abstain = Annotated[
+    str | None,
+    key_option(
+        "abstain.rule", "--abstain", metavar="risk=X|precision=X", help="Answer only where sure enough, by calibration."
+    ),
+]
+Calibrate = Annotated[
+    str | None,
+    key_option(
+        "data.calibrate",
+        "--calibrate",
+        metavar="FILE|SHARE",
+        read=samples_or_share,
+        help="What chooses when to abstain: .1 of the traces.",
+    ),
+]
+NoneFrom = Annotated[
+    str | None,
+    key_option(
+        "none.source", "--none-from", metavar="log|removed:SHARE", help="Learn none: of the log, or of answers removed."
+    ),
+]
+NoneShare = Annotated[
+    float | None, key_option("none.share", "--none-share", help="How often none is right where the router will work.")
+]
+Graphs = Annotated[str | None, key_option("data.graphs", "--graphs", help="A catalogue of graphs.")]
+Encoder = Annotated[
+    str | None, key_option("encoder", "--encoder", help="What makes vectors of texts (ltr list encoders).")
+]
+AllowDownload = Annotated[
+    bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
+]
+Code = Annotated[
+    list[str] | None,
+    typer.Option("--code", metavar="FILE", callback=run_code, help="Run a Python file that registers plug-ins."),
+]
+Seed = Annotated[int | None, key_option("seed", "--seed", min=0, help="Every random choice follows from it.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each; without it, one by one."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
+Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", callback=show_log, help="Show the log on stderr: files, encoder, times."),
+]
+Features = Annotated[
+    str | None,
+    key_option(
+        "features", "--features", metavar="A,B", read=comma_separated, help="Columns, with commas (ltr list features)."
+    ),
+]
+Recommended = Annotated[
+    bool,
+    key_option(
+        "train.recipe",
+        "--recommended",
+        read=where_on("recommended"),
+        help="Use the settings that did best in our studies. Start here.",
+    ),
+]
+Metrics = Annotated[
+    str | None,
+    key_option(
+        "evaluate.metrics", "--metrics", read=comma_separated, help="More metrics, with commas: ndcg@10,map,hit@5."
+    ),
+]
+Ties = Annotated[str | None, key_option("evaluate.ties", "--ties", help="expected, file, worst, best or trec.")]
+NoRelevant = Annotated[str | None, key_option("evaluate.no_relevant", "--no-relevant", help="skip, zero or error.")]
+Preset = Annotated[
+    str | None,
+    key_option(
+        "evaluate.preset", "--preset", help="Metrics that belong together: ltr, recall, ranking, end-to-end, ctr."
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    key_option("evaluate.threshold", "--threshold", help="The least probability to be chosen (f1 ...)."),
+]
+MaxGrade = Annotated[
+    float | None,
+    key_option("evaluate.max_grade", "--max-grade", help="The greatest label there can be (err); gdeval: 4."),
+]
+Probability = Annotated[
+    str | None,
+    key_option(
+        "evaluate.probability", "--probability", help="What makes scores probabilities: softmax, given or sigmoid."
+    ),
+]
+RelThreshold = Annotated[
+    float | None, key_option("evaluate.rel_threshold", "--rel-threshold", help="The label from which one is right.")
+]
+
+
+def refuse_both(*, resume: bool, overwrite: bool) -> None:
+    """Raise where a command is to go on with what is there, and to replace it."""
+    if resume and overwrite:
+        raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
+
+
+def configured(
+    config: str | None, sets: list[str] | None, flags: Sequence[FlagValue], own: Mapping[str, Any] = NOTHING
+) -> "RunConfig":
+    """The config: defaults < file < --set < flags.
+
+    `own`: defaults of the command, by key, in the place of those of the config.
+    """
+    from ltr.config.run import checked
+
+    document = written(config, sets, flags)
+    for path, value in own.items():
+        section, _, key = path.partition(".")
+        keys = document.value.get(section, {})
+        if isinstance(keys, dict) and key not in keys:
+            document = document.replace(path, value, "default")
+    return checked(document, config)
+
+
+def configured_points(config: str, sets: list[str] | None, flags: Sequence[FlagValue]) -> "tuple[Point, ...]":
+    """The same for a config that may have a sweep: each of its runs."""
+    from ltr.config.sweeps import expanded
+
+    return expanded(written(config, sets, flags), config)
+
+
+def written(config: str | None, sets: list[str] | None, flags: Sequence[FlagValue]) -> "Document":
+    """The config with its changes, before it is checked."""
+    from ltr.config.run import read_document
+
+    document = read_document(config, sets or ())
+    for flag, key, value in flags:
+        document = document.replace(key, value, flag)
+    return document
+
+
+def fetch_encoder(name: str) -> None:
+    """Download the model of an encoder that is not on this machine; only --allow-download lets a command do it."""
+    from ltr.encoders.naming import AUTO, fetch
+
+    if name != AUTO:
+        fetch(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_encoder
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_encoder, given_keys
 from ltr.cli.terminal import (
     Format,
     aligned_lines,
@@ -33,6 +33,7 @@ WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of ea
 
 
 def rank_command(
+    ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="What to answer; - reads a query a line from stdin.")
@@ -63,7 +64,7 @@ def rank_command(
     if allow_download and router.features:
         fetch_encoder(router.features.encoder.name)
     if samples is not None:
-        config = configured(None, None, data__tools=tools, data__graphs=graphs)
+        config = configured(None, None, given_keys(ctx))
         answers = answers_to_samples(router, samples, config, k, at_least)
     else:
         queries = typed_queries() if query == "-" else iter([str(query)])

@@ -23,11 +23,10 @@ from ltr.cli.options import (
     Sets,
     Shown,
     Verbose,
-    comma_separated,
     configured_points,
     fetch_encoder,
+    given_keys,
     refuse_both,
-    whole_or_number,
 )
 from ltr.cli.progress import batch_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
@@ -42,6 +41,7 @@ HERE = "ltr.yaml"
 
 
 def run_command(
+    ctx: typer.Context,
     configs: Annotated[
         list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; without any, {HERE} here.")
     ] = None,
@@ -67,10 +67,7 @@ def run_command(
     from ltr.experiments.batch import BatchOptions, planned, run_batch
 
     refuse_both(resume=resume, overwrite=overwrite)
-    flags = {"features": comma_separated(features), "seed": seed, "data__negatives": whole_or_number(negatives)}
-    flags |= {"data__texts": False} if no_texts else {}
-    flags["evaluate__catalogue"] = catalogue
-    points = [point for name in configs_or_here(configs) for point in configured_points(name, sets, **flags)]
+    points = [point for name in configs_or_here(configs) for point in configured_points(name, sets, given_keys(ctx))]
     plan = planned(points, out)
     options = BatchOptions(overwrite=overwrite, resume=resume, code=tuple(code or ()))
     if jobs is not None:

@@ -15,6 +15,7 @@ from ltr.cli.options import (
     DryRun,
     Encoder,
     Features,
+    FlagValue,
     Graphs,
     Metrics,
     Negatives,
@@ -34,12 +35,12 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
-    comma_separated,
     configured,
     fetch_encoder,
+    given_keys,
+    key_option,
     refuse_both,
     samples_or_share,
-    whole_or_number,
 )
 from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
@@ -52,22 +53,34 @@ if TYPE_CHECKING:
 
 
 def train_command(
+    ctx: typer.Context,
     samples: Samples,
     out: Annotated[Path, typer.Option("--out", "-o", help="The directory of the run.")],
     config: ConfigFile = None,
     recommended: Recommended = False,
     features: Features = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="tool or graph; without it, that of the samples.")] = None,
-    trainer: Annotated[str | None, typer.Option("--trainer", help="descent or newton.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", help="Passes of descent.")] = None,
-    l2: Annotated[float | None, typer.Option("--l2", help="Weight of the penalty |w|^2.")] = None,
-    learning_rate: Annotated[float | None, typer.Option("--learning-rate", help="Step of descent.")] = None,
+    kind: Annotated[
+        str | None, key_option("kind", "--kind", help="tool or graph; without it, that of the samples.")
+    ] = None,
+    trainer: Annotated[str | None, key_option("train.trainer", "--trainer", help="descent or newton.")] = None,
+    epochs: Annotated[int | None, key_option("train.epochs", "--epochs", help="Passes of descent.")] = None,
+    l2: Annotated[float | None, key_option("train.l2", "--l2", help="Weight of the penalty |w|^2.")] = None,
+    learning_rate: Annotated[
+        float | None, key_option("train.learning_rate", "--learning-rate", help="Step of descent.")
+    ] = None,
     valid: Annotated[
         str | None,
-        typer.Option("--valid", help="Validation samples, or a share of the traces."),
+        key_option(
+            "data.valid", "--valid", read=samples_or_share, help="Validation samples, or a share of the traces."
+        ),
     ] = None,
-    folds: Annotated[int | None, typer.Option("--folds", help="Cross-validation by trace in so many folds.")] = None,
-    test: Annotated[str | None, typer.Option("--test", help="Test samples, or a share of the traces.")] = None,
+    folds: Annotated[
+        int | None, key_option("train.folds", "--folds", help="Cross-validation by trace in so many folds.")
+    ] = None,
+    test: Annotated[
+        str | None,
+        key_option("data.test", "--test", read=samples_or_share, help="Test samples, or a share of the traces."),
+    ] = None,
     tools: Tools = None,
     negatives: Negatives = None,
     no_texts: NoTexts = False,
@@ -96,37 +109,8 @@ def train_command(
     """Learn weights from SAMPLES; keep the run in OUT."""
     from ltr.experiments.runs import run_and_save
 
-    wanted = configured(
-        config,
-        sets,
-        name=out.name or None,
-        kind=kind,
-        features=comma_separated(features),
-        encoder=encoder,
-        seed=seed,
-        train__recipe="recommended" if recommended else None,
-        data__train=samples,
-        data__valid=samples_or_share(valid),
-        data__test=samples_or_share(test),
-        data__tools=tools,
-        data__negatives=whole_or_number(negatives),
-        data__texts=False if no_texts else None,
-        data__graphs=graphs,
-        train__trainer=trainer,
-        train__epochs=epochs,
-        train__folds=folds,
-        train__l2=l2,
-        train__learning_rate=learning_rate,
-        abstain__rule=abstain,
-        data__calibrate=samples_or_share(calibrate),
-        none__source=none_from,
-        none__share=none_share,
-        evaluate__catalogue=catalogue,
-        evaluate__metrics=comma_separated(metrics),
-        evaluate__ties=ties,
-        evaluate__no_relevant=no_relevant,
-        evaluate__rel_threshold=rel_threshold,
-    )
+    named = FlagValue("--out", "name", out.name)
+    wanted = configured(config, sets, [*given_keys(ctx), *([named] if out.name else [])])
     refuse_both(resume=resume, overwrite=overwrite)
     if dry_run:
         show_plan(wanted, out, overwrite=overwrite, resume=resume)
