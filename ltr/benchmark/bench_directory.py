@@ -87,7 +87,7 @@ def refuse_other_bench(home: Path, task: BenchTask) -> None:
     """Raise where the directory holds measurements of another task; a bench that was broken off comes first."""
     path = next((home / name / TASK for name in (CHECKPOINTS, MEASURED) if (home / name / TASK).exists()), None)
     if path is not None:
-        refuse_other_task(home, msgspec.to_builtins(_read_task(path)), msgspec.to_builtins(task))
+        refuse_other_task(home, _read_task(path), task)
 
 
 def _read_task(path: Path) -> BenchTask:

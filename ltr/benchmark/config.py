@@ -157,9 +157,9 @@ def relocated_bench(config: BenchConfig, directory: Path) -> BenchConfig:
     return _with_paths(config, lambda name, at: name if name == STDIN else path_from(directory, name))
 
 
-def bench_schema() -> dict[str, Any]:
+def bench_schema() -> dict[str, Value]:
     """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
-    described = rendering.json_schema(BenchConfig)
+    described: Any = rendering.json_schema(BenchConfig)
     properties = described["properties"]
     properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
     names = {"examples": [*RERANKERS.names()]}

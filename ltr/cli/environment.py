@@ -1,5 +1,7 @@
 """ltr env: what a bug report needs."""
 
+from collections.abc import Mapping
+
 from ltr.cli.options import Shown
 from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
 
@@ -18,5 +20,5 @@ def env(shown: Shown = None) -> None:
             say(*listing(["", ""], _texts(facts)))
 
 
-def _texts(facts: dict[str, object]) -> list[tuple[str, str]]:
+def _texts(facts: Mapping[str, object]) -> list[tuple[str, str]]:
     return [(name, " ".join(value) if isinstance(value, list) else str(value)) for name, value in facts.items()]

@@ -245,9 +245,9 @@ def render(config: RunConfig) -> str:
     return rendering.yaml_text(config)
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, Value]:
     """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
-    described = rendering.json_schema(RunConfig)
+    described: Any = rendering.json_schema(RunConfig)
     train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
     feature, mapping = described["properties"]["features"]["items"]["anyOf"]
     feature["enum"] = [RECOMMENDED, *FEATURES.names()]

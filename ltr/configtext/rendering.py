@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ltr.configtext.document import value_text
+from ltr.configtext.document import Value, value_text
 from ltr.configtext.strict import adapter
 from ltr.configtext.yamltext import is_text
 
@@ -18,7 +18,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 WIDEST = 1 << 20  # long text stays on its line
 
 
-def json_schema(kind: type) -> dict[str, Any]:
+def json_schema(kind: type) -> dict[str, Value]:
     """The JSON Schema (draft 2020-12) of a config type: its keys, types, defaults, and field docstrings."""
     wrapped = adapter(kind, documented=True).json_schema(schema_generator=_generator())
     definitions = wrapped["$defs"]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from ltr import __version__
 from ltr.config.run import RunConfig, relocated
@@ -17,6 +16,7 @@ from ltr.files.reading import STDIN, expand
 from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.read_samples import fingerprinted
 from ltr.storage.run_directory import inputs, is_whole, recorded_task
+from ltr.storage.run_record import TaskRecord
 from ltr.training.config import Progress
 
 EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
@@ -28,9 +28,7 @@ Clock = Callable[[], float]
 class Checkpoints:
     """Writes where a training stands, every so often; `progress` is where one that was broken off stood."""
 
-    def __init__(
-        self, home: Path, task: dict[str, Any], on_progress: OnProgress, clock: Clock, *, resume: bool
-    ) -> None:
+    def __init__(self, home: Path, task: TaskRecord, on_progress: OnProgress, clock: Clock, *, resume: bool) -> None:
         self.home, self.task, self._on_progress, self._clock = home, task, on_progress, clock
         self._written_at = clock()
         self.are_written = False
@@ -70,19 +68,18 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
     return recorded == _task(config, [digests.of(name) for name in names], home)
 
 
-def task_of(config: RunConfig, loaded: Loaded, home: Path) -> dict[str, Any]:
+def task_of(config: RunConfig, loaded: Loaded, home: Path) -> TaskRecord:
     """What decides every number of a run: its config but for the name, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test, loaded.calibrate) if groups]
     return _task(config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home)
 
 
-def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> dict[str, Any]:
-    records = inputs(files, home)
-    return {
-        "config": {key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
-        "inputs": {file.path: file.sha256 for file in records},
-        "versions": {"ltr": __version__, **{name: _version(name) for name in DECIDING}},
-    }
+def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> TaskRecord:
+    return TaskRecord(
+        config={key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
+        inputs={file.path: file.sha256 for file in inputs(files, home)},
+        versions={"ltr": __version__, **{name: _version(name) for name in DECIDING}},
+    )
 
 
 @cache

@@ -41,7 +41,7 @@ from ltr.storage.run_directory import (
     write_record,
 )
 from ltr.storage.run_files import RunFiles, write_metrics, write_run, write_tools
-from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
+from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 from ltr.storage.update_file import UPDATE, write_base
 
@@ -147,7 +147,7 @@ def run_and_save(
 def save(
     result: RunResult,
     directory: AnyPath,
-    task: dict[str, Any] | None = None,
+    task: TaskRecord | None = None,
     *,
     overwrite: bool = False,
     seconds: float = 0.0,
@@ -167,7 +167,7 @@ def save(
     with new_directory(directory) as home:
         files = RunFiles(
             path=home.as_posix(),
-            record=msgspec.structs.replace(described, task=task or {}),
+            record=msgspec.structs.replace(described, task=task),
             is_recorded=True,
             metrics=metrics_record(result.measured),
             model=save_model(home, result.router),

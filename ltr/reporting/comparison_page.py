@@ -188,7 +188,7 @@ def _tests(comparison: Comparison) -> list[Section]:
 
 def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     """What the configs differ in, key by key."""
-    configs = [dict(config_values(run.record.task.get("config", {}))) for run in runs]
+    configs = [dict(config_values(run.record.task.config if run.record.task else {})) for run in runs]
     if not any(configs):
         return
     keys = list(dict.fromkeys(key for config in configs for key in config if key != "name"))

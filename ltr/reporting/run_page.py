@@ -144,8 +144,8 @@ def _provenance(run: RunFiles) -> Iterator[Block]:
         "fingerprint": run.metrics.rules.fingerprint,
         "version of the metrics": run.metrics.rules.metrics_version,
     }
-    versions = run.record.task.get("versions")
-    facts |= {f"version of {name}": value for name, value in versions.items()} if isinstance(versions, dict) else {}
+    versions = run.record.task.versions if run.record.task else {}
+    facts |= {f"version of {name}": value for name, value in versions.items()}
     facts |= {f"machine: {name}": value for name, value in run.record.machine.items()}
     facts |= {f"time: {name}": f"{short(value)} s" for name, value in run.record.timings.items()}
     rows = tuple((name, str(value)) for name, value in facts.items() if value not in (None, ""))

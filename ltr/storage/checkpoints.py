@@ -13,6 +13,7 @@ from ltr.errors import FileError, ResumeError
 from ltr.files.atomic_write import TEMPORARY, make_directory, remove, write_bytes
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
+from ltr.storage.run_record import TaskRecord
 from ltr.training.config import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
@@ -29,7 +30,7 @@ class _Progress(msgspec.Struct):
     checksum: str  # of the numbers
 
 
-def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Progress) -> None:
+def write_checkpoint(directory: AnyPath, task: TaskRecord, progress: Progress) -> None:
     """The progress, after the task it belongs to."""
     home = make_directory(Path(directory, CHECKPOINTS))
     remove_leftovers(home)
@@ -41,7 +42,7 @@ def write_checkpoint(directory: AnyPath, task: Mapping[str, Any], progress: Prog
     write_bytes(home / PROGRESS, msgspec.json.encode(_Progress(FORMAT, *numbers, _checksum(*numbers))))
 
 
-def _is_of(directory: AnyPath, task: Mapping[str, Any]) -> bool:
+def _is_of(directory: AnyPath, task: TaskRecord) -> bool:
     """Whether what is kept there belongs to the task; what cannot be read belongs to none."""
     try:
         return read_task(directory) == task
@@ -53,10 +54,10 @@ def _checksum(*numbers: list[float] | None) -> str:
     return hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
 
 
-def read_task(directory: AnyPath) -> dict[str, Any] | None:
+def read_task(directory: AnyPath) -> TaskRecord | None:
     """The task whose progress is kept in the run; None without one."""
     path = Path(directory, CHECKPOINTS, TASK)
-    return _decoded(path, dict[str, Any]) if path.exists() else None
+    return _decoded(path, TaskRecord) if path.exists() else None
 
 
 def read_progress(directory: AnyPath) -> Progress | None:
@@ -80,9 +81,10 @@ def remove_leftovers(directory: Path) -> None:
             remove(entry)
 
 
-def refuse_other_task(directory: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def refuse_other_task(directory: AnyPath, before: msgspec.Struct, now: msgspec.Struct) -> None:
     """Raise, naming each difference, unless what was begun is what is asked for."""
-    differences = [f"{key}: {old!r} became {new!r}" for key, old, new in _differences("", before, now)]
+    differing = _differences("", msgspec.to_builtins(before), msgspec.to_builtins(now))
+    differences = [f"{key}: {old!r} became {new!r}" for key, old, new in differing]
     if differences:
         raise ResumeError(str(directory), tuple(differences))
 

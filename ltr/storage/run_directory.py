@@ -21,7 +21,7 @@ from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_file import read_record
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, file_digest, run_record
+from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, TaskRecord, file_digest, run_record
 from ltr.storage.update_file import UPDATE
 from ltr.training.kernels.passes import is_loaded
 
@@ -64,7 +64,7 @@ def refuse_taken(directory: AnyPath, *, overwrite: bool, kind: DirectoryKind = R
         raise UsageError(f"{directory}: holds a result; add --overwrite, or name another directory")
 
 
-def recorded_task(directory: AnyPath) -> dict[str, Any] | None:
+def recorded_task(directory: AnyPath) -> TaskRecord | None:
     """The task of a complete run, as its record tells it; None without one."""
     record = run_record(directory)
     return None if record is None else record.task
@@ -106,7 +106,7 @@ def _as_text(path: str, directory: Path) -> str:
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, str | int | list[str] | None]:
     """Versions and hardware that the last bits of a number may depend on."""
     import numpy as np
 

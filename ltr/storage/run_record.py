@@ -23,6 +23,14 @@ class InputRecord(msgspec.Struct):
     sha256: str = ""
 
 
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides every number of a run."""
+
+    config: dict[str, Json]  # every key but its name
+    inputs: dict[str, str]  # sha256 of each file, by its path
+    versions: dict[str, str | None]  # of ltr, and of the packages that may move the last bits; None: not installed
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """run.json: written last, it says that the run is complete and what its files were."""
 
@@ -34,7 +42,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     inputs: list[InputRecord] = []
     warnings: list[str] = []
     timings: dict[str, float] = {}
-    task: dict[str, Json] = {}  # what decides the result: its config, the digests of its files, versions
+    task: TaskRecord | None = None
     artifacts: dict[str, str] = {}
     machine: dict[str, Json] = {}
 
