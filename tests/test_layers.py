@@ -19,7 +19,7 @@ LAYERS = [
     ["features"],
     ["encoders"],
     ["data", "training", "evaluation"],
-    ["configtext", "files"],
+    ["engines", "configtext", "files"],
     ["registry", "plugins", "arrays", "logs", "errors"],
 ]
 DATA_SIDE, NUMBER_SIDE = {"data"}, {"training", "evaluation"}

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from ltr.data.groups import Groups
+from ltr.engines.processes import PATIENCE, work
 from ltr.errors import LtrError, RunError
-from ltr.experiments.workers import PATIENCE, work
 from ltr.plugins import load_code
 from ltr.rerankers.documents import QueryWithDocuments, queries_with_documents
 from ltr.rerankers.registry import Reranker, RerankerChoice, Setting, checked_scores

@@ -13,6 +13,7 @@ from ltr.config.sweeps import Point
 from ltr.data.config import source_names
 from ltr.data.groups import Candidates
 from ltr.encoders.cached import cached_texts
+from ltr.engines.processes import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
@@ -20,7 +21,6 @@ from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.runs import run_and_save
 from ltr.experiments.shared_inputs import SharedInputs, columns_key, encoder_name
-from ltr.experiments.workers import work
 from ltr.files.locked import locked
 from ltr.files.naming import path_inside
 from ltr.files.reading import STDIN, AnyPath

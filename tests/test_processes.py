@@ -12,8 +12,8 @@ from multiprocessing import connection
 
 import pytest
 
+from ltr.engines.processes import LostProcessError, work
 from ltr.errors import RunError
-from ltr.experiments.workers import work
 from tests.made import ENVIRONMENT
 
 
@@ -70,7 +70,7 @@ def test_a_shard_that_cannot_be_sent_is_waited_for_by_nobody(monkeypatch):
 
     monkeypatch.setattr(connection.Connection, "send", fail)
     ((place, found),) = work(noisy, ["x"], ["a"], workers=1)
-    assert (place, type(found)) == (0, RunError)
+    assert (place, type(found)) == (0, LostProcessError)
 
 
 def unable():
@@ -98,7 +98,7 @@ def test_a_bug_in_a_process_is_told_with_its_traceback():
 
 ORPHANS = """
 import os, sys, time
-from ltr.experiments.workers import work
+from ltr.engines.processes import LostProcessError, work
 
 def start():
     def call(shard):
@@ -145,7 +145,7 @@ class Closed:
 
 
 def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
-    script = "from functools import partial; from ltr.experiments.workers import _serve;"
-    script += "from tests.test_workers import Closed, remembering; _serve(remembering, Closed(), 1.0)"
+    script = "from functools import partial; from ltr.engines.processes import _serve;"
+    script += "from tests.test_processes import Closed, remembering; _serve(remembering, Closed(), 1.0)"
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")

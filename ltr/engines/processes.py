@@ -1,7 +1,6 @@
-"""Work for several processes that remember: what belongs together goes to one that has seen the like.
+"""A team of processes: who works on what, and how they end.
 
-It knows nothing of ranking. A process that dies takes only its own piece of work with it, and none outlives the one
-that started it.
+A process that dies takes only its own piece of work with it, and none outlives the one that started it.
 """
 
 import os
@@ -15,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, parent_process
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 from ltr.errors import LtrError, RunError
 
@@ -27,23 +26,57 @@ TIDYING = 0.5  # seconds that a process takes at most to remove what it was writ
 PATIENCE = 5.0  # seconds after which a process that does not end is killed
 
 
+class LostProcessError(RunError):
+    """A process that ended before its work did: its exit code."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(code)
+
+    def __str__(self) -> str:
+        return f"its process ended with {self.args[0]}: too little memory, or killed"
+
+
 @dataclass(slots=True)
-class _Worker:
+class Worker:
+    """A process, our end of its pipe, and what it is at."""
+
     process: Any
     pipe: Any
     key: Hashable = None
     index: int | None = None  # of the shard it works on
     since: float = 0.0
+    values: set[int] = field(default_factory=set)  # that it has been sent, by number
+
+
+class Queue(Protocol):
+    """Which shard is next."""
+
+    def taken(self, worker: Worker, team: Sequence[Worker], /) -> int | None:
+        """The place of the next shard for the worker; None while there is none for it."""
+
+    def ended(self, worker: Worker, /) -> None:
+        """Hear that the worker is done with its shard."""
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """Shards that nobody works on, by key, in their order; how long the first of a key took, and the latest."""
+class ByKey:
+    """What belongs together goes to one that has seen the like.
+
+    Shards that nobody works on, by key, in their order; how long the first of a key took, and the latest.
+    """
 
     by_key: dict[Hashable, deque[int]] = field(default_factory=dict)
     seconds: dict[Hashable, tuple[float, float | None]] = field(default_factory=dict)
 
-    def taken(self, worker: _Worker, team: Sequence[_Worker]) -> int | None:
+    @classmethod
+    def of(cls, keys: Sequence[Hashable]) -> "ByKey":
+        """All shards, by the key of each."""
+        queue = cls()
+        for index, key in enumerate(keys):
+            queue.by_key.setdefault(key, deque()).append(index)
+        return queue
+
+    def taken(self, worker: Worker, team: Sequence[Worker]) -> int | None:
         """The next shard for the worker: of the key it had; else of one that nobody has; else of one that is shared."""
         held = {member.key for member in team if member is not worker}
         own = [key for key in self.by_key if key == worker.key]
@@ -58,7 +91,7 @@ class _Waiting:
             del self.by_key[worker.key]
         return index
 
-    def _shared(self, worker: _Worker) -> list[Hashable]:
+    def _shared(self, worker: Worker) -> list[Hashable]:
         """Keys worth a second worker, which repeats what only the first shard of a key costs.
 
         One that has done nothing yet loses nothing by it; later the shards that wait must take longer than that.
@@ -68,11 +101,69 @@ class _Waiting:
         costs = {key: self.seconds.get(key, (0.0, None)) for key in self.by_key}
         return [key for key, (first, latest) in costs.items() if len(self.by_key[key]) * (latest or 0.0) > first]
 
-    def ended(self, worker: _Worker) -> None:
+    def ended(self, worker: Worker) -> None:
         """Note how long the worker took."""
         took = time.monotonic() - worker.since
         first = self.seconds.get(worker.key)
         self.seconds[worker.key] = (took, None) if first is None else (first[0], took)
+
+
+def as_it_is(worker: Worker, shard: Any) -> Any:  # noqa: ARG001 - others say more to a worker that knows less
+    """What a worker is sent: the shard."""
+    return shard
+
+
+class Team(Generic[Shard, Result]):
+    """Processes that remember: start() in each gives what is called on shards. As a block, it ends them.
+
+    `tidying`: seconds that a process has to clean up when it is told to end, such as a program of its own.
+    """
+
+    def __init__(self, start: Start[Shard, Result], workers: int, tidying: float = TIDYING) -> None:
+        self._start, self._size, self._tidying = start, workers, tidying
+        self._members: list[Worker] = []
+
+    def work(
+        self, shards: Sequence[Any], queue: Queue, message: Callable[[Worker, Any], Shard] = as_it_is
+    ) -> Iterator[tuple[int, Result | LtrError]]:
+        """Place and result of each shard as it ends, in the order that the queue gives them out.
+
+        An error stands for the result where the process was lost, or could not begin. Any other exception is raised
+        here. Who is still at work when nobody wants more is ended.
+        """
+        team = self._members
+
+        def give(worker: Worker) -> None:
+            worker.index, worker.since = queue.taken(worker, team), time.monotonic()
+            if worker.index is not None:
+                _send(worker, message(worker, shards[worker.index]))
+
+        try:
+            while len(team) < min(self._size, len(shards)):
+                team.append(_hired(self._start, self._tidying))
+            for worker in team:
+                give(worker)
+            while busy := [member for member in team if member.index is not None]:
+                for pipe in connection.wait([member.pipe for member in busy]):
+                    worker = next(member for member in busy if member.pipe is pipe)
+                    queue.ended(worker)
+                    ended = _ended(worker)
+                    if worker.pipe.closed:
+                        team[team.index(worker)] = _hired(self._start, self._tidying)
+                    yield ended
+                    for idle in (member for member in team if member.index is None):
+                        give(idle)
+        finally:
+            busy = [member for member in team if member.index is not None]
+            team[:] = [member for member in team if member.index is None]
+            _dismiss(busy)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _dismiss(self._members)
+        self._members.clear()
 
 
 def work(
@@ -83,42 +174,19 @@ def work(
     workers: int,
     tidying: float = TIDYING,
 ) -> Iterator[tuple[int, Result | LtrError]]:
-    """Place and result of each shard as it ends; start() in each process gives what is called on them.
+    """Place and result of each shard as it ends, by a team for these shards alone, which share keys."""
+    with Team(start, workers, tidying) as team:
+        yield from team.work(shards, ByKey.of(keys))
 
-    An error stands for the result where the process was lost, or could not begin. Any other exception is raised here.
-    `tidying`: seconds that a process has to clean up when it is told to end, such as a program of its own.
-    """
-    waiting = _Waiting()
-    for index, key in enumerate(keys):
-        waiting.by_key.setdefault(key, deque()).append(index)
-    team: list[_Worker] = []
+
+def _send(worker: Worker, message: Any) -> None:
     try:
-        for _ in range(min(workers, len(shards))):
-            team.append(_hired(start, tidying))
-            _give(team[-1], waiting, team, shards)
-        while busy := [member for member in team if member.index is not None]:
-            for pipe in connection.wait([member.pipe for member in busy]):
-                worker = next(member for member in busy if member.pipe is pipe)
-                waiting.ended(worker)
-                yield _ended(worker)
-                if worker.pipe.closed:
-                    team[team.index(worker)] = _hired(start, tidying)
-                for idle in (member for member in team if member.index is None):
-                    _give(idle, waiting, team, shards)
-    finally:
-        _dismiss(team)
+        worker.pipe.send(message)
+    except OSError:  # it has died, or waits for the rest of what cannot be sent: its end of the pipe tells
+        worker.process.kill()
 
 
-def _give(worker: _Worker, waiting: _Waiting, team: Sequence[_Worker], shards: Sequence[Any]) -> None:
-    worker.index, worker.since = waiting.taken(worker, team), time.monotonic()
-    if worker.index is not None:
-        try:
-            worker.pipe.send(shards[worker.index])
-        except OSError:  # it has died, or waits for the rest of what cannot be sent: its end of the pipe tells
-            worker.process.kill()
-
-
-def _ended(worker: _Worker) -> tuple[int, Any]:
+def _ended(worker: Worker) -> tuple[int, Any]:
     """The result of the shard the worker had."""
     index, worker.index = worker.index or 0, None
     try:
@@ -126,13 +194,13 @@ def _ended(worker: _Worker) -> tuple[int, Any]:
     except (EOFError, OSError):
         worker.pipe.close()
         worker.process.join()
-        return index, RunError(f"its process ended with {worker.process.exitcode}: too little memory, or killed")
+        return index, LostProcessError(worker.process.exitcode)
     if not is_good:
         raise outcome
     return index, outcome
 
 
-def _hired(start: Start[Any, Any], tidying: float) -> _Worker:
+def _hired(start: Start[Any, Any], tidying: float) -> Worker:
     """A process of its own, which no Ctrl-C reaches: whoever started it ends it."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
@@ -140,7 +208,7 @@ def _hired(start: Start[Any, Any], tidying: float) -> _Worker:
     with _no_interrupt():
         process.start()
     theirs.close()
-    return _Worker(process, ours)
+    return Worker(process, ours)
 
 
 @contextmanager
@@ -211,7 +279,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _dismiss(team: Sequence[_Worker]) -> None:
+def _dismiss(team: Sequence[Worker]) -> None:
     for worker in team:
         worker.pipe.close()  # one that waits ends by itself
         if worker.index is not None:

@@ -1,0 +1,244 @@
+"""An ordered map over shards: the same results here and in processes, and nothing that outlives it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ltr.engines import local
+from ltr.engines.engine import IN_PROCESS, InProcess
+from ltr.engines.local import Local
+from ltr.errors import LtrWarning, RunError, SampleError, UsageError
+from ltr.logs import LOG
+from tests.made import ENVIRONMENT
+
+
+@pytest.fixture(scope="module")
+def two():
+    with Local(2) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["in process", "in two processes"])
+def engine(request):
+    return IN_PROCESS if request.param == "in process" else request.getfixturevalue("two")
+
+
+def slow_at_first(number):
+    time.sleep(0.3 if number == 0 else 0)
+    return number * number
+
+
+def test_results_come_in_the_order_of_the_items(engine):
+    assert list(engine.map(slow_at_first, range(9))) == [number * number for number in range(9)]
+    assert list(engine.map(slow_at_first, [])) == []
+
+
+def test_more_workers_than_items_are_not_started():
+    with Local(40) as engine:
+        assert list(engine.map(slow_at_first, range(3))) == [0, 1, 4]
+
+
+def mean_with(vector, number):
+    return vector.value.mean() + number
+
+
+def test_a_shared_value_is_the_same_everywhere(engine):
+    vector = engine.shared(np.arange(1e5))
+    assert list(engine.map(partial(mean_with, vector), [1, 2, 3])) == [np.arange(1e5).mean() + n for n in (1, 2, 3)]
+    assert vector.value[7] == 7
+
+
+def identity(value, number):
+    return os.getpid(), id(value.value)
+
+
+def test_a_worker_gets_a_shared_value_once(two):
+    value = two.shared({"array": np.arange(1000)})
+    first = [*two.map(partial(identity, value), range(6)), *two.map(partial(identity, value), range(6))]
+    assert len(set(first)) <= 2, "one object a process, in both maps"
+
+
+def warm(number):
+    return os.getpid()
+
+
+def test_the_processes_stay_from_map_to_map_and_are_no_more_than_the_workers(two):
+    processes = {*two.map(warm, range(8)), *two.map(warm, range(8))}
+    assert os.getpid() not in processes
+    assert len(processes) <= 2
+
+
+def refused(number):
+    if number == 2:
+        raise SampleError("log.jsonl", 4, "label", "'x' is no number")
+    return number
+
+
+def test_an_error_of_ours_comes_back_as_it_was_raised_and_in_its_place(engine):
+    results = engine.map(refused, range(5))
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(SampleError, match=r"^log.jsonl:4: label: 'x' is no number$"):
+        next(results)
+    del results
+    assert list(engine.map(slow_at_first, [3])) == [9], "the engine goes on after it"
+
+
+def bug(number):
+    return 1 / number
+
+
+def test_a_bug_in_a_worker_is_told_with_its_traceback(two):
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
+        list(two.map(bug, [0]))
+
+
+def no_memory(number):
+    raise MemoryError
+
+
+def test_a_worker_without_memory_says_what_helps(two):
+    with pytest.raises(RunError, match="try fewer --workers"):
+        list(two.map(no_memory, [0]))
+
+
+def told(number):
+    if number % 2:
+        warnings.warn(f"shard {number} is odd", LtrWarning, stacklevel=1)
+    LOG.info(f"shard {number}")
+    return number
+
+
+@pytest.mark.parametrize("opened", [InProcess, partial(Local, 2)])
+def test_warnings_and_log_come_from_all_workers_in_order(opened, caplog):
+    with caplog.at_level("INFO", "ltr"), opened() as engine, pytest.warns(LtrWarning) as warned:
+        assert list(engine.map(told, range(4))) == [0, 1, 2, 3]
+    assert [str(warning.message) for warning in warned] == ["shard 1 is odd", "shard 3 is odd"]
+    assert caplog.messages == [f"shard {number}" for number in range(4)]
+
+
+def killed_once(mark, number):
+    if number == 3 and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_shard_whose_worker_is_killed_goes_to_another(two, tmp_path):
+    with pytest.warns(LtrWarning, match="a worker was lost; its shard is worked on again"):
+        assert list(two.map(partial(killed_once, str(tmp_path / "mark")), range(6))) == list(range(6))
+
+
+def killed(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore:a worker was lost")
+def test_a_shard_that_kills_every_worker_is_an_error(two):
+    with pytest.raises(RunError, match=r"lost twice at the same shard: its process ended with -9.* fewer --workers"):
+        list(two.map(killed, [1]))
+    assert list(two.map(slow_at_first, [2])) == [4]
+
+
+def begun(directory, number):
+    (Path(directory) / str(number)).touch()
+    return number
+
+
+def test_no_more_than_a_few_results_wait(two, tmp_path):
+    results = two.map(partial(begun, str(tmp_path)), range(100))
+    assert next(results) == 0
+    time.sleep(0.3)
+    assert len(list(tmp_path.iterdir())) <= 6
+    assert list(results) == list(range(1, 100))
+
+
+def test_maps_of_processes_do_not_overlap(two):
+    first = two.map(slow_at_first, range(9))
+    next(first)
+    with pytest.raises(RuntimeError, match="one map runs at a time"):
+        next(two.map(slow_at_first, range(9)))
+
+
+PLUGIN = """
+import ltr
+
+@ltr.measure("always@k", "one")
+def always(blocks, k):
+    return blocks.sizes * 0.0 + 1
+"""
+
+
+def summary(number):
+    from ltr.evaluation.metrics.registry import named
+
+    return named("always@1").name
+
+
+def test_workers_know_the_plugins_of_the_files_that_they_are_given(tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    with Local(1, code=(str(tmp_path / "mine.py"),)) as engine:
+        assert list(engine.map(summary, [0])) == ["always@1"]
+    with Local(1, code=(str(tmp_path / "gone.py"),)) as engine, pytest.raises(UsageError, match="gone.py: no such"):
+        list(engine.map(summary, [0]))
+
+
+def number_of_values(number):
+    return len(local.VALUES)
+
+
+def test_a_worker_drops_what_nobody_holds_any_more():
+    with Local(1) as engine:
+        first, second = engine.shared("a"), engine.shared("b")
+        assert list(engine.map(number_of_values, [0])) == [3], "with the function"
+        del first
+        assert list(engine.map(number_of_values, [0])) == [2]
+        assert second.value == "b"
+
+
+INTERRUPTED = """
+import os, sys, time
+from ltr.engines.local import Local
+
+def asleep(number):
+    print(os.getpid(), file=sys.stderr, flush=True)
+    time.sleep(60)
+
+if __name__ == "__main__":
+    with Local(2) as engine:
+        list(engine.map(asleep, range(2)))
+"""
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_worker_outlives_the_process_that_started_it(tmp_path, number):
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    options = {"stderr": subprocess.PIPE, "env": ENVIRONMENT}
+    with subprocess.Popen([sys.executable, str(script)], text=True, **options) as parent:
+        children = [int(parent.stderr.readline()) for _ in range(2)]
+        parent.send_signal(number)
+        parent.wait(30)
+    deadline = time.monotonic() + 30
+    while any(map(alive, children)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, children))
+
+
+def test_the_default_engine_starts_nothing():
+    assert list(IN_PROCESS.map(warm, [0])) == [os.getpid()]
