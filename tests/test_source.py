@@ -23,6 +23,7 @@ ORDERS = {
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known
+    "data/regrouping.py",  # traces by their first line
     "data/contradictions.py",  # rows by group and name
     "files/parts.py",  # keys
     "data/drawn_candidates.py",  # rows by their group

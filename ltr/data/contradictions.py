@@ -13,12 +13,19 @@ from ltr.errors import SampleError
 
 def refuse_contradictions(samples: Samples) -> None:
     """Raise for the first name that its group has already, and for the first none that cannot be."""
+    for _, error in first_contradictions(samples):
+        raise error
+
+
+def first_contradictions(samples: Samples) -> Iterator[tuple[int, SampleError]]:
+    """The first name that its group has already (0), and the first none that cannot be (1)."""
     repeated, before = repeated_rows(samples)
     if repeated.size:
         first = int(np.argmin(repeated))
-        raise repetition_error(samples, int(repeated[first]), int(before[first]))
+        yield 0, repetition_error(samples, int(repeated[first]), int(before[first]))
     for error, _ in none_errors(samples):
-        raise error
+        yield 1, error
+        return
 
 
 def repeated_rows(samples: Samples) -> tuple[IntArray, IntArray]:

@@ -1,8 +1,10 @@
 """Samples files become columns: a row for each candidate, each text stored once; errors name file, line and field."""
 
 import gc
+import sys
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
@@ -29,6 +31,17 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 NONE_ALONE = "stands alone; what was offered is needed beside it"
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """How much is read at once."""
+
+    rows: int = sys.maxsize
+    bytes: int = sys.maxsize
+
+
+EVERYTHING = Most()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -69,17 +82,24 @@ def read_samples(sources: "Iterable[AnyPath | TableRows]", *, labels_required: b
     """The samples of all files, or of rows. Blank lines are skipped; no sample at all is an error."""
     files: list[SourceFile] = []
     groups, rows = GroupColumns(files), RowColumns(labels_required)
-    collects_garbage = gc.isenabled()
-    gc.disable()  # reading makes millions of short-lived objects without cycles: collecting costs time, frees nothing
-    try:
+    with without_garbage_collection():
         for source in sources:
             _read_source(source, files, groups, rows)
-    finally:
-        if collects_garbage:
-            gc.enable()
     if rows.kind is None:
         raise nothing_read(files, rows)
     return as_samples(rows.kind, files, groups, rows)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Reading makes millions of short-lived objects without cycles: collecting costs time, frees nothing."""
+    collects_garbage = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects_garbage:
+            gc.enable()
 
 
 def nothing_read(files: list[SourceFile], rows: RowColumns) -> DataError:
@@ -93,15 +113,34 @@ def nothing_read(files: list[SourceFile], rows: RowColumns) -> DataError:
 def _read_source(
     source: "AnyPath | TableRows", files: list[SourceFile], groups: GroupColumns, rows: RowColumns
 ) -> None:
-    before, number, digest = sum(earlier.line_count for earlier in files), 0, ContentDigest()
+    before, digest = sum(earlier.line_count for earlier in files), ContentDigest()
     file: AnyPath | None = source if isinstance(source, str | PathLike) else None
     if isinstance(source, str | PathLike):
         path, lines = shown(source), sample_lines(source, digest=digest)
     else:
         path, lines = source.name, source.lines(digest=digest)
     files.append(SourceFile(path, before))
-    rows_before = len(rows.lines)
+    number, _ = add_lines(lines, before, groups, rows, file=file)
+    files[-1] = SourceFile(path, before, number, digest.sha256, digest.byte_count)
+
+
+def add_lines(
+    lines: Iterable[tuple[int, bytes]],
+    before: int,
+    groups: GroupColumns,
+    rows: RowColumns,
+    *,
+    file: AnyPath | None = None,
+    most: Most = EVERYTHING,
+) -> tuple[int, bytes | None]:
+    """Add the samples of the lines, which are numbered from the one after `before` on.
+
+    The number of the last line, and None; or the line that was not added, the first of a trace that is new to the
+    groups which already hold `most`. The first line of a `file` may show that it is of another format.
+    """
+    number, size, rows_before = 0, rows.byte_count, len(rows.lines)
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
+    labels, trace_codes, most_rows, most_bytes = rows.labels, groups.trace_codes, most.rows, most.bytes
     try:
         for number, line in lines:
             if not line or line.isspace():
@@ -109,6 +148,12 @@ def _read_source(
             if not line.isascii():
                 line.decode()  # the decoder skips unknown keys, bad bytes included
             sample, place_in_all = decode(line), before + number
+            size += len(line)
+            if size > most_bytes or len(labels) >= most_rows:
+                is_long = size > 2 * most_bytes or len(labels) >= 2 * most_rows  # its trace goes on elsewhere
+                if labels and (is_long or str(sample.trace_id) not in trace_codes):
+                    return number, line
+            rows.byte_count = size
             group = enter(sample, place_in_all)
             if sample.candidates is None:
                 add(sample, group, place_in_all)
@@ -117,13 +162,13 @@ def _read_source(
     except FieldError as cause:
         if file is not None and len(rows.lines) == rows_before:
             refuse_other_format(file, line)
-        raise SampleError(path, number, *with_suggestion(cause, line).args) from cause
+        raise SampleError(*place(groups.files, before + number), *with_suggestion(cause, line).args) from cause
     except FAILURES as failure:
         if file is not None and len(rows.lines) == rows_before:
             refuse_other_format(file, line)
         misfit = with_suggestion(decode_error(line, failure, NEEDED), line)
-        raise SampleError(path, number, *misfit.args) from failure
-    files[-1] = SourceFile(path, before, number, digest.sha256, digest.byte_count)
+        raise SampleError(*place(groups.files, before + number), *misfit.args) from failure
+    return number, None
 
 
 def refuse_other_format(path: AnyPath, line: bytes) -> None:

@@ -6,9 +6,9 @@ A key is the digest of a text, or a pair of digests: it means the same in every 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -114,6 +114,35 @@ def _added(column: Any, order: IntArray, first: IntArray) -> Any:
 def merged(left: Part, right: Part) -> Part:
     """The part of two shards together: counts are added, sets are united."""
     return all_merged([left, right])
+
+
+class Merging(Generic[AnyPart]):
+    """The merge of parts as they come: two of about the same size at a time, so that none is merged often.
+
+    >>> lengths = Merging[str](lambda left, right: left + right)
+    >>> for text in "abcde":
+    ...     lengths.add(text)
+    >>> lengths.total()
+    'abcde'
+    """
+
+    def __init__(self, merge: Callable[[AnyPart, AnyPart], AnyPart]) -> None:
+        self._merge = merge
+        self._waiting: list[AnyPart | None] = []  # the merge of the latest 1, 2, 4 ... parts, where there is one
+
+    def add(self, part: AnyPart) -> None:
+        """Take one more part, which comes after all before."""
+        for place, earlier in enumerate(self._waiting):
+            if earlier is None:
+                self._waiting[place] = part
+                return
+            part, self._waiting[place] = self._merge(earlier, part), None
+        self._waiting.append(part)
+
+    def total(self) -> AnyPart | None:
+        """The merge of all parts; None without any."""
+        merged_parts = [part for part in self._waiting if part is not None]
+        return reduce(lambda later, earlier: self._merge(earlier, later), merged_parts) if merged_parts else None
 
 
 def all_merged(parts: Sequence[Part]) -> Part:
