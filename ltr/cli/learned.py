@@ -76,6 +76,7 @@ def trust_lines(result: "RunResult") -> list[str]:
     how = f"{settings.trainer}, l2 {settings.penalty:g}, {knots}{steps}"
     where = f"objective {objective(training.objective)}{_gap(training)}"
     lines = [f"learned from {count(training.groups, 'group')} by {how}: {where}", basis_text(training)]
+    lines += [TWICE] if training.past == "labels" else []
     lines += [*watched_lines(training), *fold_lines(result.measured, result.config.data.split)]
     skipped = [f"{getattr(training, key):,} {words}" for key, words in _SKIPPED.items() if getattr(training, key)]
     if skipped:
@@ -132,9 +133,14 @@ def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
         spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
         texts.append(f"{title_of(name)} {fixed(mean)}{spread}")
     chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
-    return [f"{len(measured.folds.folds)} folds by {split}{chosen}: {', '.join(texts)}"]
+    past = ", right tools as the past (labels)" if measured.folds.past == "labels" else ""
+    return [f"{len(measured.folds.folds)} folds by {split}{chosen}{past}: {', '.join(texts)}"]
 
 
+TWICE = (
+    "each group counts twice: with right tools before it (weight 0.8), and with first choices of models that saw "
+    "nothing of its trace (0.2)"
+)
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
 
 

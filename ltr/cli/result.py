@@ -12,6 +12,7 @@ from ltr.reporting.metric_tables import (
     lacking_text,
     metrics_table,
     parts_table,
+    past_text,
     title_of,
 )
 from ltr.reporting.numbers import fixed
@@ -31,7 +32,7 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
     lines = [
         *_counts_lines(record),
         *table_lines(metrics_table(record, trained), turned=True),
-        *(line for text in known_texts(record) for line in wrapped(text)),
+        *(line for text in (past_text(record), *known_texts(record)) if text for line in wrapped(text)),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
         *none_lines(record),
@@ -41,11 +42,11 @@ def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", traine
 
 def headline_lines(record: "MetricsRecord") -> list[str]:
     """What was measured, and the metrics beside the baselines, in few lines: the end of a training."""
-    known = known_headline(record)
+    texts = (past_text(record), known_headline(record))
     return [
         *_counts_lines(record),
         *table_lines(headline_table(record, "trained"), turned=True),
-        *(wrapped(known) if known else []),
+        *(line for text in texts if text for line in wrapped(text)),
     ]
 
 

@@ -33,6 +33,8 @@ class DataConfig:
     """A catalogue that gives the trees of graphs."""
     negatives: Literal["catalogue"] | int | None = None
     """Tools of the catalogue as further candidates of each query: all up to 200 of them, beyond 30; or so many."""
+    previous: Literal["from_labels"] | None = None
+    """What was done before in the trace: null, as the samples say it; from_labels, the right tools before."""
     texts: bool = True
     """Whether a run keeps the texts of queries in its records; false: a hash of each in its place."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
+Past = Literal["logged", "labels", "own"]  # the log, right tools, a model's own first choices
 
 NO_CODES = np.empty(0, dtype=np.int64)  # of tools, the types and graphs
 LISTED_NODES = 6  # of a graph, where a person reads its name
@@ -67,6 +68,7 @@ class Candidates:
     context_texts: tuple[str, ...] = ()  # the conversation before a query; "" where a group has none
     previous: IntArray | None = None  # (groups,) codes into previous_lists; None where no group has one
     previous_lists: tuple[tuple[str, ...], ...] = ()  # names used before in the trace, in order; () where none is known
+    past: Past = "logged"  # what they are made of
 
     @property
     def is_logged(self) -> BoolArray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
+from ltr.data.past import past_of
 from ltr.errors import count
 from ltr.evaluation.abstention import (
     ConfidentAnswers,
@@ -19,6 +20,7 @@ from ltr.evaluation.abstention import (
 from ltr.evaluation.abstention_measures import measure_abstention
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.own_past import with_own_past
 from ltr.experiments.progress import OnProgress, silent
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.candidate_warnings import text_mark
@@ -40,6 +42,8 @@ def with_none_and_abstaining(
     source = none_source(config.none, train, config.seed)
     if source is None and config.abstain.chosen is None:
         return router
+    if calibrate is not None and past_of(calibrate.candidates) == "labels":
+        calibrate = with_own_past(router, calibrate)[0]
     models = fold_models(config, router.trainer, train, () if source is None else (source.none,), on_progress)
     router = replace(router, none=None if source is None else learn_none(config, source, models))
     if config.abstain.chosen is None or calibrate is None:

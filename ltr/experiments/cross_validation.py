@@ -9,6 +9,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
+from ltr.data.past import past_of
 from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
@@ -56,7 +57,8 @@ def cross_validate(
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
     held_out = select(groups, np.concatenate([fold.outside for fold in folds]))
     pooled = _measured(held_out, np.concatenate(columns), rules)  # no score is compared with one of another fold
-    return CrossValidation(l2s, table, l2, tuple(measured), pooled, sum(fold.earlier for fold in folds))
+    earlier, past = sum(fold.earlier for fold in folds), past_of(groups.candidates)
+    return CrossValidation(l2s, table, l2, tuple(measured), pooled, earlier, past)
 
 
 def _fold(

@@ -9,6 +9,7 @@ import msgspec
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings
+from ltr.data.past import past_of
 from ltr.encoders.naming import AUTO
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
@@ -17,6 +18,7 @@ from ltr.experiments.cross_validation import Settled, cross_validate, judged_by,
 from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
+from ltr.experiments.own_past import with_own_past, with_own_rows
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
@@ -71,8 +73,11 @@ def run(
         fold_rules = rules(config, groups, also=judged_by(config.train))
         folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress)
     settings = settled(config, phi, groups, folds, valid)
-    inputs = (phi, groups.labels, groups.offsets, settings.train)
-    fixed: dict[str, Any] = {"weights": groups.weights, "score_offset": score_offset(groups)}
+    learned_phi, learned = phi, groups
+    if past_of(groups.candidates) == "labels":
+        learned_phi, learned = with_own_rows(config, settings.train, prepared, on_progress)
+    inputs = (learned_phi, learned.labels, learned.offsets, settings.train)
+    fixed: dict[str, Any] = {"weights": learned.weights, "score_offset": score_offset(learned)}
     epochs = settings.train.epochs if settings.train.trainer == "descent" else None
     with stage("training"):
         model = fit(
@@ -83,7 +88,7 @@ def run(
             progress=resume,
         )
     with stage("diagnosis"):
-        diagnosis = diagnose(*inputs, model, **fixed, clusters=groups.candidates.traces, names=names)
+        diagnosis = diagnose(*inputs, model, **fixed, clusters=learned.candidates.traces, names=names)
     training = _recorded(model, diagnosis, prepared, settings)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
@@ -117,6 +122,7 @@ def _recorded(model: Model, diagnosis: Diagnosis, prepared: Prepared, settings: 
         training_record(model, diagnosis, names, best),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
+        past=past_of(groups.candidates) or "",
         folds=settings.by_folds,
         validated=settings.by_validation,
     )
@@ -140,7 +146,12 @@ def evaluate_router(
     refuse_given_probabilities(config)
     phi = router.phi(groups.candidates) if phi is None else phi
     offered = [name.removesuffix(CATALOGUE) for name in also]
-    measured = replace(evaluate_groups(groups, phi, router.scores(phi), config, also=offered), split=split)
+    with_labels = None
+    if past_of(groups.candidates) == "labels" and split != "train":  # the features know the answers of training groups
+        with_labels = evaluate_groups(groups, phi, router.scores(phi), config, also=offered).evaluation
+        groups, phi = with_own_past(router, groups, phi)
+    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=offered)
+    measured = replace(measured, split=split, with_labels=with_labels)
     tools = catalogue_to_rank(config, router, groups, by_name=offered != list(also))
     if tools and split != "train":
         measured = with_catalogue(measured, router, tools, seed=config.seed)

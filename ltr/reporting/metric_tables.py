@@ -12,6 +12,11 @@ from ltr.storage.records import BreakdownRecord, CountsRecord, MetricsRecord, Pa
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
 RANDOM, BEST_FEATURE = "random", "best_feature"
+PASTS = {
+    "logged": "as logged (previous)",
+    "labels": "right tools (labels), which nobody knows when a query comes: this promises too much",
+    "own": "the first choices of the model itself (own)",
+}
 BASELINES = {
     RANDOM: "random order",
     BEST_FEATURE: "best feature",
@@ -130,6 +135,17 @@ def known_headline(record: MetricsRecord) -> str:
 def _known_parts(record: MetricsRecord) -> list[PartRecord]:
     """Known and unseen, as far as there are queries."""
     return [part for part in record.answers.parts if part.num_queries] if record.answers else []
+
+
+def past_text(record: MetricsRecord) -> str:
+    """What came before the queries, as the model was told; "" where nothing is known of it."""
+    if record.rules.past is None:
+        return ""
+    beside = record.with_labels
+    if beside is None:
+        return f"past: {PASTS[record.rules.past]}"
+    figures = ", ".join(f"{title} {fixed(beside.get(name))}" for name, title in TITLES.items())
+    return f"past: {PASTS[record.rules.past]}; with right tools as the past (labels): {figures}"
 
 
 def lacking_text(counts: CountsRecord) -> str:

@@ -19,6 +19,7 @@ from ltr.reporting.metric_tables import (
     lacking_text,
     metrics_table,
     parts_table,
+    past_text,
     title_of,
 )
 from ltr.reporting.none import none_section
@@ -113,7 +114,7 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
     """What made the numbers."""
     counts, rules = record.counts, record.rules
     yield f"{counts_text(record)}."
-    for text in (*known_texts(record), lacking_text(counts)):
+    for text in (past_text(record), *known_texts(record), lacking_text(counts)):
         if text:
             yield f"{text[0].upper()}{text[1:]}."
     tied = count(counts.num_tied, "query", "queries")

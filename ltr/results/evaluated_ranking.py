@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, key_order
+from ltr.data.groups import Groups, Past, key_order
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
@@ -36,6 +36,7 @@ class CrossValidation:
     folds: tuple[Evaluation, ...]
     pooled: Evaluation  # of every group that was left out once
     earlier: int  # of them, by time: those no later than the newest group their fold learns from
+    past: Past | None = None  # what came before each group, as the model was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class EvaluatedRanking:
     catalogue: CatalogueCounts | None = None  # where the evaluation has metrics of the whole catalogue
     folds: CrossValidation | None = None
     is_complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
+    with_labels: Evaluation | None = None  # where own first choices are the past: the same with right tools as it
     none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
     none_probability: FloatArray | None = None  # of each query
     abstention: AbstentionMeasures | None = None  # of a model that abstains

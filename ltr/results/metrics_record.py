@@ -5,6 +5,7 @@ from dataclasses import asdict
 import numpy as np
 
 from ltr.data.fingerprint import fingerprint
+from ltr.data.past import past_of
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.probabilities import candidate_probabilities
@@ -45,9 +46,12 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         best_feature=evaluated.best_feature,
         over_best_feature=None if evaluated.over_best_feature is None else _interval(evaluated.over_best_feature),
         ranges=ranges(evaluated),
-        folds=None if folds is None else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds]),
+        folds=None
+        if folds is None
+        else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds], folds.past),
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
         answers=_answers(evaluated),
+        with_labels=None if evaluated.with_labels is None else evaluated.with_labels.means,
         none=evaluated.none,
         abstention=evaluated.abstention,
         warnings=list(evaluated.warnings),
@@ -71,6 +75,7 @@ def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
         probability=evaluation.rules.probability.value,
         no_relevant=evaluation.rules.no_relevant.value,
         complete=evaluated.is_complete,
+        past=past_of(evaluated.groups.candidates),
         interval_unit=evaluated.unit,
         interval_level=LEVEL,
         interval_resamples=RESAMPLES,
@@ -174,12 +179,15 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     rules, counts = record.rules, record.counts
     fields: dict[str, Json] = {name: getattr(rules, name) for name in FLAT_RULES}
     fields |= {} if rules.complete is None else {"complete": rules.complete}
+    fields |= {} if rules.past is None else {"past": rules.past}
+    fields |= {f"with_labels.{name}": mean for name, mean in (record.with_labels or {}).items()}
     fields |= {name: getattr(counts, name) for name in FLAT_COUNTS}
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
     fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
     fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}
     if record.folds is not None:
         fields |= {f"folds.{name}": mean for name, mean in record.folds.pooled.items()}
+        fields |= {} if record.folds.past is None else {"folds.past": record.folds.past}
         for number, means in enumerate(record.folds.each, start=1):
             fields |= {f"folds.{number}.{name}": mean for name, mean in means.items()}
     optional = ("num_missing", "num_ignored", "catalogue_tools", "catalogue_lacking")

@@ -16,6 +16,13 @@ OTHER_FIT = (
     "the features of the samples were fitted on other data than those of the model, perhaps on the very labels they "
     "are measured by; featurize with -m MODEL"
 )
+NO_PAST = {
+    "logged": "the model learned what came before a query (previous), and the samples do not say it",
+    "labels": (
+        "the model learned what came before a query from right tools, and the samples do not say it; "
+        "measure with --set data.previous=from_labels"
+    ),
+}
 MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lowest marks
 
 
@@ -26,6 +33,8 @@ def candidate_warnings(model: StoredModel, candidates: Candidates) -> Iterator[s
         yield f"no-text: {problem}"
     if candidates.fit and model.features and candidates.fit != fit_digest(model.features):
         yield OTHER_FIT
+    if model.training.past and candidates.previous is None:
+        yield NO_PAST[model.training.past]
 
 
 def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:

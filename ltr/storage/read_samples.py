@@ -5,6 +5,7 @@ from dataclasses import replace
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
+from ltr.data.past import past_from_labels
 from ltr.data.python_rows import TableRows
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, UsageError
@@ -17,6 +18,14 @@ def read(
     paths: str | tuple[str, ...] | TableRows, data: DataConfig, *, labels_required: bool = True
 ) -> tuple[Groups, FittedFeatures | None]:
     """The groups of samples or featurised files, and the fitted features they bear, if any."""
+    groups, state = _read(paths, data, labels_required=labels_required)
+    return (groups if data.previous is None else past_from_labels(groups)), state
+
+
+def _read(
+    paths: str | tuple[str, ...] | TableRows, data: DataConfig, *, labels_required: bool
+) -> tuple[Groups, FittedFeatures | None]:
+    """The groups as the files say them."""
     files = [] if isinstance(paths, TableRows) else expand(paths)
     if lost := next((name for name in files if name in GIVEN_IN_PYTHON), ""):
         raise UsageError(f"{lost}: the samples were given in Python, and a run does not keep them; name them as a file")

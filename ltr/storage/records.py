@@ -49,6 +49,7 @@ class RulesRecord(msgspec.Struct):
     metrics_version: int
     fingerprint: str  # the same for the same queries, candidates and labels
     complete: bool | None = None  # of a ranking of others: whether queries that it lacks count 0
+    past: str | None = None  # what came before the queries: logged, labels or own (first choices); null: not known
 
 
 class CountsRecord(msgspec.Struct, omit_defaults=True):
@@ -78,6 +79,7 @@ class FoldsRecord(msgspec.Struct):
 
     pooled: dict[str, float | None]
     each: list[dict[str, float | None]]
+    past: str | None = None  # what came before the queries
 
 
 class PartRecord(msgspec.Struct):
@@ -110,6 +112,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     folds: FoldsRecord | None = None
     breakdown: BreakdownRecord | None = None
     answers: BreakdownRecord | None = None  # queries by whether a right tool was right in training
+    with_labels: dict[str, float | None] | None = None  # of past own: the metrics with right tools as the past
     none: NoneMeasures | None = None  # of a model that says how probably nothing offered is right
     abstention: AbstentionMeasures | None = None  # of a model that abstains
     warnings: list[str] = []

@@ -112,6 +112,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     best_feature: BestFeature = NO_FEATURE
     traces: list[str] = []  # short hashes of the traces it learned from
     answers: list[str] = []  # short hashes of the tools that were right
+    past: str = ""  # what came before its queries: logged, or labels; "": nothing was known
     folds: ChoiceRecord | None = None
     validated: ChoiceRecord | None = None
 
