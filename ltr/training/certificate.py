@@ -1,12 +1,16 @@
 """The certificate of an optimum: proofs from one w that the optimum is near, or that there is none."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
-from ltr.training.objective import Trainable, centred_columns, passes
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.training.objective import Trainable, TrainingGroups, centred_columns, passes
+
+Level = tuple[FloatArray, BoolArray]  # columns of a run, (features, rows), and which rows are level
 
 MARGIN = 1e-6  # a candidate within this share of the largest difference counts as level with the positives
 ROUNDING = 64 * np.finfo(float).eps  # what rounding leaves of a difference of 0, as a share of its columns' sum
@@ -25,7 +29,7 @@ def gap_bound(gradient: FloatArray, l2: float) -> float | None:
     return bound if math.isfinite(bound) else None
 
 
-def reach(groups: Trainable, scale: FloatArray, whitener: FloatArray, gradient: FloatArray) -> float:
+def reach(groups: TrainingGroups, scale: FloatArray, whitener: FloatArray, gradient: FloatArray) -> float:
     """How far any difference of scores in a group can be from that at the optimum; below 1 an optimum exists.
 
     Along u no curvature falls faster than exp(-range u), range u the largest difference of scores it makes. With
@@ -35,11 +39,17 @@ def reach(groups: Trainable, scale: FloatArray, whitener: FloatArray, gradient: 
 
     `whitener` @ H @ `whitener`' = 1 on the directions of the steps; columns are divided by the scale.
     """
+    longest = max(groups.map(partial(_longest, scale=scale, whitener=whitener)))
+    return 6 * math.sqrt(longest) * math.hypot(*(whitener @ gradient))
+
+
+def _longest(groups: Trainable, scale: FloatArray, whitener: FloatArray) -> float:
+    """The greatest |H^-1/2 x_i|^2 of the shard."""
     longest = 0.0
     for run in passes(groups):
         white = whitener @ centred_columns(groups, run, scale)
         longest = max(longest, float((white * white).sum(axis=0).max()))
-    return 6 * math.sqrt(longest) * math.hypot(*(whitener @ gradient))
+    return longest
 
 
 def reach_bound(steps: FloatArray, whitener: FloatArray, gradient: FloatArray) -> float:
@@ -51,37 +61,76 @@ def reach_bound(steps: FloatArray, whitener: FloatArray, gradient: FloatArray) -
     return 6 * math.hypot(*(np.abs(whitener) @ steps)) * math.hypot(*(whitener @ gradient))
 
 
-def escape(groups: Trainable, scale: FloatArray, direction: FloatArray) -> FloatArray | None:
+def escape(groups: TrainingGroups, scale: FloatArray, direction: FloatArray) -> FloatArray | None:
     """The direction, made exact, if the loss falls for ever along it; None if that is not certain.
 
     It is certain if, to rounding, the positives of every group are level along it, no candidate rises above them, and
     at least one falls below. Newton's steps follow such a direction only roughly, so it is projected onto those that
     keep level what should be: d <- d - (X'X)^+ X'(X d), X the level rows.
     """
-    along = np.concatenate([direction @ x for _, x in _differences(groups, scale)])
-    near = MARGIN * float(np.abs(along).max())
-    if (along > near).any() or (along[groups.shares > 0] < -near).any():
+    extremes = list(groups.map(partial(_extremes, scale=scale, direction=direction)))
+    largest, highest = (max(extreme[place] for extreme in extremes) for place in range(2))
+    near = MARGIN * largest
+    if highest > near or min(lowest for _, _, lowest in extremes) < -near:
         return None
-    is_level = along >= -near
-    gram = np.zeros((len(scale), len(scale)))
-    for rows, x in _differences(groups, scale):
-        gram += x[:, is_level[rows]] @ x[:, is_level[rows]].T
+    level = partial(_level_rows, scale=scale, direction=direction, near=near)
+    gram = reduce(add, groups.map(partial(_gram, level=level)))
     inverse = np.linalg.pinv(gram, rcond=ROUNDING, hermitian=True)
     for _ in range(ROUNDS):
-        error = np.zeros(len(scale))
-        for rows, x in _differences(groups, scale):
-            error += x @ ((direction @ x) * is_level[rows])  # from X d: gram @ d would lose what is left
+        error = reduce(add, groups.map(partial(_left, level=level, direction=direction)))
         direction = direction - inverse @ error
     return direction if loss_falls_forever(groups, scale, direction) else None
 
 
-def loss_falls_forever(groups: Trainable, scale: FloatArray, direction: FloatArray) -> bool:
+def _extremes(groups: Trainable, scale: FloatArray, direction: FloatArray) -> tuple[float, float, float]:
+    """Along the direction the largest difference to a positive, the highest one, and the lowest of a positive."""
+    largest = highest = lowest = 0.0
+    for rows, x in _differences(groups, scale):
+        along = direction @ x
+        largest, highest = max(largest, float(np.abs(along).max())), max(highest, float(along.max()))
+        lowest = min(lowest, float(along[groups.shares[rows] > 0].min()))
+    return largest, highest, lowest
+
+
+def _level_rows(groups: Trainable, scale: FloatArray, direction: FloatArray, near: float) -> Iterator[Level]:
+    """The columns of each run, and which of its rows do not fall along the direction."""
+    for _, x in _differences(groups, scale):
+        yield x, direction @ x >= -near
+
+
+def _gram(groups: Trainable, level: Callable[[Trainable], Iterator[Level]]) -> FloatArray:
+    """X'X of the level rows."""
+    gram = np.zeros((groups.columns, groups.columns))
+    for x, is_level in level(groups):
+        gram += x[:, is_level] @ x[:, is_level].T
+    return gram
+
+
+def _left(groups: Trainable, level: Callable[[Trainable], Iterator[Level]], direction: FloatArray) -> FloatArray:
+    """X'(X d) of the level rows. From X d: gram @ d would lose what is left."""
+    error = np.zeros(groups.columns)
+    for x, is_level in level(groups):
+        error += x @ ((direction @ x) * is_level)
+    return error
+
+
+def loss_falls_forever(groups: TrainingGroups, scale: FloatArray, direction: FloatArray) -> bool:
     """Whether to rounding the positives are level along the direction, no candidate rises, and at least one falls."""
+    falls = False
+    for shard_falls in groups.map(partial(_falls, scale=scale, direction=direction)):
+        if shard_falls is None:
+            return False
+        falls = falls or shard_falls
+    return falls
+
+
+def _falls(groups: Trainable, scale: FloatArray, direction: FloatArray) -> bool | None:
+    """Whether a candidate falls along the direction; None where one rises, or a positive falls."""
     falls = False
     for rows, x in _differences(groups, scale):
         along, rounding = direction @ x, ROUNDING * np.abs(direction).max() * np.abs(x).sum(axis=0)
         if (along > rounding).any() or (along < -rounding)[groups.shares[rows] > 0].any():
-            return False
+            return None
         falls = falls or bool((along < -rounding).any())
     return falls
 

@@ -1,13 +1,16 @@
 """The scale of the columns of phi: their deviation inside the groups, over all rows, and their largest step."""
 
+from functools import partial, reduce
+from operator import add
+
 import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.training.kernels.passes import for_passes
-from ltr.training.objective import Trainable, centred_columns, passes
+from ltr.training.objective import Trainable, TrainingGroups, centred_columns, passes
 
 
-def deviations(groups: Trainable, units: FloatArray) -> FloatArray:
+def deviations(groups: TrainingGroups, units: FloatArray) -> FloatArray:
     """Deviation of each column inside the groups: sqrt(mean over rows of (phi - its group's mean)^2); 0 if constant.
 
     units: `largest_steps(groups)`, by which columns are divided on the way.
@@ -18,22 +21,29 @@ def deviations(groups: Trainable, units: FloatArray) -> FloatArray:
     >>> deviations(groups, largest_steps(groups))
     array([1., 0.])
     """
-    rows, zero = len(groups.phi), np.zeros(len(units))
+    squares = reduce(add, groups.map(partial(_squares, units=units)))
+    return units * np.sqrt(np.maximum(squares, 0.0) / groups.rows)
+
+
+def _squares(groups: Trainable, units: FloatArray) -> FloatArray:
+    """The sum of the squared differences of each column to the mean of its group, divided by the units."""
+    zero = np.zeros(len(units))
     if kernels := for_passes(
-        len(units), rows
+        len(units), groups.rows
     ):  # the Hessian at w = 0, with sizes as weights, holds the sums of squares
         sizes = np.diff(groups.offsets).astype(np.float64)
         _, _, hessian = kernels.derivatives(zero, groups.phi, groups.offsets, sizes, groups.shares, np.empty(0), units)
-        return units * np.sqrt(np.maximum(np.diag(hessian), 0.0) / rows)
+        squares: FloatArray = np.diag(hessian)
+        return squares
     squares = zero
     for run in passes(groups):
         x = centred_columns(groups, run, units)
         x -= np.repeat(np.add.reduceat(x, run.starts, axis=1) / run.sizes, run.sizes, axis=1)
         squares += (x * x).sum(axis=1)
-    return units * np.sqrt(squares / rows)
+    return squares
 
 
-def row_deviations(groups: Trainable) -> FloatArray:
+def row_deviations(groups: TrainingGroups) -> FloatArray:
     """Deviation of each column over the rows of all groups together; 1 where a column is constant.
 
     >>> from ltr.training.objective import trainable
@@ -41,22 +51,48 @@ def row_deviations(groups: Trainable) -> FloatArray:
     >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
     array([2.236068, 1.      ])
     """
-    result = np.empty(groups.phi.shape[1])
-    for index, column in enumerate(groups.phi.T):
-        unit = np.ldexp(1.0, np.frexp(np.abs(column).max())[1])  # a power of two: exact, and squares stay in range
-        result[index] = unit * np.std(column / unit - column[0] / unit)  # exactly 0 where constant
+    largest = reduce(np.maximum, groups.map(_largest))
+    units = np.ldexp(1.0, np.frexp(largest)[1])  # powers of two: exact, and squares stay in range
+    origin = next(groups.map(_first_row)) / units  # of a constant column nothing is left: exactly 0
+    moments = list(groups.map(partial(_moments, units=units, origin=origin)))
+    means = np.zeros(len(units)) + sum(rows / groups.rows * mean for rows, mean, _ in moments)
+    spread = sum(rows / groups.rows * ((mean - means) ** 2 + variance) for rows, mean, variance in moments)
+    result = units * np.sqrt(spread)
     return np.where(result > 0, result, 1.0)
 
 
-def largest_steps(groups: Trainable) -> FloatArray:
+def _largest(groups: Trainable) -> FloatArray:
+    return np.array([np.abs(column).max() for column in groups.phi.T])
+
+
+def _first_row(groups: Trainable) -> FloatArray:
+    return groups.phi[0].copy()
+
+
+def _moments(groups: Trainable, units: FloatArray, origin: FloatArray) -> tuple[int, FloatArray, FloatArray]:
+    """Rows, and the mean and the variance of each column less the origin, divided by the units."""
+    mean, variance = np.empty((2, groups.columns))
+    for index, column in enumerate(groups.phi.T):
+        shifted = column / units[index] - origin[index]
+        mean[index], variance[index] = shifted.mean(), shifted.var()
+    return groups.rows, mean, variance
+
+
+def largest_steps(groups: TrainingGroups) -> FloatArray:
     """A power of two above the largest step of each column inside a group.
 
     Division by it is exact, and the squares of what is left stay in range.
     """
-    largest, unscaled = np.full(groups.phi.shape[1], np.finfo(float).tiny), np.ones(groups.phi.shape[1])
-    if kernels := for_passes(len(largest), len(groups.phi)):
-        largest = np.maximum(largest, kernels.steps(groups.phi, groups.offsets))
-    else:
-        for run in passes(groups):
-            largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
+    largest = np.maximum(np.finfo(float).tiny, reduce(np.maximum, groups.map(_steps)))
     return np.ldexp(1.0, np.frexp(largest)[1])
+
+
+def _steps(groups: Trainable) -> FloatArray:
+    """The largest step of each column inside a group."""
+    if kernels := for_passes(groups.columns, groups.rows):
+        steps: FloatArray = kernels.steps(groups.phi, groups.offsets)
+        return steps
+    largest, unscaled = np.zeros(groups.columns), np.ones(groups.columns)
+    for run in passes(groups):
+        largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
+    return largest

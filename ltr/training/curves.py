@@ -1,5 +1,6 @@
 """Curves: what a feature adds to the score is piecewise linear in its value; the slope changes at knots."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -35,15 +36,16 @@ class Knots:
         """
         if not most:
             return cls(np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2)))
-        table, by_column = as_floats("phi", phi), []
-        for column in table.T:
-            values = np.unique(column)
-            inner = max(min(most, len(values) - 2), 0)
-            by_column.append(values[np.linspace(0, len(values) - 1, inner + 2).round().astype(np.int64)[1:-1]])
+        table = as_floats("phi", phi)
+        by_column = [knot_positions(np.unique(column), most) for column in table.T]
+        return cls.at(by_column, np.column_stack([table.min(axis=0), table.max(axis=0)]))
+
+    @classmethod
+    def at(cls, by_column: Sequence[FloatArray], ends: FloatArray) -> Self:
+        """The knots at these positions of each column, whose least and greatest values are the ends, (columns, 2)."""
         counts = np.array([len(positions) for positions in by_column])
-        ends = np.column_stack([table.min(axis=0), table.max(axis=0)])
-        ends[counts == 0] = -np.inf, np.inf
-        return cls(np.repeat(np.arange(len(counts)), counts), np.concatenate(by_column), ends)
+        infinite = np.where((counts == 0)[:, np.newaxis], [-np.inf, np.inf], ends)
+        return cls(np.repeat(np.arange(len(counts)), counts), np.concatenate(by_column), infinite)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -119,6 +121,16 @@ class Knots:
     def _clipped(self, phi: FloatArray) -> FloatArray:
         """Phi with values beyond the ends moved to them."""
         return np.clip(phi, self.ends[:, 0], self.ends[:, 1]) if len(self) else phi
+
+
+def knot_positions(values: FloatArray, most: int) -> FloatArray:
+    """At most so many of the distinct values of a column, at even steps, the least and the greatest left out.
+
+    >>> knot_positions(np.array([0.0, 1.0, 3.0, 9.0]), 1)
+    array([3.])
+    """
+    inner = max(min(most, len(values) - 2), 0)
+    return values[np.linspace(0, len(values) - 1, inner + 2).round().astype(np.int64)[1:-1]]
 
 
 STRAIGHT = Knots.of(np.empty((0, 0)), 0)

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import BoolArray, FloatArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.config import TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
-from ltr.training.objective import Trainable, slope, trainable
+from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
@@ -161,6 +162,18 @@ def diagnose(
     array([1.224745])
     """
     raw = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
+    return diagnose_groups(raw, config, model, clusters=clusters, names=names)
+
+
+def diagnose_groups(
+    raw: TrainingGroups,
+    config: TrainConfig,
+    model: Model,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """The same of groups in one shard or several."""
     groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     best, free = _optima(groups, geometry, config, model, model.w * scale)
@@ -169,15 +182,14 @@ def diagnose(
     errors = standard_errors(groups, geometry, free, clusters=clusters, units=scale, names=names)
     lines = Geometry.of(raw) if len(model.knots) else geometry  # the columns of one curve always depend on each other
     curvature, moving = lines.spectrum.curvature, lines.scale[lines.deviation > 0]
-    largest, least = (extreme.reduceat(groups.shares, groups.offsets[:-1]) for extreme in (np.maximum, np.minimum))
-    ends = zip(raw.phi.min(axis=0).tolist(), raw.phi.max(axis=0).tolist(), strict=True) if len(model.knots) else ()
+    ends = _ends(raw) if len(model.knots) else ()
     return Diagnosis(
         gap=max(objective - float(best.history[-1]), 0.0) if is_found else None,
         at_zero=geometry.at_zero.loss,
         possible_gain=possible_gain,
         lost_to_penalty=lost_to_penalty,
         effective_groups=1.0 / float(groups.weights @ groups.weights),
-        groups_all_alike=int((largest == least).sum()),
+        groups_all_alike=sum(groups.map(_all_alike)),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
         scale_ratio=float(moving.max() / moving.min()) if len(moving) else 1.0,
         collinear=tuple(_collinear_pairs(lines)),
@@ -192,8 +204,24 @@ def diagnose(
     )
 
 
+def _ends(groups: TrainingGroups) -> Sequence[tuple[float, float]]:
+    """The least and the greatest value of each column."""
+    lowest, highest = zip(*groups.map(_lowest_and_highest), strict=True)
+    return list(zip(reduce(np.minimum, lowest).tolist(), reduce(np.maximum, highest).tolist(), strict=True))
+
+
+def _lowest_and_highest(groups: Trainable) -> tuple[FloatArray, FloatArray]:
+    return groups.phi.min(axis=0), groups.phi.max(axis=0)
+
+
+def _all_alike(groups: Trainable) -> int:
+    """How many groups share their target among all candidates alike."""
+    largest, least = (extreme.reduceat(groups.shares, groups.offsets[:-1]) for extreme in (np.maximum, np.minimum))
+    return int((largest == least).sum())
+
+
 def _optima(
-    groups: Trainable, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray
+    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray
 ) -> tuple[Fitted, Fitted | None]:
     """The optimum with the penalty, and without; None for the second with knots, whose weights have no meaning alone.
 
@@ -236,9 +264,9 @@ def _collinear_pairs(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
         yield int(first), int(second), float(correlations[first, second])
 
 
-def _loss_without(groups: Trainable, l2: float, best: Fitted, knots: Knots) -> FloatArray | None:
+def _loss_without(groups: TrainingGroups, l2: float, best: Fitted, knots: Knots) -> FloatArray | None:
     """How far the optimum rises when a feature is left out with its knots, by an exact fit of the others."""
-    columns, lowest = groups.phi.shape[1], float(best.history[-1])
+    columns, lowest = groups.columns, float(best.history[-1])
     features = columns - len(knots)
     if features * columns**2 > MOST_LEFT_OUT**3:
         return None
@@ -247,7 +275,11 @@ def _loss_without(groups: Trainable, l2: float, best: Fitted, knots: Knots) -> F
     rises = np.empty(features)
     for feature in range(features):
         left_out = knots.of_feature(feature)
-        others = replace(groups, phi=np.ascontiguousarray(np.delete(groups.phi, left_out, axis=1)))
+        others = groups.with_columns(partial(_without, left_out=left_out), columns - len(left_out))
         refit = solve(others, Geometry.of(others), l2, start=np.delete(best.w, left_out) if l2 else None)
         rises[feature] = max(float(refit.history[-1]) - lowest, 0.0)
     return rises
+
+
+def _without(phi: FloatArray, left_out: IntArray) -> FloatArray:
+    return np.ascontiguousarray(np.delete(phi, left_out, axis=1))

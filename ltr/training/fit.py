@@ -20,7 +20,7 @@ from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
-from ltr.training.objective import Trainable, slope, trainable
+from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
 
 Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")
@@ -63,14 +63,28 @@ def fit(
     trainer = checked_trainer(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
     knots = Knots.of(phi, config.knots)
+    return fit_groups(groups, knots, config, trainer, valid=valid, on_epoch=on_epoch, progress=progress)
+
+
+def fit_groups(
+    groups: TrainingGroups,
+    knots: Knots,
+    config: TrainConfig,
+    trainer: Trainer,
+    *,
+    valid: Validation | None = None,
+    on_epoch: OnEpoch = ignore,
+    progress: Progress | None = None,
+) -> Model:
+    """The same of groups in one shard or several: newton takes both, any other trainer one."""
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry = Geometry.of(groups)
     report = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
     is_watched = valid is not None and trainer is not fit_newton  # of newton only the last w is meant
     if progress is not None:
-        progress.refuse_other(groups.phi.shape[1], config.epochs, is_watched=is_watched)
+        progress.refuse_other(groups.columns, config.epochs, is_watched=is_watched)
     elif len(knots) and trainer is fit_descent:  # it starts with straight curves
-        start = np.zeros(groups.phi.shape[1])
+        start = np.zeros(groups.columns)
         start[: len(knots.ends)] = config.init
         progress = Progress(start, ())
     watcher, run_config = None, config
@@ -127,7 +141,7 @@ def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Mode
 
 
 def _training(
-    groups: Trainable, geometry: Geometry, config: TrainConfig, fitted: Fitted, watched: Watched | None
+    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, fitted: Fitted, watched: Watched | None
 ) -> Training:
     """What is known of the fitted w: its objective, gradient and distance to the optimum."""
     with np.errstate(over="ignore", invalid="ignore"):  # of a w too large: the next check refuses it

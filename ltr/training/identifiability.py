@@ -1,15 +1,18 @@
 """Identifiability: the directions of w that the data determine, and those that change no probability."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.training.column_scale import deviations, largest_steps, row_deviations
 from ltr.training.curves import COST, STRAIGHT, Knots
-from ltr.training.objective import Derivatives, Trainable, derivatives
+from ltr.training.objective import Derivatives, TrainingGroups, derivatives
+
+Groups = TypeVar("Groups", bound=TrainingGroups)
 
 OPEN = 1e-6  # a weight is open if this share of its column lies in directions that change no probability
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
@@ -31,13 +34,13 @@ class Spectrum:
 class Geometry:
     """Deviations of the columns inside the groups, and the curvature they give at w = 0."""
 
-    groups: Trainable
+    groups: TrainingGroups
     deviation: FloatArray  # (features,): inside the groups
     units: FloatArray  # (features,): no step inside a group is larger
     scale: FloatArray  # (features,) that columns are divided by: the deviation, or 1 where it is 0 or below 1 / LARGEST
 
     @classmethod
-    def of(cls, groups: Trainable) -> "Geometry":
+    def of(cls, groups: TrainingGroups) -> "Geometry":
         """Two passes over the groups."""
         units = largest_steps(groups)
         deviation = deviations(groups, units)
@@ -53,8 +56,7 @@ class Geometry:
         """All directions, by an eigen-decomposition: the work grows with the cube of the columns."""
         hessian = self.at_zero.hessian
         if np.ptp(self.groups.weights) > 0:
-            equal = replace(self.groups, weights=np.full(len(self.groups), 1 / len(self.groups)))
-            hessian = derivatives(equal, np.zeros(len(self.scale)), self.scale).hessian
+            hessian = derivatives(self.groups.with_equal_weights(), np.zeros(len(self.scale)), self.scale).hessian
         values, vectors = np.linalg.eigh(hessian)
         counts = values > IDENTIFIED * values[-1]
         rest = vectors[:, ~counts]
@@ -122,17 +124,23 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
     return w - orthonormal @ (orthonormal.T @ w)
 
 
-def in_units(groups: Trainable, *, standardize: bool, knots: Knots = STRAIGHT) -> tuple[Trainable, FloatArray | None]:
+def in_units(groups: Groups, *, standardize: bool, knots: Knots = STRAIGHT) -> tuple[Groups, FloatArray | None]:
     """The groups as they are trained on, and what their columns were divided by; None for the raw scale.
 
     A knot's column is divided by the unit of its own column times sqrt(COST).
     """
     if not standardize and not len(knots):
         return groups, None
-    units = row_deviations(groups) if standardize else np.ones(groups.phi.shape[1])
+    units = row_deviations(groups) if standardize else np.ones(groups.columns)
+    if len(knots):
+        units = np.concatenate([units, units[knots.columns] * math.sqrt(COST)])
+    return groups.with_columns(partial(_divided, units=units, knots=knots), len(units)), units
+
+
+def _divided(phi: FloatArray, units: FloatArray, knots: Knots) -> FloatArray:
+    """Phi with its knots, divided by the units."""
     if not len(knots):
-        return replace(groups, phi=groups.phi / units), units
-    units = np.concatenate([units, units[knots.columns] * math.sqrt(COST)])
-    phi = knots(groups.phi)
-    phi /= units  # in place: it is the larger matrix
-    return replace(groups, phi=phi), units
+        return phi / units
+    columns = knots(phi)
+    columns /= units  # in place: it is the larger matrix
+    return columns

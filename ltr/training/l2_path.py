@@ -10,7 +10,7 @@ from ltr.training.config import TrainConfig
 from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, in_units
 from ltr.training.newton import solve
-from ltr.training.objective import trainable
+from ltr.training.objective import TrainingGroups, trainable
 
 
 def exact_path(
@@ -32,7 +32,11 @@ def exact_path(
     [0.693, 0.373]
     """
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    knots = Knots.of(phi, config.knots)
+    return optima_along(groups, Knots.of(phi, config.knots), config)
+
+
+def optima_along(groups: TrainingGroups, knots: Knots, config: TrainConfig) -> list[FloatArray]:
+    """The same for groups in one shard or several, with these knots."""
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
     geometry, optima = Geometry.of(groups), dict[float, FloatArray]()
     for l2 in sorted(config.l2s, reverse=True):

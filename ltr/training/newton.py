@@ -9,7 +9,7 @@ from ltr.training.certificate import escape, gap_bound, reach, reach_bound
 from ltr.training.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
 from ltr.training.identifiability import Geometry, smallest
 from ltr.training.model import Fitted, Optimum
-from ltr.training.objective import Derivatives, Trainable, derivatives, sampled
+from ltr.training.objective import Derivatives, TrainingGroups, derivatives, sampled
 
 # An optimum counts as found only if all of these hold; the first is for columns of unit deviation.
 GRADIENT = 1e-10  # above the norm of the gradient
@@ -20,6 +20,7 @@ REACH = 1e-6  # without a penalty, above the distance of any difference of score
 STEPS, HALVINGS = 200, 60
 EVERY = 32  # of many groups the first steps look at every 32nd,
 MANY = 1024  # if that leaves at least so many,
+MOST_SAMPLED = 1 << 24  # numbers of phi among them, about
 ROUGH = 3  # for so many steps: then the distance left is small beside the error of the sample
 
 
@@ -38,14 +39,14 @@ class Iterate:
 class PenalisedObjective:
     """The penalised objective: the data's derivatives are for columns of unit deviation, steps are in w * scale."""
 
-    groups: Trainable
+    groups: TrainingGroups
     geometry: Geometry
     l2: float
     scale: FloatArray  # in coordinates w * scale the curvature of data and penalty is near 1 or below
     basis: FloatArray  # (features, directions) of the steps; without a penalty of unit curvature at w = 0
 
     @classmethod
-    def of(cls, groups: Trainable, geometry: Geometry, l2: float) -> "PenalisedObjective":
+    def of(cls, groups: TrainingGroups, geometry: Geometry, l2: float) -> "PenalisedObjective":
         """Directions that change no probability take no part in the steps unless they are penalised."""
         if l2:
             return cls(groups, geometry, l2, np.maximum(geometry.scale, np.sqrt(2 * l2)), np.eye(len(geometry.scale)))
@@ -87,14 +88,14 @@ class PenalisedObjective:
 
 
 def fit_newton(
-    groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
+    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
     """w at the minimum of the objective. It takes a few steps and never resumes: `progress` is ignored."""
     return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
 
 
 def solve(
-    groups: Trainable,
+    groups: TrainingGroups,
     geometry: Geometry,
     l2: float,
     *,
@@ -108,7 +109,8 @@ def solve(
     """
     objective, sample = PenalisedObjective.of(groups, geometry, l2), None
     if len(groups) >= MANY * EVERY:  # it only proposes: the proof looks at all groups
-        sample = replace(objective, groups=sampled(groups, EVERY))
+        every = max(EVERY, -(-groups.rows * groups.columns // MOST_SAMPLED))
+        sample = replace(objective, groups=sampled(groups, every))
     point = _first_point(objective, sample, start)
     history, optimum, away = [point.objective], Optimum.NOT_REACHED, None
     while len(history) <= STEPS:

@@ -4,8 +4,11 @@ A score offset is a fixed number of a row: -log of the probability with which it
 Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +24,14 @@ from ltr.arrays import (
     as_weights,
     chunks,
     code_sums,
+    offsets_of,
 )
 from ltr.errors import DataError
 from ltr.training.kernels.passes import for_passes
 from ltr.training.targets import shares
+
+Result = TypeVar("Result")
+Columns = Callable[[FloatArray], FloatArray]  # phi to other columns of the same rows
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
@@ -49,9 +56,70 @@ class Trainable:
     score_offset: FloatArray  # (rows,): added to the scores; empty where nothing is
     skipped: Skipped
     trains: BoolArray  # (groups, those left out included): which of them are here
+    first: int = 0  # of the first group here the place among those of all shards
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    @property
+    def columns(self) -> int:
+        """How many features phi has."""
+        return self.phi.shape[1]
+
+    @property
+    def rows(self) -> int:
+        """How many candidates there are."""
+        return len(self.phi)
+
+    def map(self, function: "Callable[[Trainable], Result]") -> Iterator[Result]:
+        """What the function says of each shard, of which this is the only one."""
+        yield function(self)
+
+    def with_columns(self, change: Columns, columns: int) -> Self:  # shards need it beforehand
+        """The same groups with other columns, so many of them."""
+        return replace(self, phi=change(self.phi))
+
+    def with_equal_weights(self) -> Self:
+        """The same groups, all with the same weight; the shares stay as they are."""
+        return replace(self, weights=np.full(len(self), 1 / len(self)))
+
+
+class TrainingGroups(Protocol):
+    """Groups to train on: in one shard (`Trainable`), or in several that are read one after the other (`shards`).
+
+    What is a sum over all groups is asked of each shard, and added in the order of the shards.
+    """
+
+    @property
+    def weights(self) -> FloatArray:
+        """(groups,), sum 1."""
+
+    @property
+    def skipped(self) -> Skipped:
+        """Counts of the groups left out."""
+
+    @property
+    def trains(self) -> BoolArray:
+        """(groups, those left out included): which of them are here."""
+
+    @property
+    def columns(self) -> int:
+        """How many features phi has."""
+
+    @property
+    def rows(self) -> int:
+        """How many candidates there are."""
+
+    def __len__(self) -> int: ...
+
+    def map(self, function: Callable[[Trainable], Result]) -> Iterator[Result]:
+        """What the function says of each shard, in order."""
+
+    def with_columns(self, change: Columns, columns: int) -> Self:
+        """The same groups with other columns, so many of them."""
+
+    def with_equal_weights(self) -> Self:
+        """The same groups, all with the same weight; the shares stay as they are."""
 
 
 def trainable(
@@ -64,49 +132,123 @@ def trainable(
     targets_are: str = "label",
 ) -> Trainable:
     """The groups that can train, in their order, after checks; nothing is copied when all of them can."""
-    phi, offsets = as_matrix("phi", phi, offsets)
-    labels = as_column("labels", labels, offsets, least=0)
-    masses = as_weights(weights, len(offsets) - 1)
-    added = np.empty(0) if score_offset is None else as_column("score_offset", score_offset, offsets, least=-LARGEST)
-    if not len(masses):
+    checked = CheckedGroups.of(phi, labels, offsets, weights=weights, score_offset=score_offset)
+    if not len(checked.masses):
         raise DataError("no group can train: there are no groups")
-    alone = np.diff(offsets) < 2
-    positive = np.maximum.reduceat(labels, offsets[:-1]) > 0
-    skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
-    trains = positive & ~alone
-    if not trains.any():
-        counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
-        more = (
-            "; --negatives adds candidates of a catalogue, ltr init --from those of the samples"
-            if skipped.one_candidate
-            else ""
+    if not checked.trains.any():
+        raise nothing_trains(checked.skipped)
+    largest, total = total_mass(checked.masses[checked.trains])
+    return checked.trainable(largest, total, targets_are=targets_are)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedGroups:
+    """Arrays of groups after checks, and which of the groups can train."""
+
+    phi: FloatArray
+    labels: FloatArray
+    offsets: IntArray
+    masses: FloatArray  # weights as they were given
+    score_offset: FloatArray  # empty without one
+    trains: BoolArray
+    skipped: Skipped
+
+    @classmethod
+    def of(
+        cls,
+        phi: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        *,
+        weights: npt.ArrayLike | None,
+        score_offset: npt.ArrayLike | None,
+    ) -> "CheckedGroups":
+        """The groups, or the first number that cannot be used."""
+        phi, offsets = as_matrix("phi", phi, offsets)
+        labels = as_column("labels", labels, offsets, least=0)
+        masses = as_weights(weights, len(offsets) - 1)
+        added = (
+            np.empty(0) if score_offset is None else as_column("score_offset", score_offset, offsets, least=-LARGEST)
         )
-        raise DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0{more}")
-    if not trains.all():
-        sizes = np.diff(offsets)
-        rows = np.repeat(trains, sizes)
-        phi, labels, masses, added = phi[rows], labels[rows], masses[trains], added[rows[: len(added)]]
-        offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
-    masses = masses / masses.max()
-    masses /= masses.sum()
-    if len(added) and (added == np.repeat(added[offsets[:-1]], np.diff(offsets))).all():
-        added = np.empty(0)  # the same for all rows of a group changes no probability
-    return Trainable(phi, offsets, masses, shares(labels, offsets, masses, of=targets_are), added, skipped, trains)
+        alone = np.diff(offsets) < 2
+        positive = np.maximum.reduceat(labels, offsets[:-1]) > 0 if len(masses) else alone
+        skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
+        return cls(phi, labels, offsets, masses, added, positive & ~alone, skipped)
+
+    def trainable(self, largest: float, total: float, *, targets_are: str, first: int = 0) -> Trainable:
+        """Those that can train, their weights divided by the largest there is and by what they then add up to."""
+        phi, labels, offsets, added, trains = self.phi, self.labels, self.offsets, self.score_offset, self.trains
+        masses = self.masses[trains]
+        if not trains.all():
+            sizes = np.diff(offsets)
+            rows = np.repeat(trains, sizes)
+            phi, labels, added = phi[rows], labels[rows], added[rows[: len(added)]]
+            offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
+        masses = masses / largest
+        masses /= total
+        if len(added) and (added == np.repeat(added[offsets[:-1]], np.diff(offsets))).all():
+            added = np.empty(0)  # the same for all rows of a group changes no probability
+        target = shares(labels, offsets, masses, of=targets_are)
+        return Trainable(phi, offsets, masses, target, added, self.skipped, trains, first)
 
 
-def sampled(groups: Trainable, step: int) -> Trainable:
+def total_mass(masses: FloatArray) -> tuple[float, float]:
+    """The largest weight, and the sum of all as shares of it: what weights are divided by so that they add up to 1.
+
+    >>> total_mass(np.array([1.0, 4.0]))
+    (4.0, 1.25)
+    """
+    largest = float(masses.max())
+    return largest, float((masses / largest).sum())
+
+
+def nothing_trains(skipped: Skipped) -> DataError:
+    """The error about groups none of which can train."""
+    counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
+    more = (
+        "; --negatives adds candidates of a catalogue, ltr init --from those of the samples"
+        if skipped.one_candidate
+        else ""
+    )
+    return DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0{more}")
+
+
+def sampled(groups: TrainingGroups, step: int) -> Trainable:
     """Every step-th group, with weights that sum to 1.
 
     >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
     >>> sampled(pairs, 2).phi.ravel(), sampled(pairs, 2).weights
     (array([0., 1., 4., 5.]), array([0.5, 0.5]))
     """
-    sizes, is_drawn = np.diff(groups.offsets), np.arange(len(groups)) % step == 0
-    rows, total = np.repeat(is_drawn, sizes), groups.weights[is_drawn].sum()
+    drawn = joined(list(groups.map(partial(_every, step=step))))
+    total = drawn.weights.sum()
+    return replace(drawn, weights=drawn.weights / total, shares=drawn.shares / total)
+
+
+def _every(groups: Trainable, step: int) -> Trainable:
+    sizes, is_drawn = np.diff(groups.offsets), np.arange(groups.first, groups.first + len(groups)) % step == 0
+    rows = np.repeat(is_drawn, sizes)
     offsets = np.concatenate(([0], np.cumsum(sizes[is_drawn])))
-    weights, shares = groups.weights[is_drawn] / total, groups.shares[rows] / total
     added = groups.score_offset[rows[: len(groups.score_offset)]]
-    return Trainable(groups.phi[rows], offsets, weights, shares, added, groups.skipped, is_drawn)
+    columns = (groups.phi[rows], offsets, groups.weights[is_drawn], groups.shares[rows], added)
+    return Trainable(*columns, groups.skipped, is_drawn)
+
+
+def joined(parts: list[Trainable]) -> Trainable:
+    """The groups of all parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    added = [part.score_offset if len(part.score_offset) else np.zeros(part.rows) for part in parts]
+    has_offset = any(len(part.score_offset) for part in parts)
+    return Trainable(
+        np.concatenate([part.phi for part in parts]),
+        offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate([part.shares for part in parts]),
+        np.concatenate(added) if has_offset else np.empty(0),
+        parts[0].skipped,
+        np.concatenate([part.trains for part in parts]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +258,10 @@ class Slope:
     loss: float
     gradient: FloatArray  # (features,)
 
+    def __add__(self, other: "Slope") -> "Slope":
+        """That of both, where each is of a shard."""
+        return Slope(self.loss + other.loss, self.gradient + other.gradient)
+
 
 @dataclass(frozen=True, slots=True)
 class Derivatives(Slope):
@@ -123,8 +269,14 @@ class Derivatives(Slope):
 
     hessian: FloatArray  # (features, features)
 
+    def __add__(self, other: Slope) -> "Derivatives":
+        """Those of both, where each are of a shard."""
+        if not isinstance(other, Derivatives):
+            return NotImplemented
+        return Derivatives(self.loss + other.loss, self.gradient + other.gradient, self.hessian + other.hessian)
 
-def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
+
+def slope(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Slope:
     """Loss and gradient of sum_g weight_g * -sum_i t_i log p_i, in the coordinates w * scale.
 
     gradient = X'(p - t), X = (phi - its group's first row) / scale: a shift of a group changes no probability.
@@ -133,8 +285,12 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
     """
+    return reduce(add, groups.map(partial(_slope, w=w, scale=scale)))
+
+
+def _slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     if for_passes(groups.phi.shape[1], len(groups.phi), has_offset=bool(len(groups.score_offset))):
-        return derivatives(groups, w, scale)
+        return _derivatives(groups, w, scale)
     loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
@@ -142,7 +298,7 @@ def slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
     return Slope(loss, gradient)
 
 
-def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
+def derivatives(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Derivatives:
     """Loss, gradient and Hessian; a group adds sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, to the Hessian.
 
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
@@ -153,6 +309,10 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
     >>> derivatives(drawn, np.zeros(1), np.ones(1)).gradient  # p = 1/4, as the wrong one stands for three
     array([-0.75])
     """
+    return reduce(add, groups.map(partial(_derivatives, w=w, scale=scale)))
+
+
+def _derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
     features = groups.phi.shape[1]
     if kernels := for_passes(features, len(groups.phi), has_offset=bool(len(groups.score_offset))):
         arrays = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset)
@@ -165,6 +325,31 @@ def derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivati
         loss, gradient = loss + part.loss, gradient + part.gradient
         hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
     return Derivatives(loss, gradient, hessian)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpread:
+    """The parts s_c of clusters of groups in the gradient, summed up."""
+
+    products: FloatArray  # (features, features): sum_c s_c s_c'
+    largest: float  # of any number of any s_c
+
+
+def cluster_spread(groups: TrainingGroups, w: FloatArray, scale: FloatArray, clusters: IntArray) -> ClusterSpread:
+    """The spread of the clusters' parts in the gradient; all groups of a cluster lie in one shard.
+
+    >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
+    >>> cluster_spread(pair, np.zeros(1), np.ones(1), np.array([0]))
+    ClusterSpread(products=array([[0.25]]), largest=0.5)
+    """
+    parts = list(groups.map(partial(_cluster_spread, w=w, scale=scale, clusters=clusters)))
+    return ClusterSpread(reduce(add, (part.products for part in parts)), max(part.largest for part in parts))
+
+
+def _cluster_spread(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> ClusterSpread:
+    codes = np.unique(clusters[groups.first : groups.first + len(groups)], return_inverse=True)[1]
+    slopes = cluster_slopes(groups, w, scale, codes)
+    return ClusterSpread(slopes.T @ slopes, float(np.abs(slopes).max(initial=0.0)))
 
 
 def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
@@ -182,6 +367,15 @@ def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters
         for index, column in enumerate(slopes):
             sums[:, index] += code_sums(clusters[run.groups], column, count)
     return sums
+
+
+def count_positives(groups: TrainingGroups) -> int:
+    """How many candidates have a part of the target."""
+    return sum(groups.map(_count_positives))
+
+
+def _count_positives(groups: Trainable) -> int:
+    return int(np.count_nonzero(groups.shares))
 
 
 @dataclass(frozen=True, slots=True)

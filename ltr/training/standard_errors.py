@@ -10,7 +10,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.errors import UsageError
 from ltr.training.identifiability import Geometry
 from ltr.training.model import Fitted, Optimum, direction_text
-from ltr.training.objective import Trainable, cluster_slopes, derivatives
+from ltr.training.objective import TrainingGroups, cluster_spread, count_positives, derivatives
 
 NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
 ALIKE = 0.8  # share of effective clusters from which their number is not mentioned
@@ -50,7 +50,7 @@ def effective_text(clusters: int, effective: float) -> str:
 
 
 def standard_errors(
-    groups: Trainable,
+    groups: TrainingGroups,
     geometry: Geometry,
     free: Fitted | None,
     *,
@@ -78,23 +78,23 @@ def standard_errors(
     form, codes = _clustering(groups, clusters)
     covariance, count = inverse / len(groups), len(groups)
     if form != "hessian":
-        slopes = cluster_slopes(groups, free.w, geometry.scale, codes)
-        count = len(slopes)
+        count = int(codes.max()) + 1
         unit, units_text = ("trace", "traces") if form == "by_trace" else ("query", "queries")
         if count < 2:
             return f"all groups belong to one {unit}"
         if count <= basis.shape[1]:
             return f"{count} {units_text} are too few for standard errors of {basis.shape[1]} weights"
-        if float(np.abs(slopes).max(initial=0.0)) * count <= ROUNDING:
+        spread = cluster_spread(groups, free.w, geometry.scale, codes)
+        if spread.largest * count <= ROUNDING:
             return "every query is fitted to rounding, which leaves no residuals to estimate them from"
-        covariance = inverse @ (slopes.T @ slopes) @ inverse * (count / (count - 1))
+        covariance = inverse @ spread.products @ inverse * (count / (count - 1))
     standard = np.sqrt(np.maximum(np.diag(covariance), 0.0)) / geometry.scale
     standard = np.where(geometry.is_open | (standard == 0), np.nan, standard)
     masses = np.bincount(codes, weights=groups.weights)
     return StandardErrors(form, count, 1.0 / float(masses @ masses), free.w / units, standard / units)
 
 
-def _clustering(groups: Trainable, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
+def _clustering(groups: TrainingGroups, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
     """The form of the errors, and the cluster of each group that trains, counted from 0."""
     if clusters is not None:
         traces = np.asarray(clusters)
@@ -103,5 +103,5 @@ def _clustering(groups: Trainable, clusters: npt.ArrayLike | None) -> tuple[str,
         codes = np.unique(traces[groups.trains], return_inverse=True)[1]
         if codes.max() + 1 < len(groups):
             return "by_trace", codes
-    is_one_draw = np.count_nonzero(groups.shares) == len(groups) and np.ptp(groups.weights) == 0
+    is_one_draw = count_positives(groups) == len(groups) and np.ptp(groups.weights) == 0
     return "hessian" if is_one_draw else "by_group", np.arange(len(groups))

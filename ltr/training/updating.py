@@ -11,7 +11,7 @@ from ltr.errors import RunError
 from ltr.training.config import TrainConfig
 from ltr.training.identifiability import IDENTIFIED, in_units
 from ltr.training.model import Model
-from ltr.training.objective import Trainable, derivatives, trainable
+from ltr.training.objective import Trainable, TrainingGroups, derivatives, trainable
 
 NEAR = 1e-9  # norm of the gradient from which one more step ends the search: steps converge quadratically
 STEPS, HALVINGS = 100, 60
@@ -38,6 +38,11 @@ def curvature(
     array([[0.666667]])
     """
     raw = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
+    return curvature_of(raw, config, model)
+
+
+def curvature_of(raw: TrainingGroups, config: TrainConfig, model: Model) -> FloatArray:
+    """The same of groups in one shard or several."""
     groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
     scale = np.ones(len(model.w)) if units is None else units
     data = derivatives(groups, model.w * scale, np.ones(len(scale))).hessian
