@@ -731,6 +731,16 @@ def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, c
     assert left in (set(), {"checkpoints", "task.json"}, {"checkpoints", "task.json", "progress.json"})
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_python_ends_changes_no_exit_code(number):
+    code = (
+        "import atexit, os, sys; from ltr.cli import main; sys.argv = ['ltr', '--version']; "
+        f"atexit.register(os.kill, os.getpid(), {int(number)}); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"ltr {ltr.__version__}\n", "")
+
+
 def test_a_gzip_member_after_another_is_read(cli):
     lines = [json.dumps(row).encode() + b"\n" for row in tool_rows(range(25))]
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))

@@ -51,7 +51,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one message and an exit code, never a traceback."""
+    """Run the command line and end the process; what a user can mend is one message and an exit code, no traceback."""
     signal.signal(signal.SIGTERM, terminate)
     for library in ONE_THREAD:  # before numpy is loaded
         os.environ.setdefault(library, "1")
@@ -68,7 +68,10 @@ def main() -> None:
     except LtrError as error:
         note("\n".join(f"error: {visible(line)}" for line in lines_of(error)))
         code = exit_code(error)
-    sys.exit(flushed(code))
+    code = flushed(code)
+    for number in (signal.SIGINT, signal.SIGTERM):  # the work is done: a signal while Python ends changes nothing
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:

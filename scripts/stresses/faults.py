@@ -1,8 +1,9 @@
-"""Fail, and kill, every writing command at each call that changes the disk, fresh and with --overwrite.
+"""Fail, and kill, every writing command at each call that changes the disk, fresh and over an earlier result.
 
 After a failed write, fsync, rename or mkdir a command must end with 74, and leave what was there and nothing else.
-After a kill the earlier or the later result must be there as soon as a command opens it, and the next --overwrite must
-leave nothing behind. The seed draws the error of each call. A line a command; ends with 1 when any was wrong.
+After a kill the earlier or the later result must be there as soon as a command opens it, whole, and the same command
+again must leave nothing behind. The earlier result is of other inputs, so that a mixture of both is seen. The seed
+draws the error of each call. A line a command; ends with 1 when any was wrong.
 """
 
 import contextlib
@@ -10,12 +11,15 @@ import json
 import os
 import random
 import shutil
-import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from stresses.cases import Cases, Figure
+from stresses.forked import call, preload
 from subcommands import at_least
 from tests.faults import CODES, FaultyDisk, contents, in_fork
+from tests.made import tool_rows
 
 COMMANDS = {  # name: what other commands open of its result, and its words
     "train": (["out"], "train s.jsonl -o out --encoder hash"),
@@ -25,11 +29,22 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "featurize": (["x.jsonl"], "featurize s.jsonl -o x.jsonl --encoder hash"),
     "featurize npz": (["x.npz"], "featurize s.jsonl -o x.npz --encoder hash"),
     "report": (["page.html"], "report model -o page.html"),
+    "report card": (["card.md"], "report model -o card.md"),
     "init": (["new/ltr.yaml"], "init new"),
     "init from": (["router"], "init router --from s.jsonl --encoder hash"),
     "import": (["x.jsonl"], "import letor l.txt -o x.jsonl"),
-    "export": (["x.run"], "export trec model -o x.run"),
+    "export trec": (["x.run"], "export trec model -o x.run"),
+    "export letor": (["x.txt"], "export letor phi.npz -o x.txt"),
+    "export csv": (["x.csv"], "export csv s.jsonl -o x.csv"),
+    "pack": (["packed"], "pack model -o packed"),
+    "pack zip": (["packed.zip"], "pack model -o packed.zip"),
+    "update": (["served"], "update served o.jsonl"),
+    "update compact": (["served"], "update served o.jsonl --compact"),
 }
+INPUTS = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "o.jsonl", "phi.npz", "model")
+SERVED = "served"  # the run that update changes
+JOURNAL = "outcomes.journal"  # it is only appended to: what stood there stays, and a line that was cut off may follow
+DONE = 200  # the exit code of a command that ended before the fault
 
 
 def options(parser):
@@ -41,137 +56,172 @@ def options(parser):
 
 def main(*, commands, seed, every):
     """A line a command."""
-    generator, wrong = random.Random(seed), 0
+    preload()
+    cases = Cases("faults", f"--seed {seed} --every {every}")
+    names = [(name, is_again) for name in commands or COMMANDS for is_again in (False, True)]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["LTR_CACHE_DIR"] = str(Path(folder, "cache"))
-        prepare()
-        for name in commands or COMMANDS:
+        for inputs, traces in ("old", range(8, 16)), ("new", range(8)):
+            prepare(inputs, traces)
+
+        def try_command(name, is_again):
             outputs, words = COMMANDS[name]
-            for flags in ([], ["--overwrite"]):
-                tried, problems = try_all(Path("here"), outputs, [*words.split(), *flags], generator, every)
-                wrong += len(problems)
-                title = f"{name} {' '.join(flags)}".strip()
-                print(f"{title:24} {tried} faults, {len(problems)} wrong", *problems[:5], sep="\n    ", flush=True)
-    return int(wrong > 0)
+            return Trial(outputs, tuple(words.split()), is_again).faults(random.Random(f"{seed} {name}"), every)
+
+        total = wrong = 0
+        for (name, is_again), (tried, problems) in cases.outcomes(names, try_command):
+            total, wrong = total + tried, wrong + len(problems)
+            title = f"{name}{' over an earlier one' if is_again else ''}"
+            print(f"{title:36} {tried} faults, {len(problems)} wrong", *problems[:5], sep="\n    ", flush=True)
+    return Figure(f"{total:,} faults in {len(names)} commands, {wrong} wrong", is_good=not wrong, seconds=cases.seconds)
 
 
-def prepare():
-    """What the commands read."""
-    from tests.made import tool_rows
-
-    lines = [json.dumps(row) for row in tool_rows(range(8))]
-    Path("s.jsonl").write_text("\n".join(lines) + "\n")
-    Path("l.txt").write_text("1 qid:1 1:0.5 2:1\n0 qid:1 1:0.1 2:0\n")
-    Path("c.yaml").write_text("name: one\nencoder: hash\ndata: {train: s.jsonl}\n")
-    Path("b.yaml").write_text("rerankers: [random, bm25]\ndata: {samples: s.jsonl}\n")
-    if call(["train", "s.jsonl", "-o", "model", "--encoder", "hash"]):
-        raise RuntimeError("ltr train fails without a fault: run it by hand")
-
-
-def call(words):
-    """The exit code of the command in this process; what it prints goes nowhere."""
-    from ltr.cli import main as command
-
-    sys.argv = ["ltr", *words]
-    with Path(os.devnull).open("w") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        try:
-            command()
-        except SystemExit as done:
-            return done.code if isinstance(done.code, int) else 1
-        finally:
-            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    return 0
+def prepare(home, traces):
+    """What the commands read, made of these traces."""
+    Path(home).mkdir()
+    with contextlib.chdir(home):
+        lines = [json.dumps(row) for row in tool_rows(traces)]
+        Path("s.jsonl").write_text("\n".join(lines) + "\n")
+        Path("l.txt").write_text(f"1 qid:{traces[0]} 1:0.5 2:1\n0 qid:{traces[0]} 1:0.1 2:0\n")
+        Path("c.yaml").write_text("name: one\nencoder: hash\ndata: {train: s.jsonl}\n")
+        Path("b.yaml").write_text("rerankers: [random, bm25]\ndata: {samples: s.jsonl}\n")
+        names = sorted({json.loads(line)["tool"] for line in lines})[:3]
+        Path("o.jsonl").write_text(json.dumps({"query": f"q{traces[0]}", "offered": names, "right": names[0]}) + "\n")
+        for words in ("train s.jsonl -o model --encoder hash", "featurize s.jsonl -o phi.npz --encoder hash"):
+            if in_fork(lambda words=words: call(words.split())):
+                raise RuntimeError(f"ltr {words} fails without a fault: run it by hand")
 
 
-def try_all(home, outputs, words, generator, every):
-    """How many faults were tried, and what was wrong after them."""
-    earlier = {}
-    if "--overwrite" in words:
-        fresh(home, {})
-        in_fork(lambda: in_folder(home, words))
-        earlier = results(home)
-    problems, tried = [], 0
-    for fault_at in range(1, 10_000, every):
-        ends = []
-        for code in (generator.choice(CODES), None):
-            fresh(home, earlier)
-            end = in_fork(lambda code=code, at=fault_at: faulty(home, words, at, code))
-            if end != 200:  # the fault was reached
+@dataclass
+class Trial:
+    """A command that is tried with every fault, in a folder of its own."""
+
+    outputs: list[str]
+    words: tuple[str, ...]
+    is_again: bool
+    home: Path = field(default=Path("here"))
+
+    def __post_init__(self):
+        self.served = self.words[0] == "update"
+        self.earlier = self.first = contents_under("old/model", SERVED) if self.served else {}
+        if self.is_again:
+            self.earlier = self.whole("old", self.first)
+            self.words = self.words if self.served else (*self.words, "--overwrite")
+        self.later = [self.whole("new", self.earlier) for _ in range(2)]
+
+    def whole(self, inputs, earlier):
+        """What lies there after the command without a fault."""
+        self.fresh(inputs, earlier)
+        if code := in_fork(lambda: self.run(self.words)):
+            raise RuntimeError(f"ltr {' '.join(self.words)} ends with {code} without a fault: run it by hand")
+        return self.results()
+
+    def fresh(self, inputs, earlier):
+        """The folder with the inputs and the earlier results."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        shutil.copytree(inputs, self.home)
+        for name, content in earlier.items():
+            path = self.home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                path.mkdir(exist_ok=True)
+            else:
+                path.write_bytes(content)
+
+    def run(self, words):
+        """The command, called in the folder."""
+        os.chdir(self.home)
+        return call(words)
+
+    def results(self):
+        """What lies in the folder beside the inputs; checkpoints stay after a failure, as --resume reads them."""
+        found = contents(self.home)
+        return {name: content for name, content in found.items() if name.split("/")[0] not in INPUTS}
+
+    def faults(self, generator, every):
+        """How many faults were tried, and what was wrong after them."""
+        problems, tried = [], 0
+        for fault_at in range(1, 10_000, every):
+            ends = []
+            for code in (generator.choice(CODES), None):
+                self.fresh("new", self.earlier)
+                end = in_fork(lambda code=code, at=fault_at: self.faulty(at, code))
+                ends.append(end)
+                if end == DONE:
+                    continue
                 tried += 1
                 what = "a kill" if code is None else os.strerror(code)
-                found = after_kill(home, outputs, words, earlier) if code is None else after_error(home, end, earlier)
+                found = self.after_kill() if code is None else self.after_error(end)
                 problems += [f"call {fault_at}, {what}: {problem}" for problem in found]
-            ends.append(end)
-        if set(ends) == {200}:
-            return tried, problems
-    return tried, problems
+            if set(ends) == {DONE}:
+                break
+        return tried, problems
+
+    def faulty(self, fault_at, code):
+        """The exit code under the fault."""
+        with FaultyDisk(fault_at, code) as disk:
+            end = self.run(self.words)
+        return DONE if disk.calls < fault_at else end
+
+    def after_error(self, end):
+        """What is wrong after an error: a call whose failure does not matter may end in the result."""
+        problems = [f"exit {end}, and left {self.hidden()[:3]}"] if self.hidden() else []
+        problems += [] if end in (0, 74) else [f"exit {end}"]
+        if end == 0:
+            return problems + ["exit 0 without the result" for kind in self.kinds() if kind != "later"]
+        return problems + [f"{output}: {kind}" for output, kind in self.named_kinds() if kind == "a mixture"]
+
+    def after_kill(self):
+        """What is wrong after a kill: when the result is opened, and when the command is repeated."""
+        from ltr.files.restoring import put_back
+
+        for output in self.outputs:
+            put_back(self.home / output)
+        problems = [f"{output}: {kind}" for output, kind in self.named_kinds() if kind == "a mixture"]
+        again = self.words if self.served or self.is_again else (*self.words, "--overwrite")
+        end = in_fork(lambda: self.run(again))
+        left = [*self.hidden(), *(name for name in self.results() if "checkpoints" in name.split("/"))]
+        return problems + ([f"then exit {end}"] if end else []) + ([f"then left {left[:3]}"] if left else [])
+
+    def hidden(self):
+        """The names with a part that begins with a dot."""
+        return [name for name in self.results() if any(part.startswith(".") for part in name.split("/"))]
+
+    def kinds(self):
+        """The kind of each output."""
+        return [kind for _, kind in self.named_kinds()]
+
+    def named_kinds(self):
+        """Each output, and whether what lies there is all of the earlier, all of the later, or a mixture."""
+        found = {name: content for name, content in self.results().items() if "checkpoints" not in name.split("/")}
+        found = {name: content for name, content in found.items() if name not in self.hidden()}
+        for output in self.outputs:
+            start = output.partition("/")[0] if output.startswith("new") else output.partition(".")[0]
+            mine, earlier, *later = (
+                {name: content for name, content in each.items() if name.startswith(start) and content is not None}
+                for each in (found, self.earlier, *self.later)
+            )
+            yield output, "earlier" if self.kept(mine, earlier) else "later" if self.new(mine, *later) else "a mixture"
+
+    def kept(self, found, earlier):
+        """Whether all that was there is there; of a run that update changes also with more behind it."""
+        if not self.served:
+            return found == earlier
+        return all(name in found and stands(name, found[name], content) for name, content in earlier.items())
+
+    def new(self, found, later, repeated):
+        """Whether it is the later result, but for the times of day in it."""
+        stable = {name for name, content in later.items() if repeated.get(name) == content}
+        return set(found) == set(later) and all(found[name] == later[name] for name in stable)
 
 
-def faulty(home, words, fault_at, code):
-    """The exit code under the fault; 200 when the command ended before it."""
-    with FaultyDisk(fault_at, code) as disk:
-        end = in_folder(home, words)
-    return 200 if disk.calls < fault_at else end
+def stands(name, found, content):
+    """Whether a file of a run still holds what it held; a journal may have grown, and be folded in anew."""
+    if name.endswith("compacted.npz"):
+        return True
+    return found.startswith(content) if name.endswith(JOURNAL) else found == content
 
 
-def in_folder(home, words):
-    """The command, called in the folder."""
-    os.chdir(home)
-    return call(words)
-
-
-def fresh(home, earlier):
-    """The folder with the inputs and the earlier results."""
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
-    for path in ("s.jsonl", "l.txt", "c.yaml", "b.yaml"):
-        shutil.copy(path, home)
-    shutil.copytree("model", home / "model")
-    for name, content in earlier.items():
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if content is None:
-            path.mkdir(exist_ok=True)
-        else:
-            path.write_bytes(content)
-
-
-def results(home):
-    """What lies in the folder beside the inputs."""
-    inputs = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "model")
-    return {name: content for name, content in contents(home).items() if name.split("/")[0] not in inputs}
-
-
-def after_error(home, end, earlier):
-    """What is wrong after an error: a call whose failure does not matter may end in the result."""
-    found = {name: content for name, content in results(home).items() if "checkpoints" not in name.split("/")}
-    if end == 0:
-        return [] if not hidden(found) else [f"exit 0, and left {hidden(found)}"]
-    problems = [] if end == 74 else [f"exit {end}"]
-    lost = [name for name, content in earlier.items() if found.get(name, 0) != content]
-    is_later = len(found) and not hidden(found) and set(found) >= set(earlier)  # the last fsync failed
-    left = set(found) - set(earlier)
-    if (lost or left) and not is_later:
-        problems.append(f"lost {sorted(lost)[:3]}, left {sorted(left)[:3]}")
-    return problems
-
-
-def after_kill(home, outputs, words, earlier):
-    """What is wrong after a kill: when the result is opened, and when the command is repeated."""
-    from ltr.files.restoring import put_back
-
-    for output in outputs:
-        put_back(home / output)
-    found = {name: content for name, content in results(home).items() if not hidden([name])}
-    lost = [name for name in earlier if "checkpoints" not in name and name not in found]
-    problems = [f"lost {lost[:3]}"] if lost else []
-    again = words if "--overwrite" in words else [*words, "--overwrite"]
-    end = in_fork(lambda: in_folder(home, again))
-    left = [name for name in results(home) if hidden([name]) or "checkpoints" in name.split("/")]
-    return problems + ([f"then exit {end}"] if end else []) + ([f"then left {left[:3]}"] if left else [])
-
-
-def hidden(names):
-    """The names with a part that begins with a dot."""
-    return [name for name in names if any(part.startswith(".") for part in name.split("/"))]
+def contents_under(folder, name):
+    """The files of a folder, under another name."""
+    return {name: None} | {f"{name}/{path}": content for path, content in contents(Path(folder)).items()}

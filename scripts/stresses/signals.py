@@ -26,7 +26,7 @@ train: {epochs: 10000000, learning_rate: 0.00001}
 sweep: {train.l2: [0.1, 0.01, 0.001]}
 """
 COMMANDS = {
-    "train": ("train", "samples.jsonl", "--epochs", "60000", "--set", "train.learning_rate=0.00001"),
+    "train": ("train", "samples.jsonl", "--epochs", "10000000", "--set", "train.learning_rate=0.00001"),
     "run --jobs 2": ("run", "long.yaml", "--jobs", "2"),
 }
 

@@ -1,0 +1,54 @@
+"""The cases of a part: each is done once, and a later call with --resume goes on behind those that were done."""
+
+import json
+import os
+import time
+from dataclasses import dataclass
+
+from subcommands import ROOT
+
+STATE = ROOT / ".stress"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a part found, in one line, and how long it took."""
+
+    text: str
+    is_good: bool
+    seconds: float | None = None  # None: as long as the part ran
+
+
+class Cases:
+    """Outcomes by case, a line each in .stress/PART.jsonl; with LTR_STRESS_RESUME those of the same settings count."""
+
+    def __init__(self, part, settings):
+        self.path, self.settings, self.seconds = STATE / f"{part}.jsonl", settings, 0.0
+
+    def outcomes(self, cases, work):
+        """Each case (a tuple of plain values) with what work(*case) returned, plain values too."""
+        STATE.mkdir(exist_ok=True)
+        done = self.done() if os.environ.get("LTR_STRESS_RESUME") else {}
+        if not done:
+            self.path.write_text(json.dumps({"settings": self.settings}) + "\n")
+        for case in cases:
+            key = json.dumps(case)
+            if key not in done:
+                begin = time.monotonic()
+                outcome = work(*case)
+                line = {"case": case, "outcome": outcome, "seconds": time.monotonic() - begin}
+                with self.path.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                done[key] = json.loads(json.dumps(line))
+            self.seconds += done[key]["seconds"]
+            yield case, done[key]["outcome"]
+
+    def done(self):
+        """What an earlier call with the same settings did, whole lines only."""
+        if not self.path.exists():
+            return {}
+        lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        entries = [json.loads(line) for line in lines]
+        if not entries or entries[0] != {"settings": self.settings}:
+            return {}
+        return {json.dumps(entry["case"]): entry for entry in entries[1:]}
