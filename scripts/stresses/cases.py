@@ -23,32 +23,32 @@ class Cases:
     """Outcomes by case, a line each in .stress/PART.jsonl; with LTR_STRESS_RESUME those of the same settings count."""
 
     def __init__(self, part, settings):
-        self.path, self.settings, self.seconds = STATE / f"{part}.jsonl", settings, 0.0
+        self.path, self.seconds = STATE / f"{part}.jsonl", 0.0
+        self.entries = self.earlier(settings) if os.environ.get("LTR_STRESS_RESUME") else {}
+        if not self.entries:
+            STATE.mkdir(exist_ok=True)
+            self.path.write_text(json.dumps({"settings": settings}) + "\n")
 
-    def outcomes(self, cases, work):
-        """Each case (a tuple of plain values) with what work(*case) returned, plain values too."""
-        STATE.mkdir(exist_ok=True)
-        done = self.done() if os.environ.get("LTR_STRESS_RESUME") else {}
-        if not done:
-            self.path.write_text(json.dumps({"settings": self.settings}) + "\n")
-        for case in cases:
-            key = json.dumps(case)
-            if key not in done:
-                begin = time.monotonic()
-                outcome = work(*case)
-                line = {"case": case, "outcome": outcome, "seconds": time.monotonic() - begin}
-                with self.path.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                done[key] = json.loads(json.dumps(line))
-            self.seconds += done[key]["seconds"]
-            yield case, done[key]["outcome"]
-
-    def done(self):
+    def earlier(self, settings):
         """What an earlier call with the same settings did, whole lines only."""
         if not self.path.exists():
             return {}
         lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
         entries = [json.loads(line) for line in lines]
-        if not entries or entries[0] != {"settings": self.settings}:
+        if not entries or entries[0] != {"settings": settings}:
             return {}
         return {json.dumps(entry["case"]): entry for entry in entries[1:]}
+
+    def outcomes(self, cases, work):
+        """Each case (a tuple of plain values) with what work(*case) returned, plain values too."""
+        for case in cases:
+            key = json.dumps(case)
+            if key not in self.entries:
+                begin = time.monotonic()
+                outcome = work(*case)
+                line = json.dumps({"case": case, "outcome": outcome, "seconds": time.monotonic() - begin})
+                with self.path.open("a") as file:
+                    file.write(line + "\n")
+                self.entries[key] = json.loads(line)
+            self.seconds += self.entries[key]["seconds"]
+            yield case, self.entries[key]["outcome"]

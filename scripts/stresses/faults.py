@@ -168,7 +168,9 @@ class Trial:
         problems = [f"exit {end}, and left {self.hidden()[:3]}"] if self.hidden() else []
         problems += [] if end in (0, 74) else [f"exit {end}"]
         if end == 0:
-            return problems + ["exit 0 without the result" for kind in self.kinds() if kind != "later"]
+            return problems + [
+                f"{output}: exit 0, and {kind}" for output, kind in self.named_kinds() if kind != "later"
+            ]
         return problems + [f"{output}: {kind}" for output, kind in self.named_kinds() if kind == "a mixture"]
 
     def after_kill(self):
@@ -187,10 +189,6 @@ class Trial:
         """The names with a part that begins with a dot."""
         return [name for name in self.results() if any(part.startswith(".") for part in name.split("/"))]
 
-    def kinds(self):
-        """The kind of each output."""
-        return [kind for _, kind in self.named_kinds()]
-
     def named_kinds(self):
         """Each output, and whether what lies there is all of the earlier, all of the later, or a mixture."""
         found = {name: content for name, content in self.results().items() if "checkpoints" not in name.split("/")}
@@ -201,7 +199,7 @@ class Trial:
                 {name: content for name, content in each.items() if name.startswith(start) and content is not None}
                 for each in (found, self.earlier, *self.later)
             )
-            yield output, "earlier" if self.kept(mine, earlier) else "later" if self.new(mine, *later) else "a mixture"
+            yield output, "later" if self.new(mine, *later) else "earlier" if self.kept(mine, earlier) else "a mixture"
 
     def kept(self, found, earlier):
         """Whether all that was there is there; of a run that update changes also with more behind it."""

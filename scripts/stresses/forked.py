@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 
 LATER = ("ltr.__main__",)  # it runs the command line
-FOUND_LATE = ("scipy.optimize", "scipy.sparse.linalg", "scipy.special", "jinja2", "yaml", "rich.table", "rich.progress")
+FOUND_LATE = (
+    *("scipy.optimize", "scipy.sparse.linalg", "scipy.special", "jinja2", "yaml", "rich.table", "rich.progress"),
+    *(
+        "typer._adapters",
+        "pydantic.dataclasses",
+        "zoneinfo",
+        "glob",
+        "email.parser",
+        "multiprocessing.resource_tracker",
+    ),
+)
 
 
 def preload():
