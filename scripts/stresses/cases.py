@@ -1,5 +1,6 @@
 """The cases of a part: each is done once, and a later call with --resume goes on behind those that were done."""
 
+import hashlib
 import json
 import os
 import time
@@ -20,10 +21,11 @@ class Figure:
 
 
 class Cases:
-    """Outcomes by case, a line each in .stress/PART.jsonl; with LTR_STRESS_RESUME those of the same settings count."""
+    """Outcomes by case, a line each in .stress/PART-DIGEST.jsonl; with LTR_STRESS_RESUME those of the same settings count."""
 
     def __init__(self, part, settings):
-        self.path, self.seconds = STATE / f"{part}.jsonl", 0.0
+        digest = hashlib.sha256(settings.encode()).hexdigest()[:8]
+        self.path, self.seconds = STATE / f"{part}-{digest}.jsonl", 0.0
         self.entries = self.earlier(settings) if os.environ.get("LTR_STRESS_RESUME") else {}
         if not self.entries:
             STATE.mkdir(exist_ok=True)

@@ -25,10 +25,10 @@ from stresses.killing import files_without_times
 from subcommands import at_least
 from tests.made import tool_rows, written
 
-GROUPS, SIZE = 600, 12
+GROUPS, SIZE = 240, 12
 BENCH_TIMES = ("bench.json", "latency.tsv", "cost.tsv", "report.html")
 COMMANDS = {  # name: its result, its words, and what is added when it goes on
-    "train": ("run", "train ready.jsonl -o run --epochs 400 --set train.learning_rate=0.001", "--resume"),
+    "train": ("run", "train ready.jsonl -o run --epochs 300 --set train.learning_rate=0.001", "--resume"),
     "featurize": ("x.npz", "featurize samples.jsonl -o x.npz --recommended --encoder hash", ""),
     "run": ("runs", "run sweep.yaml -o runs --jobs 2", "--resume"),
     "bench": ("bench", "bench bench.yaml -o bench", "--resume"),
@@ -67,12 +67,12 @@ def main(*, number, commands, seed):
 def prepare():
     """What the commands read, in the working directory."""
     write_samples("ready.jsonl")
-    written("samples.jsonl", tool_rows(range(150)))
-    written("outcomes.jsonl", (outcome(number) for number in range(1500)))
-    written("log.jsonl", (exchange(number) for number in range(3000)))
+    written("samples.jsonl", tool_rows(range(60)))
+    written("outcomes.jsonl", (outcome(number) for number in range(500)))
+    written("log.jsonl", (exchange(number) for number in range(1500)))
     Path("sweep.yaml").write_text(
         "name: one\nencoder: hash\ndata: {train: samples.jsonl}\n"
-        "train: {epochs: 60}\nsweep: {train.l2: [0.1, 0.01, 0.001]}\n"
+        "train: {epochs: 40}\nsweep: {train.l2: [0.1, 0.01, 0.001]}\n"
     )
     Path("bench.yaml").write_text("rerankers: [random, bm25, hash]\ndata: {samples: samples.jsonl}\ntimed: 5\n")
     if finished(fork(["train", "samples.jsonl", "-o", "trained", "--encoder", "hash"])):
