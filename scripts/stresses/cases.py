@@ -21,7 +21,7 @@ class Figure:
 
 
 class Cases:
-    """Outcomes by case, a line each in .stress/PART-DIGEST.jsonl; with LTR_STRESS_RESUME those of the same settings count."""
+    """Outcomes by case, a line each in a file of .stress/; with LTR_STRESS_RESUME those of the same settings count."""
 
     def __init__(self, part, settings):
         digest = hashlib.sha256(settings.encode()).hexdigest()[:8]
