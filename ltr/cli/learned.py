@@ -137,10 +137,7 @@ def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
     return [f"{len(measured.folds.folds)} folds by {split}{chosen}{past}: {', '.join(texts)}"]
 
 
-TWICE = (
-    "each group counts twice: with right tools before it (weight 0.8), and with first choices of models that saw "
-    "nothing of its trace (0.2)"
-)
+TWICE = "each group counts twice: with right tools before it, and with choices of models that saw nothing of its trace"
 _SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
 
 

@@ -1,6 +1,6 @@
-"""The past that a model makes for itself, by its first choices: to be measured with, and to learn from in part."""
+"""The past that a model makes for itself, by its first choices: to be measured with, and to learn from."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, ragged
 from ltr.config.run import RunConfig
 from ltr.data.groups import Candidates, Groups, key_order, select
-from ltr.data.past import past_lists, with_past
+from ltr.data.past import past_lists, past_of, with_past
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.progress import OnProgress, silent
@@ -16,8 +16,6 @@ from ltr.experiments.shared_inputs import Prepared
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
 from ltr.training.model import Model
-
-OWN_SHARE = 0.2  # of what a training learns from: measured in docs/notes/rankings.md
 
 
 class Scorer(Protocol):
@@ -76,15 +74,17 @@ def first_choices(scorer: Scorer, groups: Groups, phi: FloatArray) -> list[tuple
     return [(candidates.name_texts[code],) for code in first.tolist()]
 
 
-def with_own_rows(
+def rows_to_learn(
     config: RunConfig, train: TrainConfig, prepared: Prepared, on_progress: OnProgress = silent
 ) -> tuple[FloatArray, Groups]:
-    """Phi and groups to learn w from: each group with what was right before it, and again with own choices before it.
+    """Phi and groups to learn w from; of groups with a past made of labels each twice, once with own choices before it.
 
-    The choices are of models of other folds, so that no label of its trace is among them. The second ones weigh
-    OWN_SHARE. Who learns from right tools alone trusts the past more than a past of own choices deserves.
+    The choices are of models of other folds, so that no label of its trace is among them. Who learns from right tools
+    alone trusts the past more than a past of own choices deserves.
     """
     groups = prepared.groups
+    if past_of(groups.candidates) != "labels":
+        return prepared.phi, groups
     models = fold_models(config, train, groups, (), on_progress)
     candidates = groups.candidates
     fold_of_group = np.array([models.folds[trace] for trace in candidates.trace_ids])[candidates.traces]
@@ -93,8 +93,4 @@ def with_own_rows(
         inside = fold_of_group == fold
         rows = np.repeat(inside, np.diff(groups.offsets))
         own[rows] = with_own_past(FoldScorer(*model), select(groups, np.flatnonzero(inside)))[1]
-    number = len(fold_of_group)
-    weights = np.ones(number) if groups.weights is None else groups.weights
-    twice = select(groups, np.tile(np.arange(number), 2))
-    weights = np.concatenate([(1 - OWN_SHARE) * weights, OWN_SHARE * weights])
-    return np.vstack([prepared.phi, own]), replace(twice, weights=weights)
+    return np.vstack([prepared.phi, own]), select(groups, np.tile(np.arange(len(fold_of_group)), 2))

@@ -18,7 +18,7 @@ from ltr.experiments.cross_validation import Settled, cross_validate, judged_by,
 from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
-from ltr.experiments.own_past import with_own_past, with_own_rows
+from ltr.experiments.own_past import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
@@ -31,7 +31,7 @@ from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord, training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
-from ltr.training.config import Progress
+from ltr.training.config import OnEpoch, Progress, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.fit import fit
 from ltr.training.model import Model
@@ -73,20 +73,12 @@ def run(
         fold_rules = rules(config, groups, also=judged_by(config.train))
         folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress)
     settings = settled(config, phi, groups, folds, valid)
-    learned_phi, learned = phi, groups
-    if past_of(groups.candidates) == "labels":
-        learned_phi, learned = with_own_rows(config, settings.train, prepared, on_progress)
+    learned_phi, learned = rows_to_learn(config, settings.train, prepared, on_progress)
     inputs = (learned_phi, learned.labels, learned.offsets, settings.train)
     fixed: dict[str, Any] = {"weights": learned.weights, "score_offset": score_offset(learned)}
-    epochs = settings.train.epochs if settings.train.trainer == "descent" else None
+    on_epoch = _epoch_steps(settings.train, on_progress)
     with stage("training"):
-        model = fit(
-            *inputs,
-            **fixed,
-            valid=valid,
-            on_epoch=lambda epoch: on_progress(Step("training", epoch.number, epochs, epoch)),
-            progress=resume,
-        )
+        model = fit(*inputs, **fixed, valid=valid, on_epoch=on_epoch, progress=resume)
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, clusters=learned.candidates.traces, names=names)
     training = _recorded(model, diagnosis, prepared, settings)
@@ -106,6 +98,12 @@ def run(
         parts = named_parts(prepared.features.configs, groups, prepared.features.encoder)
         update_base = UpdateBase(curvature(*inputs, model, **fixed), parts)
     return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder, update_base)
+
+
+def _epoch_steps(train: TrainConfig, on_progress: OnProgress) -> OnEpoch:
+    """What hears of each epoch of a training."""
+    epochs = train.epochs if train.trainer == "descent" else None
+    return lambda epoch: on_progress(Step("training", epoch.number, epochs, epoch))
 
 
 def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
