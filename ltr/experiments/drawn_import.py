@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.draws import DRAW_RULES
@@ -80,11 +81,8 @@ def _by_line(
     additions: dict[int, list[Line]] = {}
     if draws is None:
         return probabilities, additions
-    starts, own_ends = (
-        drawn.offsets[:-1].tolist(),
-        (drawn.offsets[:-1] + groups.offsets[1:] - groups.offsets[:-1]).tolist(),
-    )
-    for first, own_end, last in zip(starts, own_ends, drawn.offsets[1:].tolist(), strict=True):
+    own_ends = drawn.offsets[:-1] + np.diff(groups.offsets)
+    for first, own_end, last in np.stack([drawn.offsets[:-1], own_ends, drawn.offsets[1:]], axis=1).tolist():
         lines = candidates.lines[first:own_end].tolist()
         for line, probability in zip(lines, draws.probabilities[first:own_end].tolist(), strict=True):
             probabilities[line].append(probability)

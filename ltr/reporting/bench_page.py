@@ -67,12 +67,10 @@ def latency_table(rerankers: Sequence[RerankerResult]) -> Table:
     )
     rows = []
     for reranker in rerankers:
-        times: list[Value] = []
-        for key in TIMES:
-            time: float = getattr(reranker.latency, key)
-            times.append(Guess(time) if key in reranker.latency.too_few else time)
+        times = {key: getattr(reranker.latency, key) for key in TIMES}
+        times |= {key: Guess(times[key]) for key in reranker.latency.too_few if key in times}
         rest = (reranker.cold_start_ms, reranker.documents_per_second, reranker.peak_memory_mb)
-        rows.append((reranker.name, *times, reranker.latency.n, *rest))
+        rows.append((reranker.name, *times.values(), reranker.latency.n, *rest))
     return Table(columns, tuple(rows), "Milliseconds a query, one after the other", corner="latency, ms")
 
 

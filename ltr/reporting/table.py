@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.kinds import TEXT, Bounds, Guess, Kind
@@ -56,17 +56,17 @@ def written_cells(table: Table, medium: Medium) -> list[list[str]]:
         if medium not in column.media:
             continue
         write = column.kind.on_terminal if medium is Medium.TERMINAL else column.kind.on_page
-        written = [column.title]
-        for row in table.rows:
-            value = row[place]
-            if value is None or (isinstance(value, Bounds) and None in value):
-                written.append(missing)
-            elif isinstance(value, Guess):
-                written.append(f"{write(value.value)}?")
-            else:
-                written.append(value if isinstance(value, str) else write(value))
-        columns.append(written)
+        columns.append([column.title, *(_cell(row[place], write, missing) for row in table.rows)])
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cell(value: Value, write: Callable[[Any], str], missing: str) -> str:
+    """A value as it is written; a guess has a question mark."""
+    if value is None or (isinstance(value, Bounds) and None in value):
+        return missing
+    if isinstance(value, Guess):
+        return f"{write(value.value)}?"
+    return value if isinstance(value, str) else write(value)
 
 
 def terminal_lines(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.chat_requests import call_in, call_of, text_or_empty
+from ltr.data.importers.chat_requests import call_in, call_of, object_or_empty, text_or_empty
 from ltr.data.importers.conversations import (
     CUT_OFF,
     FAILED,
@@ -251,8 +251,7 @@ def _text_of_block(block: Object) -> str:
 
 def _calls(message: Object, blocks: Sequence[Object]) -> tuple[Call, ...]:
     """The calls of an answer, under whatever key."""
-    more = message.get("additional_kwargs")
-    holders = (message, more if isinstance(more, dict) else {})
+    holders = (message, object_or_empty(message.get("additional_kwargs")))
     listed = next(filter(None, (entries(holder.get("tool_calls")) for holder in holders)), [])
     calls = [call_in(entry.get("tool_call", entry)) for entry in listed if isinstance(entry, dict)]
     if not calls:

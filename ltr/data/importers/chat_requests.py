@@ -146,6 +146,11 @@ def text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def object_or_empty(value: object) -> Object:
+    """The value, if it is an object."""
+    return value if isinstance(value, dict) else {}
+
+
 def is_anthropic_body(body: Object) -> bool:
     """Whether a request or a response is in Anthropic's form, by what only it has."""
     tools = objects(body.get("tools"))

@@ -6,7 +6,15 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, id_text, log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.chat_requests import (
+    allowed,
+    id_text,
+    log_objects,
+    object_or_empty,
+    objects,
+    table_of,
+    text_or_empty,
+)
 from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
@@ -90,8 +98,7 @@ def _scores(trace: Object, trace_id: str, place: str) -> Iterator[Span]:
 def _span(entry: Object, place: str, tally: Tally) -> Span:
     """A span with what its attributes, its input and its output say."""
     metadata, name = decoded(entry.get("metadata")), text_or_empty(entry.get("name"))
-    attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
-    tree = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
+    tree = tree_of(object_or_empty(decoded(object_or_empty(metadata).get("attributes"))).items())
     span = span_of(tree, _plain_span(entry, place), name, tally)
     if span.kind == "model":
         return _generation(entry, span, tally)

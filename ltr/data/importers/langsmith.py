@@ -8,7 +8,15 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, id_text, log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.chat_requests import (
+    allowed,
+    id_text,
+    log_objects,
+    object_or_empty,
+    objects,
+    table_of,
+    text_or_empty,
+)
 from ltr.data.importers.conversations import UNFINISHED, Message, answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
@@ -79,11 +87,8 @@ def _span(run: Object, trace_id: str, place: str, tally: Tally) -> Span:
 
 
 def _model(run: Object, span: Span, tally: Tally) -> Span:
-    extra = decoded(run.get("extra"))
-    parameters = extra.get("invocation_params") if isinstance(extra, dict) else None
-    parameters = parameters if isinstance(parameters, dict) else {}
-    inputs = decoded(run.get("inputs"))
-    own = inputs.get("tools") if isinstance(inputs, dict) else None
+    parameters = object_or_empty(object_or_empty(decoded(run.get("extra"))).get("invocation_params"))
+    own = object_or_empty(decoded(run.get("inputs"))).get("tools")
     listed = entries(parameters.get("tools")) or entries(parameters.get("functions")) or entries(decoded(own))
     table, forced = allowed(
         table_of([decoded(tool) for tool in listed], tally, span.place), parameters.get("tool_choice")

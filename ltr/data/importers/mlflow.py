@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, log_objects, objects, table_of, text_or_empty
+from ltr.data.importers.chat_requests import allowed, log_objects, object_or_empty, objects, table_of, text_or_empty
 from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
@@ -47,11 +47,10 @@ def _spans_of(trace: object) -> list[Any] | None:
 
 def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:
     for place, trace in log_objects(files, tally):
-        listed, info = _spans_of(trace), decoded(trace.get("info"))
+        listed, info = _spans_of(trace), object_or_empty(decoded(trace.get("info")))
         if listed is None:
             tally.skip(NO_TRACE, place)
             continue
-        info = info if isinstance(info, dict) else {}
         trace_id = text_or_empty(info.get("trace_id")) or text_or_empty(info.get("request_id"))
         for span in objects(listed):
             yield _span(span, trace_id, place, tally)
@@ -66,8 +65,7 @@ def _span(span: Object, trace_id: str, place: str, tally: Tally) -> Span:
     """A span; its ids stand beside its name, or in its context."""
     context, status = span.get("context"), span.get("status")
     holder: Object = context if isinstance(context, dict) else span
-    texts = span.get("attributes")
-    attributes = {key: _value(value) for key, value in texts.items()} if isinstance(texts, dict) else {}
+    attributes = {key: _value(value) for key, value in object_or_empty(span.get("attributes")).items()}
     kind = KINDS.get(str(attributes.get("mlflow.spanType")), "other")
     own = text_or_empty(attributes.get("mlflow.traceRequestId")) or text_or_empty(holder.get("trace_id"))
     code = status.get("code") if isinstance(status, dict) else span.get("status_code")
@@ -93,7 +91,7 @@ def _with_content(span: Span, name: str, attributes: Object, tally: Tally) -> Sp
         return replaced(span, tool=tool, call_id=_call_id(attributes.get("mlflow.spanOutputs"), inputs))
     if span.kind == "other":
         return replaced(span, user_text=last_user_text(messages_in(inputs)))
-    request = inputs if isinstance(inputs, dict) else {}
+    request = object_or_empty(inputs)
     listed = entries(attributes.get("mlflow.chat.tools")) or entries(request.get("tools"))
     table, forced = allowed(table_of(listed, tally, span.place), request.get("tool_choice"))
     answer = answer_of_span(answer_in(attributes.get("mlflow.spanOutputs")), forced, has_failed=span.has_failed)

@@ -14,6 +14,7 @@ from ltr.data.importers.chat_requests import (
     exchanges,
     is_anthropic_body,
     is_span,
+    object_or_empty,
     objects,
     table_of,
     text_or_empty,
@@ -62,8 +63,7 @@ def is_openai(opening: Opening) -> bool:
 
 
 def _response(line: Object) -> Object:
-    response = line.get("response")
-    return response if isinstance(response, dict) else {}
+    return object_or_empty(line.get("response"))
 
 
 @importer("openai", title="an OpenAI chat log", looks_like=is_openai)

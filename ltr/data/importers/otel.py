@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ltr.data.importers.any_messages import decoded
-from ltr.data.importers.chat_requests import log_objects, objects, text_or_empty
+from ltr.data.importers.chat_requests import log_objects, object_or_empty, objects, text_or_empty
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
 from ltr.data.importers.outcomes import outcome_note, outcomes
@@ -100,10 +100,8 @@ def _otlp(span: Object, place: str, tally: Tally) -> Span:
 def _phoenix(span: Object, place: str, tally: Tally) -> Span:
     """A span of Phoenix; its keys are dotted in a data frame's lines, and nest elsewhere."""
     tree = tree_of(span.items())
-    context = tree.get("context")
-    context = context if isinstance(context, dict) else {}
-    attributes = decoded(tree.get("attributes"))
-    attributes = tree_of(attributes.items()) if isinstance(attributes, dict) else {}
+    context = object_or_empty(tree.get("context"))
+    attributes = tree_of(object_or_empty(decoded(tree.get("attributes"))).items())
     kind = text_or_empty(tree.get("span_kind")).lower()
     plain = Span(
         trace_id=_id(context.get("trace_id")),

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
-from ltr.data.importers.chat_requests import allowed, table_of
+from ltr.data.importers.chat_requests import allowed, object_or_empty, table_of
 from ltr.data.importers.conversations import Message, answer_of_span, last_user_text
 from ltr.data.importers.span import Kind, Span, tool_name
 from ltr.data.importers.tally import Tally
@@ -128,12 +128,12 @@ def _tools(tree: Tree, parameters: Any, tally: Tally, place: str) -> list[Any]:
     """The tools on the table, as a list that `table_of` reads."""
     tools = []
     for entry in entries(at(tree, "llm.tools")):
-        tool = entry.get("tool", entry) if isinstance(entry, dict) else {}
-        schema = tool.get("json_schema") if isinstance(tool, dict) else None
+        tool = object_or_empty(object_or_empty(entry).get("tool", entry))
+        schema = tool.get("json_schema")
         read = decoded(schema)
         if isinstance(read, dict):
             tools.append(read)
-        elif isinstance(tool, dict) and tool.get("name"):
+        elif tool.get("name"):
             tools.append({"name": tool["name"], "description": tool.get("description")})
         if schema is not None and not isinstance(read, dict):
             tally.remark(BAD_SCHEMA, place)
