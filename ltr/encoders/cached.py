@@ -55,6 +55,11 @@ class CachedEncoder:
         kind = encoder_kind(name)
         with plugin_errors(f"the encoder {name}", kind.fitted, source_of(kind.fitted)):
             encoder = kind.fitted(texts)
+        return cls.of(encoder, cache)
+
+    @classmethod
+    def of(cls, encoder: Encoder, cache: "VectorCache | None" = None) -> Self:
+        """The encoder, with nothing in memory yet."""
         return cls(encoder.name, encoder.revision, encoder.state, lambda: encoder, cache)
 
     @classmethod
@@ -73,6 +78,10 @@ class CachedEncoder:
         if state:
             cached._encoder = open_encoder()
         return cached
+
+    def apart(self) -> Self:
+        """The same encoder, opened once for both, with vectors of its own in memory."""
+        return type(self)(self.name, self.revision, self.state, self.encoder, self._cache)
 
     def encoder(self) -> Encoder:
         """The encoder itself, opened at the first call."""

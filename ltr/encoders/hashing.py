@@ -1,7 +1,7 @@
 """The encoder of the base install: hashed character n-gram TF-IDF, numpy only."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Self
@@ -13,6 +13,8 @@ from ltr.encoders.naming import encoder
 from ltr.encoders.protocol import Role
 from ltr.encoders.sparse import Sparse
 from ltr.errors import DataError
+from ltr.files.npz import Array
+from ltr.files.parts import digests
 from ltr.files.state_types import Count, Integers, Json, Record
 
 BUCKETS_LOG2 = 14
@@ -57,6 +59,27 @@ class HashEncoder:
     def counted(cls, documents: int, grams: Ragged) -> Self:
         """The encoder of so many distinct texts, of which these are the grams."""
         return cls(documents, np.bincount(grams.codes, minlength=BUCKETS))
+
+    @classmethod
+    def count_texts(cls, texts: Sequence[str]) -> tuple[Array, Ragged]:
+        """The key of each distinct text, and its grams."""
+        distinct = list(dict.fromkeys(texts))
+        return digests(distinct), text_grams(distinct)
+
+    @classmethod
+    def fitted_to(cls, parts: Iterable[tuple[Array, Ragged]]) -> Self:
+        """The encoder of all texts of the parts; memory holds a key for each text.
+
+        >>> parts = map(HashEncoder.count_texts, (["book a flight", "weather"], ["weather"]))
+        >>> HashEncoder.fitted_to(parts).revision == HashEncoder.fitted(["book a flight", "weather"]).revision
+        True
+        """
+        seen, frequencies = digests([]), np.zeros(BUCKETS, dtype=np.int64)
+        for keys, grams in parts:
+            is_new = np.isin(keys, seen, invert=True)
+            frequencies += np.bincount(grams.take(np.flatnonzero(is_new)).codes, minlength=BUCKETS)
+            seen = np.union1d(seen, keys[is_new])
+        return cls(len(seen), frequencies)
 
     @classmethod
     def restored(cls, state: State) -> Self:

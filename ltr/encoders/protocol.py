@@ -1,7 +1,7 @@
 """What an encoder is, and what is registered under its name."""
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ltr.arrays import State
 from ltr.encoders.vectors import Vectors
@@ -58,4 +58,17 @@ class EncoderKind(Protocol):
 
     def restored(self, state: State) -> Encoder:
         """The encoder of a saved state, which gives the same vectors."""
+        ...
+
+
+@runtime_checkable
+class CountingKind(Protocol):
+    """What an encoder that learns from texts also has, to learn from more of them than memory holds."""
+
+    def count_texts(self, texts: Sequence[str]) -> Any:
+        """What it counts in some texts: small, and plain arrays."""
+        ...
+
+    def fitted_to(self, parts: Iterable[Any]) -> Encoder:
+        """The encoder that has seen the texts of all parts; a text that several parts have counts once."""
         ...

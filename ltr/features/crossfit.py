@@ -55,7 +55,7 @@ class FittedFeatures:
         phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
         for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
             table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)
-            phi[:, place] = _column(config, candidates, state, table or context)
+            phi[:, place] = column_of(config, candidates, state, table or context)
         return phi
 
     def prepared(self, tools: ToolList, of_states: StateMemo) -> tuple[Any, ...]:
@@ -138,12 +138,7 @@ class Folds:
             key = counting_key(config, learner)
             if key not in self.parts:
                 self.parts[key] = [self._part(config, learner, fold) for fold in range(len(self.shards))]
-            if learner.merge is merged:
-                without_each = parts_without_each(self.parts[key])
-            else:
-                without_each = merges_without_each(self.parts[key], partial(_called, config, learner.merge))
-            for part in without_each:
-                yield state_of(config, part)
+            yield from states_without_each(config, learner, self.parts[key])
             return
         context = self.shards[0].context
         for left_out in range(len(self.shards) + 1):
@@ -185,30 +180,25 @@ def fit_features(
     candidates, lexicon = groups.candidates, shared[0].lexicon if shared else Lexicon()
     for config in configs:
         refuse_other_kind(FEATURES[config.name].kind, candidates)
-    documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
-    texts = [text for source in documents for text in source(candidates, None).texts]
-    cached = CachedEncoder.fitted(encoder, [*candidates.query_texts, *texts])
+    cached = CachedEncoder.fitted(encoder, encoded_texts(candidates))
     LOG.info(f"encoder {cached.name}, revision {cached.revision}")
     context = reading(configs, candidates, cached, lexicon)  # every text once: what follows looks its vector up
     phi, states = np.empty((len(groups.labels), len(configs))), list[State | None]([None] * len(configs))
     learning = [place for place, config in enumerate(configs) if FEATURES[config.name].learner]
     for place in set(range(len(configs))) - set(learning):
-        phi[:, place] = _column(configs[place], candidates, None, context)
+        phi[:, place] = column_of(configs[place], candidates, None, context)
     if learning:
         learning_configs = [configs[place] for place in learning]
         folds = Folds.dealt(learning_configs, groups, cached, lexicon, shared)
         count = int(folds.of_group.max(initial=0)) + 1
         row_folds = np.repeat(folds.of_group, np.diff(groups.offsets))
-        learners: dict[object, list[int]] = {}  # the places of the features that learn the same
-        for place in learning:
-            learner = FEATURES[configs[place].name].learner
-            learners.setdefault((learner, *_learned_options(configs[place])), []).append(place)
+        learners = learned_alike(configs)
         without_each = [folds.without_each(configs[places[0]]) for places in learners.values()]
         for fold, *fold_states in zip(range(count), *without_each, strict=False):
             shard = folds.shards[fold]
             for places, state in zip(learners.values(), fold_states, strict=True):
                 for place in places:
-                    column = _column(configs[place], shard.groups.candidates, state, shard.context)
+                    column = column_of(configs[place], shard.groups.candidates, state, shard.context)
                     phi[row_folds == fold, place] = column
             on_fold(fold + 1, count)
         for places, of_all in zip(learners.values(), without_each, strict=True):
@@ -216,6 +206,21 @@ def fit_features(
             for place in places:
                 states[place] = state
     return FittedFeatures(candidates.kind, tuple(configs), tuple(states), cached), phi
+
+
+def encoded_texts(candidates: Candidates) -> list[str]:
+    """The texts that an encoder may learn from: queries, and what the candidates are described by."""
+    documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
+    return [*candidates.query_texts, *(text for source in documents for text in source(candidates, None).texts)]
+
+
+def learned_alike(configs: Sequence[FeatureConfig]) -> dict[object, list[int]]:
+    """The places of the features that learn, those that learn the same together."""
+    learners: dict[object, list[int]] = {}
+    for place, config in enumerate(configs):
+        if learner := FEATURES[config.name].learner:
+            learners.setdefault((learner, *_learned_options(config)), []).append(place)
+    return learners
 
 
 def fit_states(
@@ -274,6 +279,20 @@ def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
     return part
 
 
+def states_without_each(config: FeatureConfig, learner: Counted, parts: Sequence[Any]) -> Iterator[State]:
+    """The state that the feature makes of the other parts, for each part, then that of all."""
+    if learner.merge is merged:
+        without_each = parts_without_each(parts)
+    else:
+        without_each = merges_without_each(parts, merge_of(config, learner))
+    return (state_of(config, part) for part in without_each)
+
+
+def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
+    """What makes one part of two."""
+    return merged if learner.merge is merged else partial(_called, config, learner.merge)
+
+
 def state_of(config: FeatureConfig, *source: Any) -> State:
     """The state that the feature makes of what it learned from: a part, shards or groups; of the type it declares."""
     learner = FEATURES[config.name].learner
@@ -287,7 +306,7 @@ def state_of(config: FeatureConfig, *source: Any) -> State:
     return state
 
 
-def _column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
     """One finite number for each candidate."""
     column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
     if FEATURES[config.name].prepare and context.table is None:

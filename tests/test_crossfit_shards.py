@@ -1,0 +1,175 @@
+"""Cross-fitting over shards gives the states and the columns of the samples in memory."""
+
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+
+from ltr.data.groups import read_groups, select
+from ltr.data.shards import sample_shards
+from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.naming import ENCODERS
+from ltr.errors import UsageError
+from ltr.features.crossfit import fit_features
+from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
+from ltr.features.learning import Counted, Optimised
+from ltr.features.presets import ALL, SPECIFICATION
+from ltr.features.registry import FEATURES, FeatureConfig, feature
+from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+
+LINES = {"tool": tool_lines, "graph": graph_lines}
+
+
+@pytest.fixture
+def register():
+    """Registers a feature or an encoder for the time of a test."""
+    names = []
+
+    def add(name, kind=None, **options):
+        if kind is not None:
+            ENCODERS.add(name, kind)
+            names.append((ENCODERS, name))
+            return
+        feature(name, "hist", **options)(lambda candidates, state, context: np.full(len(candidates.names), state["n"]))
+        names.append((FEATURES, name))
+
+    yield add
+    for registry, name in names:
+        registry._own.pop(name)
+
+
+def plain(value):
+    """A state as nested lists and dicts."""
+    if isinstance(value, np.ndarray):
+        return value.astype(float).tolist() if value.dtype.kind in "fiu" else value.tolist()
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return {key: plain(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def assert_alike(left, right):
+    """Texts and counts are equal, floats but for the last digits of sums, half precision to its own."""
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            assert_alike(left[key], right[key])
+    elif isinstance(left, list) and left and isinstance(left[0], float):
+        np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-9)
+    elif isinstance(left, float):
+        assert left == pytest.approx(right, rel=1e-9)
+    else:
+        assert left == right
+
+
+def by_row(groups, phi):
+    """The columns by trace, node and name."""
+    candidates = groups.candidates
+    owner = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
+    return {
+        (
+            candidates.trace_ids[candidates.traces[group]],
+            candidates.node_ids[group],
+            candidates.name_texts[candidates.names[row]],
+        ): phi[row]
+        for row, group in enumerate(owner.tolist())
+    }
+
+
+def both(path, configs, encoder, rows):
+    """In memory, and over shards: the columns of each row, and the features."""
+    groups = read_groups(path)
+    fitted, phi = fit_features(configs, groups, encoder)
+    with sample_shards(path, rows=rows) as shards:
+        assert len(shards) > 2
+        crossfit = fit_over_shards(configs, shards, TraceFolds.of(first_traces(shards)), encoder)
+        columns = {key: row for part in shards for key, row in by_row(part, crossfit.phi(part)).items()}
+    return (by_row(groups, phi), fitted), (columns, crossfit.features)
+
+
+def assert_equal_fits(in_memory, over_shards, *, within=1e-12):
+    """Both say the same."""
+    (columns, fitted), (sharded, features) = in_memory, over_shards
+    assert columns.keys() == sharded.keys()
+    keys = list(columns)
+    np.testing.assert_allclose([sharded[key] for key in keys], [columns[key] for key in keys], rtol=within, atol=within)
+    assert features.encoder.revision == fitted.encoder.revision
+    for one, other in zip(fitted.states, features.states, strict=True):
+        assert_alike(plain(one), plain(other))
+
+
+@pytest.mark.parametrize("encoder", ["hash", "letters"])
+@pytest.mark.parametrize("traces", [9, 40], ids=["a fold for each trace", "ten folds"])
+@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("order", ["together", "interleaved"])
+def test_columns_and_states_are_those_of_the_samples_in_memory(tmp_path, register, kind, traces, encoder, order):
+    register("letters", LetterEncoder)
+    lines = list(LINES[kind](traces=traces))
+    if order == "interleaved":
+        lines = [lines[place] for place in np.random.default_rng(0).permutation(len(lines))]
+    path = write_lines(tmp_path / "samples.jsonl", lines)
+    names = dict.fromkeys((*SPECIFICATION[kind], *ALL[kind]))
+    configs = [FeatureConfig(name) for name in names]
+    # prototypes lie in half precision: a sum that differs in the last digit may round to the next number
+    assert_equal_fits(*both(path, configs, encoder, 25), within=1e-3)
+    exact = [config for config in configs if config.name.split(".")[1] not in ("proto", "ridge", "clause", "clauses")]
+    assert_equal_fits(*both(path, exact, encoder, 25))
+
+
+def test_without_what_learns_nothing_is_counted(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    assert_equal_fits(*both(path, [FeatureConfig("tool.rel"), FeatureConfig("tool.coop")], "hash", 25))
+
+
+def test_of_a_single_trace_nothing_is_learned(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=1, groups=9))
+    groups = read_groups(path)
+    configs = [FeatureConfig("tool.hist"), FeatureConfig("tool.lift")]
+    _, phi = fit_features(configs, groups, "hash")
+    empty = select(groups, np.empty(0, dtype=np.int64))
+    crossfit = fit_over_shards(configs, [groups, empty], TraceFolds.of(groups.candidates.trace_ids), "hash")
+    np.testing.assert_array_equal(crossfit.phi(groups), phi)
+
+
+def test_an_optimised_feature_sees_all_shards_but_for_the_fold_again_and_again(tmp_path, register):
+    def state(shards, context):
+        counts = [sum(float(shard.groups.labels.sum()) for shard in shards) for _ in range(3)]
+        assert len(set(counts)) == 1
+        return {"n": counts[0]}
+
+    register("tool.sum", fit=Optimised(state))
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    assert_equal_fits(*both(path, [FeatureConfig("tool.sum"), FeatureConfig("tool.hist")], "hash", 25))
+
+
+def test_a_merge_of_its_own_is_used(tmp_path, register):
+    def count(groups, context):
+        return frozenset(groups.candidates.query_texts)
+
+    register("tool.queries", fit=Counted(count, lambda part: {"n": float(len(part))}, lambda a, b: a | b))
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    assert_equal_fits(*both(path, [FeatureConfig("tool.queries")], "hash", 25))
+
+
+def test_a_plain_fit_is_refused_by_name(tmp_path, register):
+    register("tool.plain", fit=lambda groups, context: {"n": 1.0})
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
+    with sample_shards(path) as shards, pytest.raises(UsageError, match=r"^the feature tool\.plain learns with a plain"):
+        fit_over_shards([FeatureConfig("tool.plain")], shards, TraceFolds.of(first_traces(shards)), "hash")
+
+
+def test_an_encoder_that_learns_from_all_texts_at_once_is_refused_by_name(tmp_path, register):
+    class Learning(LetterEncoder):
+        state = {"documents": 3}
+
+    register("learning", Learning)
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
+    with sample_shards(path) as shards, pytest.raises(UsageError, match="^the encoder learning learns from all texts"):
+        fit_over_shards([FeatureConfig("tool.rel")], shards, TraceFolds.of(first_traces(shards)), "learning")
+
+
+def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
+    texts = ["weather in Paris", "a flight", "weather in Paris", "", "東京の天気"]
+    parts = [HashEncoder.count_texts(texts[:3]), HashEncoder.count_texts(texts[2:])]
+    whole, counted = HashEncoder.fitted(texts), HashEncoder.fitted_to(parts)
+    assert counted.documents == whole.documents == 4
+    assert counted.frequencies.tolist() == whole.frequencies.tolist()
