@@ -97,10 +97,15 @@ def assert_equal_fits(in_memory, over_shards, *, within=1e-12):
         assert_alike(plain(one), plain(other))
 
 
-@pytest.mark.parametrize("encoder", ["hash", "letters"])
-@pytest.mark.parametrize("traces", [9, 40], ids=["a fold for each trace", "ten folds"])
-@pytest.mark.parametrize("kind", LINES)
-@pytest.mark.parametrize("order", ["together", "interleaved"])
+@pytest.mark.parametrize(
+    "kind, traces, encoder, order",
+    [
+        ("tool", 40, "hash", "together"),
+        ("tool", 9, "letters", "interleaved"),  # a fold for each trace
+        ("graph", 40, "letters", "together"),
+        ("graph", 40, "hash", "interleaved"),
+    ],
+)
 def test_columns_and_states_are_those_of_the_samples_in_memory(tmp_path, register, kind, traces, encoder, order):
     register("letters", LetterEncoder)
     lines = list(LINES[kind](traces=traces))
@@ -153,15 +158,15 @@ def test_a_merge_of_its_own_is_used(tmp_path, register):
 def test_a_plain_fit_is_refused_by_name(tmp_path, register):
     register("tool.plain", fit=lambda groups, context: {"n": 1.0})
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
-    with sample_shards(path) as shards, pytest.raises(UsageError, match=r"^the feature tool\.plain learns with a plain"):
+    with (
+        sample_shards(path) as shards,
+        pytest.raises(UsageError, match=r"^the feature tool\.plain learns with a plain"),
+    ):
         fit_over_shards([FeatureConfig("tool.plain")], shards, TraceFolds.of(first_traces(shards)), "hash")
 
 
 def test_an_encoder_that_learns_from_all_texts_at_once_is_refused_by_name(tmp_path, register):
-    class Learning(LetterEncoder):
-        state = {"documents": 3}
-
-    register("learning", Learning)
+    register("learning", type("Learning", (LetterEncoder,), {"state": {"documents": 3}}))
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
     with sample_shards(path) as shards, pytest.raises(UsageError, match="^the encoder learning learns from all texts"):
         fit_over_shards([FeatureConfig("tool.rel")], shards, TraceFolds.of(first_traces(shards)), "learning")

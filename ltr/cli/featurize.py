@@ -18,6 +18,7 @@ from ltr.cli.options import (
     Recommended,
     Samples,
     Sets,
+    ShardRows,
     Tools,
     Verbose,
     configured,
@@ -33,7 +34,7 @@ from ltr.reporting.escaping import visible
 def featurize(
     ctx: typer.Context,
     samples: Samples,
-    out: Annotated[Path, typer.Option("--out", "-o", help="OUT.npz, or OUT.jsonl (.gz, .zst).")],
+    out: Annotated[str, typer.Option("--out", "-o", help="OUT.npz, OUT.jsonl (.gz, .zst); DIR/: any amount.")],
     config: ConfigFile = None,
     recommended: Recommended = False,
     features: Features = None,
@@ -46,6 +47,7 @@ def featurize(
     encoder: Encoder = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
+    shard_rows: ShardRows = None,
     code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -61,11 +63,13 @@ def featurize(
     if allow_download:
         fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
-        made = featurize_and_save(wanted, out, model=model, overwrite=overwrite, on_progress=on_progress)
+        made = featurize_and_save(
+            wanted, out, model=model, overwrite=overwrite, rows=shard_rows, on_progress=on_progress
+        )
     for warning in made.warnings:
         warn(warning)
     if not quiet:
-        rows, groups = count(len(made.groups.labels), "candidate"), count(len(made.groups.offsets) - 1, "group")
+        rows, groups = count(made.candidates, "candidate"), count(made.groups, "group")
         how = "applied" if model else "fitted and cross-fitted"
         how += f" with encoder {made.auto_encoder} (auto)" if made.auto_encoder else ""
-        note(f"{rows} of {groups}, {', '.join(made.names)} {how}: {visible(out.as_posix())}")
+        note(f"{rows} of {groups}, {', '.join(made.names)} {how}: {visible(out)}")

@@ -183,6 +183,10 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
+ShardRows = Annotated[
+    int | None,
+    typer.Option("--shard-rows", metavar="N", min=1, help="Candidates read at once; without it, some 100 MB."),
+]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
 Verbose = Annotated[

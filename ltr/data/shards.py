@@ -5,14 +5,14 @@ then the lines are regrouped in temporary files.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltr.data.catalogues.tools import ToolText, foreign_catalogue
+from ltr.data.catalogues.tools import foreign_catalogue
 from ltr.data.contradictions import first_contradictions
 from ltr.data.cutting import Cutter, Pieces
 from ltr.data.groups import Groups, group_samples
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
 
 SHARD_BYTES = 100 << 20  # of lines
-NO_TOOLS: Mapping[str, ToolText] = {}
 READING, CONTRADICTIONS = 0, 1  # in this order a file in memory is checked
 
 
@@ -73,7 +72,7 @@ def sample_shards(
     samples: AnyPath | Iterable[AnyPath],
     *,
     rows: int | None = None,
-    tools: "ToolCatalogue" = NO_TOOLS,
+    tools: "ToolCatalogue | None" = None,
     graphs: "GraphCatalogue | None" = None,
     catalogues: tuple[SourceFile, ...] = (),
     labels_required: bool = True,
@@ -90,8 +89,8 @@ def sample_shards(
         most = Most(bytes=SHARD_BYTES) if rows is None else Most(rows=rows)
         with stage("scanning"):
             scan = _Scan(Path(name), most, labels_required=labels_required)
-            shards = scan.shards(expand(samples), tools)
-        yield replace(shards, tools=tools, graphs=graphs or {}, catalogues=catalogues)
+            shards = scan.shards(expand(samples), tools or {})
+        yield replace(shards, tools=tools or {}, graphs=graphs or {}, catalogues=catalogues)
 
 
 class _Scan:

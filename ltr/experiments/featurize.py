@@ -1,7 +1,9 @@
 """Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings, select, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.encoders.naming import AUTO
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -18,6 +21,7 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files, refuse_existing
 from ltr.files.restoring import put_back
+from ltr.storage.columns_directory import MANIFEST, STATE, read_manifest
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
@@ -25,9 +29,10 @@ from ltr.storage.read_samples import read
 
 @dataclass(frozen=True, slots=True)
 class Featurized:
-    """Groups whose columns were written, the names of the columns, and what is to be said about them."""
+    """How much was written, the names of the columns, and what is to be said about them."""
 
-    groups: Groups
+    candidates: int
+    groups: int
     names: tuple[str, ...]
     warnings: tuple[str, ...]
     auto_encoder: str = ""  # the encoder that auto took
@@ -39,13 +44,28 @@ def featurize_and_save(
     *,
     model: AnyPath | None = None,
     overwrite: bool = False,
+    rows: int | None = None,
     on_progress: OnProgress = silent,
+    engine: Engine = IN_PROCESS,
 ) -> Featurized:
-    """What now lies in `out`, with the state that made it beside it."""
+    """What now lies in `out`, with the state that made it beside it; an `out` that ends in / is a directory of columns.
+
+    For a directory samples are read in shards of about so many rows, and the engine works on them.
+    """
+    if names_directory(out):
+        from ltr.experiments.featurize_shards import featurize_shards  # what fits memory does not need it
+
+        features = None if model is None else fitted_features(model)
+        options: dict[str, Any] = {"rows": rows, "overwrite": overwrite, "on_progress": on_progress, "engine": engine}
+        return featurize_shards(config, Path(out), features=features, **options)
+    if rows is not None:
+        raise UsageError(f"{out}: --shard-rows cuts a directory of columns into parts; name an output that ends in /")
     refuse_output(Path(out), overwrite=overwrite)
     on_progress(Step("reading"))
     if config.data.negatives is not None and not str(out).endswith(".npz"):
-        raise UsageError(f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz")
+        raise UsageError(
+            f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz or /"
+        )
     groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
     warnings: tuple[str, ...] = ()
     if model is None:
@@ -62,8 +82,22 @@ def featurize_and_save(
     write = save_columns if str(out).endswith(".npz") else write_featurized
     with new_files(out) as new:
         write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
-    auto_encoder = features.encoder.name if model is None and config.encoder == AUTO else ""
-    return Featurized(groups, features.names, warnings, auto_encoder)
+    auto = "" if model is not None else auto_encoder(config, features)
+    return Featurized(len(groups.labels), len(groups.offsets) - 1, features.names, warnings, auto)
+
+
+def auto_encoder(config: RunConfig, features: FittedFeatures) -> str:
+    """The encoder that `auto` took; "" where the config names one."""
+    return features.encoder.name if config.encoder == AUTO else ""
+
+
+def names_directory(out: AnyPath) -> bool:
+    """Whether the output is a directory of columns.
+
+    >>> names_directory("columns/"), names_directory("columns.npz")
+    (True, False)
+    """
+    return os.fspath(out).endswith(("/", os.sep))
 
 
 def with_none_rows(groups: Groups, phi: FloatArray, features: FittedFeatures | None) -> FloatArray:
@@ -80,7 +114,9 @@ def with_none_rows(groups: Groups, phi: FloatArray, features: FittedFeatures | N
 def refuse_output(out: Path, *, overwrite: bool) -> None:
     """Raise unless featurised samples can be written there."""
     if not out.name.endswith((".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
-        raise UsageError(f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst")
+        raise UsageError(
+            f"{out}: name an output that ends in .npz, .jsonl, .jsonl.gz or .jsonl.zst, or in / for a directory"
+        )
     state = [] if out.suffix == ".npz" else [sidecar(out), sidecar(out).with_suffix(".npz")]
     refuse_existing(out, *state, overwrite=overwrite)
 
@@ -89,6 +125,9 @@ def fitted_features(path: AnyPath) -> FittedFeatures:
     """The features of a model, of a run, or of featurised data."""
     if str(path).endswith(".npz"):
         return load_columns(path)[1]
+    if (directory := put_back(path)).is_dir() and (directory / MANIFEST).exists():
+        read_manifest(directory)
+        return load_features(directory / STATE).features
     if ".jsonl" in Path(path).suffixes:
         return load_features(sidecar(put_back(path))).features
     features = load_model(path).features

@@ -58,6 +58,11 @@ class FittedFeatures:
             phi[:, place] = column_of(config, candidates, state, table or context)
         return phi
 
+    def apart(self) -> "FittedFeatures":
+        """The same features, with vectors of their own in memory: those of one shard go with it."""
+        encoder = self.encoder
+        return replace(self, encoder=encoder.apart()) if isinstance(encoder, CachedEncoder) else self
+
     def prepared(self, tools: ToolList, of_states: StateMemo) -> tuple[Any, ...]:
         """What each feature prepares of the tools; `of_states` holds what it makes of its state alone."""
         context = Context(self.encoder, Lexicon(), of_states=of_states)

@@ -1,6 +1,9 @@
 """Samples or featurised files become groups, with the fitted features that they bear."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
@@ -12,6 +15,9 @@ from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import STDIN, digest_file, expand
 from ltr.storage.feature_state import fit_digest
+
+if TYPE_CHECKING:
+    from ltr.data.shards import SampleShards
 
 
 def read(
@@ -36,19 +42,42 @@ def _read(
         from ltr.storage.feature_file import load_columns  # most samples are not featurised yet
 
         return load_columns(packed[0])
-    tools = read_tools(data.tools) if data.tools else None
+    source = paths if isinstance(paths, TableRows) else files
+    groups = read_groups(source, **_catalogues(data), labels_required=labels_required)
+    groups = replace(groups, candidates=replace(groups.candidates, catalogues=_fingerprints(data)))
+    if groups.candidates.features is None:
+        return groups, None
+    return _with_state(groups)
+
+
+@contextmanager
+def read_shards(
+    paths: str | tuple[str, ...], data: DataConfig, *, rows: int | None = None, labels_required: bool = True
+) -> "Iterator[SampleShards]":
+    """The groups of samples in shards of about so many rows, for the time of the block."""
+    from ltr.data.shards import sample_shards  # what fits memory does not need it
+
+    files = expand(paths)
+    if packed := next((name for name in files if name.endswith(".npz")), ""):
+        raise UsageError(f"{packed}: a file of featurised columns; samples can be cut into shards, and it holds none")
+    options = _catalogues(data) | {"catalogues": _fingerprints(data)}
+    with sample_shards(files, rows=rows, labels_required=labels_required, **options) as shards:
+        yield shards
+
+
+def _catalogues(data: DataConfig) -> dict[str, Any]:
+    """The catalogues of tools and of graphs that the config names; None for one that it does not."""
     graphs = None
     if data.graphs:
         from ltr.data.catalogues.graphs import read_graphs
 
         graphs = read_graphs(data.graphs)
-    catalogues = tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
-    source = paths if isinstance(paths, TableRows) else files
-    groups = read_groups(source, tools=tools, graphs=graphs, labels_required=labels_required)
-    groups = replace(groups, candidates=replace(groups.candidates, catalogues=catalogues))
-    if groups.candidates.features is None:
-        return groups, None
-    return _with_state(groups)
+    return {"tools": read_tools(data.tools) if data.tools else None, "graphs": graphs}
+
+
+def _fingerprints(data: DataConfig) -> tuple[SourceFile, ...]:
+    """The files of those catalogues."""
+    return tuple(fingerprinted(path) for path in (data.tools, data.graphs) if path and path != STDIN)
 
 
 def fingerprinted(path: str) -> SourceFile:

@@ -1,0 +1,113 @@
+"""Samples in, a directory of columns out: shard by shard, so that neither samples nor columns need fit memory."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ltr.arrays import FloatArray
+from ltr.config.run import RunConfig, feature_configs
+from ltr.data.groups import Groups, select, without_none
+from ltr.data.none_candidates import RIGHT
+from ltr.data.shards import SampleShards
+from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.errors import DataError, count
+from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
+from ltr.experiments.loading import drawn
+from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.shared_inputs import encoder_name
+from ltr.experiments.warnings import feature_warnings
+from ltr.features.crossfit import FittedFeatures
+from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
+from ltr.files.reading import AnyPath
+from ltr.storage.columns_directory import COLUMNS_KIND, new_columns
+from ltr.storage.read_samples import read_shards
+from ltr.storage.run_directory import refuse_taken
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedShards:
+    """The groups of each shard to learn from: those for which something offered may be right."""
+
+    samples: SampleShards
+    config: RunConfig
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, number: int) -> Groups:
+        return learned(self.whole(number))
+
+    def whole(self, number: int) -> Groups:
+        """All groups of a shard, with the tools that data.negatives adds."""
+        return drawn(self.samples[number], self.config)
+
+
+def learned(groups: Groups) -> Groups:
+    """The groups to learn from, of which a shard may have none."""
+    if groups.none is None or not (groups.none == RIGHT).all():
+        return without_none(groups)
+    return replace(select(groups, np.empty(0, dtype=np.int64)), none_groups=groups)
+
+
+def featurize_shards(
+    config: RunConfig,
+    out: AnyPath,
+    *,
+    features: FittedFeatures | None = None,
+    rows: int | None = None,
+    overwrite: bool = False,
+    on_progress: OnProgress = silent,
+    engine: Engine = IN_PROCESS,
+) -> Featurized:
+    """What now lies in the directory `out`: the columns of samples, in parts of about so many rows.
+
+    They are cross-fitted; of `features` that are there already, applied. The parts follow from data and rows alone.
+    """
+    refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
+    on_progress(Step("reading"))
+    with read_shards(config.data.train, config.data, rows=rows, labels_required=features is None) as samples:
+        shards, warnings = LearnedShards(samples, config), samples.notes
+        on_progress(Step("featurising"))
+        source: CrossFit | FittedFeatures
+        if features is None:
+            source, more = _fit(shards, on_progress, engine)
+            features, warnings = source.features, (*warnings, *more)
+        else:
+            source = features
+        numbers, made, none = range(len(shards)), partial(_featurized, source, shards), 0
+        with new_columns(out, features, is_applied=source is features, overwrite=overwrite) as writer:
+            for groups, phi in engine.map(made, numbers):
+                writer.add(groups, phi)
+                none += 0 if groups.none is None else int((groups.none == RIGHT).sum())
+                on_progress(Step("featurising", len(shards) + len(writer.parts), 2 * len(shards)))
+    if none and source is not features:
+        warnings += (f"none: {count(none, 'group')}, not used: nothing offered is right",)
+    name = "" if source is features else auto_encoder(config, features)
+    candidates = sum(part.candidates for part in writer.parts)
+    return Featurized(candidates, samples.groups, features.names, warnings, name)
+
+
+def _fit(shards: LearnedShards, on_progress: OnProgress, engine: Engine) -> tuple[CrossFit, tuple[str, ...]]:
+    """The features of the config, fitted on all groups, and what is to be said about them."""
+    traces = first_traces(shards)
+    if not traces:
+        names = ", ".join(file.path for file in shards.samples.files)
+        number = count(shards.samples.groups, "group")
+        raise DataError(f"{names}: none is right in {number}, and there is no other to use")
+    configs, warnings = feature_configs(shards.config, shards.samples.kind, len(traces))
+    folds, encoder = TraceFolds.of(traces), encoder_name(shards.config)
+
+    def on_shard(done: int, of: int) -> None:
+        on_progress(Step("featurising", done, 2 * of))
+
+    fitted = fit_over_shards(configs, shards, folds, encoder, on_shard, engine=engine)
+    return fitted, (*warnings, *feature_warnings(fitted.features))
+
+
+def _featurized(source: CrossFit | FittedFeatures, shards: LearnedShards, number: int) -> tuple[Groups, FloatArray]:
+    """All groups of a shard with their columns."""
+    groups = shards.whole(number)
+    if isinstance(source, FittedFeatures):
+        return groups, source.apart()(groups.candidates)
+    return groups, with_none_rows(groups, source.phi(learned(groups)), source.features.apart())

@@ -1,0 +1,171 @@
+"""ltr featurize SAMPLES -o DIR/: the columns of any amount of samples, the same as in memory."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ltr.cli import app
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
+from ltr.engines.local import Local
+from ltr.errors import DataError, DiskError, UsageError
+from ltr.experiments.featurize import featurize_and_save, fitted_features
+from ltr.storage.columns_directory import open_columns
+from ltr.storage.feature_file import load_columns
+from ltr.storage.feature_state import fit_digest
+from tests.builders import graph_lines, tool_lines, write_lines
+from tests.faults import in_fork
+
+TOOLS = ("tool.rel", "tool.hist", "tool.lift", "tool.clause_char", "tool.talk")
+GRAPHS = ("graph.rel", "graph.hist", "graph.near_edges", "graph.order")
+
+
+def config(path, features=TOOLS, **data):
+    return RunConfig(data=DataConfig(train=str(path), **data), features=features, encoder="hash")
+
+
+def columns(parts):
+    """Label and columns of each row by trace, node and name; with what else the group says."""
+    rows = {}
+    for groups in parts:
+        candidates = groups.candidates
+        owner = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
+        for row, group in enumerate(owner.tolist()):
+            trace, name = candidates.trace_ids[candidates.traces[group]], candidates.name_texts[candidates.names[row]]
+            none = -1 if groups.none is None else groups.none[group]
+            rows[trace, candidates.node_ids[group], name] = [*candidates.features[row], groups.labels[row], none]
+    return rows
+
+
+def assert_same(left, right):
+    assert left.keys() == right.keys()
+    np.testing.assert_allclose([right[key] for key in left], list(left.values()), rtol=1e-12, atol=1e-12)
+
+
+def both(tmp_path, wanted, **options):
+    """The columns in memory and over shards."""
+    featurize_and_save(wanted, tmp_path / "whole.npz", **options)
+    made = featurize_and_save(wanted, f"{tmp_path}/parts/", rows=30, **options)
+    parts = open_columns(tmp_path / "parts")
+    assert len(parts) > 3
+    assert made.candidates == sum(len(groups.labels) for groups in parts)
+    return columns([load_columns(tmp_path / "whole.npz")[0]]), columns(parts)
+
+
+def with_none(lines):
+    """The lines, and for every third group none, right in every sixth."""
+    group = -1
+    for place, line in enumerate(lines):
+        if place % 4 == 0:
+            group += 1
+        is_none = group % 6 == 0
+        yield {**line, "label": 0} if is_none else line
+        if place % 4 == 3 and group % 3 == 0:
+            key = {field: line[field] for field in ("trace_id", "node_id", "query")}
+            yield {**key, "none": True, "label": int(is_none)}
+
+
+CASES = {
+    "tools": (tool_lines, TOOLS),
+    "graphs": (graph_lines, GRAPHS),
+    "none": (lambda traces: with_none(tool_lines(traces=traces)), TOOLS),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("order", ["together", "interleaved"])
+def test_a_directory_has_the_columns_of_the_samples_in_memory(tmp_path, case, order):
+    lines, features = CASES[case]
+    rows = list(lines(traces=30))
+    if order == "interleaved":
+        rows = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
+    path = write_lines(tmp_path / "samples.jsonl", rows)
+    assert_same(*both(tmp_path, config(path, features)))
+
+
+def test_the_features_of_a_directory_are_applied_to_samples(tmp_path):
+    path = write_lines(tmp_path / "train.jsonl", tool_lines(traces=30))
+    featurize_and_save(config(path), f"{tmp_path}/train/", rows=30)
+    other = write_lines(tmp_path / "test.jsonl", ({**line, "label": None} for line in tool_lines(seed=1, traces=30)))
+    left, right = both(tmp_path, config(other), model=tmp_path / "train")
+    assert left.keys() == right.keys()
+    np.testing.assert_allclose([right[key] for key in left], list(left.values()), rtol=1e-12)
+    assert open_columns(tmp_path / "parts").manifest.is_applied
+    assert fit_digest(fitted_features(tmp_path / "train")) == fit_digest(fitted_features(tmp_path / "parts"))
+
+
+def test_tools_that_are_drawn_are_those_drawn_in_memory(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    names = sorted({line["tool"] for line in tool_lines(traces=30)})
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps({"tools": {name: {"description": f"does {name}"} for name in names}}))
+    assert_same(*both(tmp_path, config(path, tools=str(tools), negatives=5)))
+
+
+def test_the_bytes_are_those_of_one_process_however_many_work(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    featurize_and_save(config(path), f"{tmp_path}/one/", rows=30)
+    with Local(2) as engine:
+        featurize_and_save(config(path), f"{tmp_path}/two/", rows=30, engine=engine)
+    files = sorted(file.name for file in (tmp_path / "one").iterdir())
+    assert files == sorted(file.name for file in (tmp_path / "two").iterdir())
+    assert [(tmp_path / "one" / name).read_bytes() for name in files] == [
+        (tmp_path / "two" / name).read_bytes() for name in files
+    ]
+
+
+def test_where_none_is_right_in_every_group_nothing_can_be_learned(tmp_path):
+    line = {"trace_id": "t", "node_id": 1, "query": "q"}
+    lines = [{**line, "tool": "a", "label": 0}, {**line, "none": True, "label": 1}]
+    path = write_lines(tmp_path / "samples.jsonl", lines)
+    with pytest.raises(DataError, match="none is right in 1 group, and there is no other to use"):
+        featurize_and_save(config(path), f"{tmp_path}/parts/")
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_result_is_not_replaced_without_being_asked(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
+    featurize_and_save(config(path), f"{tmp_path}/parts/")
+    with pytest.raises(UsageError, match="holds a result; add --overwrite"):
+        featurize_and_save(config(path), f"{tmp_path}/parts/")
+    featurize_and_save(config(path), f"{tmp_path}/parts/", overwrite=True, rows=5)
+    assert len(open_columns(tmp_path / "parts")) > 1
+
+
+def test_shards_of_a_file_are_refused(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
+    with pytest.raises(UsageError, match="--shard-rows cuts a directory"):
+        featurize_and_save(config(path), tmp_path / "x.npz", rows=5)
+
+
+def test_ready_columns_are_not_featurised_again(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", ({**line, "features": [1.0]} for line in tool_lines(traces=3)))
+    with pytest.raises(UsageError, match="bear ready features"):
+        featurize_and_save(config(path), f"{tmp_path}/parts/")
+
+
+def test_a_full_disk_leaves_nothing_and_is_named(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    (tmp_path / "out").mkdir()
+
+    def work():
+        import resource
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
+        with pytest.raises(DiskError, match="file too large"):
+            featurize_and_save(config(path), f"{tmp_path}/out/parts/", rows=30)
+        assert list((tmp_path / "out").iterdir()) == []
+
+    assert in_fork(work) == 0
+
+
+def test_the_command_says_what_it_wrote(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    result = CliRunner().invoke(app, ["featurize", str(path), "-o", f"{tmp_path}/parts/", "--shard-rows", "50"])
+    assert result.exit_code == 0
+    assert "360 candidates of 90 groups" in result.stderr
+    assert len(open_columns(tmp_path / "parts")) > 3
