@@ -16,6 +16,7 @@ SIZES = {
     "test": "80 MB (pytest, hypothesis, ruff, mypy)",
     "static": "80 MB (a table of word vectors, tokenizers)",
     "mcp": "40 MB (the official SDK of MCP, with starlette, cryptography and small ones)",
+    "ray": "250 MB (ray)",
     "embed": (
         "1.2 GB (torch 2.13.0, transformers, MiniLM of 90 MB); on Linux torch may add 2 GB of CUDA, "
         "which a CPU build of torch 2.13.0, put into .venv before, avoids"

@@ -1,0 +1,41 @@
+"""The section `engine` of a config, and the engine that it asks for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ltr.engines.engine import IN_PROCESS, Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """Who works on the shards; nothing of it changes a byte of a result."""
+
+    name: Literal["local", "ray"] = "local"
+    """local: processes of this machine; ray: a Ray cluster."""
+    workers: int | None = None
+    """How many shards at the same time; without it, one here, and on a cluster one for each processor."""
+    address: str | None = None
+    """The Ray cluster, as HOST:PORT or auto; without it, Ray starts on this machine for the time of the command."""
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.workers is not None and self.workers < 1:
+            wrong.append(f"workers is {self.workers}; it must be at least 1")
+        if self.address is not None and self.name != "ray":
+            wrong.append(f"address {self.address!r} is that of a Ray cluster; it needs the engine ray")
+        if wrong:
+            raise ValueError(*wrong)
+
+
+def opened(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
+    """The engine, to be used as a block; `code`: the files of plug-ins that its workers are to run first."""
+    if config.name == "ray":
+        from ltr.engines.on_ray import OnRay
+
+        return OnRay(config.workers, config.address, code=code)
+    if config.workers is None or config.workers == 1:
+        return IN_PROCESS
+    from ltr.engines.local import Local
+
+    return Local(config.workers, code=code)
