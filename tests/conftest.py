@@ -32,6 +32,24 @@ def trained(request, tmp_path_factory):
     return home / "run", finished.result
 
 
+@pytest.fixture(scope="module")
+def two():
+    """Two processes that work."""
+    from ltr.engines.local import Local
+
+    with Local(2) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def four():
+    """Four processes that work."""
+    from ltr.engines.local import Local
+
+    with Local(4) as opened:
+        yield opened
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Commands:
     """The command line, in an empty directory."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,17 +14,14 @@ import numpy as np
 import pytest
 
 from ltr.engines import local
+from ltr.engines.config import EngineConfig, opened
 from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local import Local
-from ltr.errors import LtrWarning, RunError, SampleError, UsageError
+from ltr.engines.machines import code_version, this_machine
+from ltr.engines.on_ray import refuse_silent, with_address
+from ltr.errors import FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.logs import LOG
 from tests.made import ENVIRONMENT
-
-
-@pytest.fixture(scope="module")
-def two():
-    with Local(2) as opened:
-        yield opened
 
 
 @pytest.fixture(params=["in process", "in two processes"])
@@ -160,6 +158,17 @@ def test_no_more_than_a_few_results_wait(two, tmp_path):
     assert list(results) == list(range(1, 100))
 
 
+def warm_after_a_while(number):
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def test_a_map_that_is_left_early_costs_no_process(two):
+    processes = {*two.map(warm_after_a_while, range(8))}
+    next(two.map(warm_after_a_while, range(8)))
+    assert {*two.map(warm, range(8))} <= processes
+
+
 def test_maps_of_processes_do_not_overlap(two):
     first = two.map(slow_at_first, range(9))
     next(first)
@@ -240,5 +249,55 @@ def test_no_worker_outlives_the_process_that_started_it(tmp_path, number):
     assert not any(map(alive, children))
 
 
+def test_a_config_says_who_works():
+    assert opened(EngineConfig()) is opened(EngineConfig(workers=1)) is IN_PROCESS
+    assert isinstance(opened(EngineConfig(workers=2)), Local)
+    with pytest.raises(ValueError, match="workers is 0"):
+        EngineConfig(workers=0)
+    with pytest.raises(ValueError, match="address '10.0.0.1:6379' is that of a Ray cluster; it needs the engine ray"):
+        EngineConfig(address="10.0.0.1:6379")
+
+
 def test_the_default_engine_starts_nothing():
     assert list(IN_PROCESS.map(warm, [0])) == [os.getpid()]
+
+
+NO_RAY = "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig, opened; "
+
+
+def test_without_the_package_ray_the_engine_says_what_to_install():
+    script = NO_RAY + "\ntry: opened(EngineConfig(name='ray'))\nexcept Exception as error: print(repr(error))"
+    done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert done.stdout == "UsageError(\"the engine ray needs the package ray: pip install 'ltr-router[ray]'\")\n"
+
+
+@pytest.mark.parametrize("address, problem", [("nowhere", "is not HOST:PORT"), ("localhost:x", "is not HOST:PORT")])
+def test_an_address_that_is_none_is_refused(address, problem):
+    with pytest.raises(UsageError, match=problem):
+        refuse_silent(address)
+
+
+def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch):
+    def refused(place, timeout):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(socket, "create_connection", refused)
+    with pytest.raises(UsageError, match=r"^no Ray cluster at 10.0.0.1:6379: .*Connection refused; `ray start --head`"):
+        refuse_silent("10.0.0.1:6379")
+
+
+def test_a_file_that_a_node_lacks_is_told_with_the_address_of_the_node(tmp_path):
+    missing = FileError(str(tmp_path / "part-00000.npz"), "no such file")
+    assert str(with_address(missing, "10.0.0.2")).endswith(
+        "part-00000.npz: no such file (on the node 10.0.0.2; all nodes must see the files)"
+    )
+    (tmp_path / "part-00000.npz").touch()
+    assert with_address(missing, "10.0.0.2") is missing, "it is there, and has another fault"
+
+
+def test_the_kind_of_a_machine_is_its_processor_numpy_and_threads(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    machine = this_machine("10.0.0.2")
+    assert machine.kind == f"{machine.processor}, numpy {np.__version__}, BLAS threads: 1"
+    assert machine.processor
+    assert machine.ltr == code_version()

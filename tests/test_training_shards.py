@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from ltr.engines.engine import IN_PROCESS
 from ltr.errors import DataError, UsageError
 from ltr.training.config import TrainConfig
 from ltr.training.curves import Knots
@@ -14,7 +15,7 @@ from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.model import Optimum
 from ltr.training.objective import cluster_spread, derivatives, slope
-from ltr.training.shard_knots import shard_knots
+from ltr.training.shard_knots import _sample, shard_knots
 from ltr.training.shards import (
     Shard,
     diagnose_shards,
@@ -25,6 +26,7 @@ from ltr.training.shards import (
 from ltr.training.updating import curvature, curvature_of
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)
+CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3)
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
 
 
@@ -251,3 +253,27 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
     assert fit_shards(Counting(), NEWTON).w.tobytes() == few.w.tobytes()
     assert read_once == 9  # one pass that counts, and one each that keeps the groups as they are and with equal weights
     assert Counting.reads - read_once > 12
+
+
+def learned(data, config, engine):
+    """All that is learned from shards, to the last digit."""
+    source = data.shards(5)
+    knots = shard_knots(source, config.knots, engine=engine)[0]
+    model = fit_shards(source, config, knots=knots, engine=engine)
+    diagnosis = diagnose_shards(source, config, model, clusters=data.traces, engine=engine)
+    path = path_of_shards(source, replace(config, l2=(0.1, 0.01)), knots=knots, engine=engine)
+    with np.printoptions(floatmode="unique", threshold=1_000_000):
+        return repr((model, model.w, diagnosis, path))
+
+
+@pytest.mark.parametrize("config", [NEWTON, CURVES, replace(NEWTON, l2=0.0)])
+def test_the_number_of_workers_changes_no_digit(config, two, four):
+    expected = learned(sample(), config, IN_PROCESS)
+    assert "0." in expected
+    assert learned(sample(), config, two) == expected
+    assert learned(sample(), config, four) == expected
+
+
+def test_a_sample_of_groups_for_knots_is_the_same_with_workers(two):
+    source = sample(traces=200).shards(7)
+    assert _sample(source, 50, two).tobytes() == _sample(source, 50, IN_PROCESS).tobytes()

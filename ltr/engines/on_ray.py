@@ -196,14 +196,14 @@ class _Worker:
         for name in VALUES.keys() - live:
             del VALUES[name]
         outcome = outcome_of(partial(_called, function), item)
-        return replace(outcome, error=_with_address(outcome.error, self._address))
+        return replace(outcome, error=with_address(outcome.error, self._address))
 
 
 def _called(function: _Received, item: Any) -> Any:
     return function.value(item)
 
 
-def _with_address(error: LtrError | None, address: str) -> LtrError | None:
+def with_address(error: LtrError | None, address: str) -> LtrError | None:
     """The error, with the node where a file is missing."""
     if not isinstance(error, FileError) or Path(error.args[0]).exists():
         return error
@@ -234,7 +234,7 @@ def _connect(ray: Any, address: str, workers: int | None) -> None:
     _keep_from_stdout(is_shown=is_shown)
     ours = {"num_cpus": workers, "include_dashboard": False} if address == LOCAL else {}
     if address not in (LOCAL, AUTO):
-        _refuse_silent(address)
+        refuse_silent(address)
     try:
         ray.init(address=address, log_to_driver=is_shown, configure_logging=is_shown, **ours)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -259,7 +259,7 @@ def _nothing(data: object, **options: object) -> None:
     """Show nothing."""
 
 
-def _refuse_silent(address: str) -> None:
+def refuse_silent(address: str) -> None:
     """Raise where nothing answers at HOST:PORT; Ray itself would wait long."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():

@@ -129,7 +129,7 @@ class Team(Generic[Shard, Result]):
         """Place and result of each shard as it ends, in the order that the queue gives them out.
 
         An error stands for the result where the process was lost, or could not begin. Any other exception is raised
-        here. Who is still at work when nobody wants more is ended.
+        here. Who is still at work when nobody wants more goes on, and its result is dropped.
         """
         team = self._members
 
@@ -138,25 +138,29 @@ class Team(Generic[Shard, Result]):
             if worker.index is not None:
                 _send(worker, message(worker, shards[worker.index]))
 
-        try:
-            while len(team) < min(self._size, len(shards)):
-                team.append(_hired(self._start, self._tidying))
-            for worker in team:
-                give(worker)
-            while busy := [member for member in team if member.index is not None]:
-                for pipe in connection.wait([member.pipe for member in busy]):
-                    worker = next(member for member in busy if member.pipe is pipe)
-                    queue.ended(worker)
-                    ended = _ended(worker)
-                    if worker.pipe.closed:
-                        team[team.index(worker)] = _hired(self._start, self._tidying)
-                    yield ended
-                    for idle in (member for member in team if member.index is None):
-                        give(idle)
-        finally:
-            busy = [member for member in team if member.index is not None]
-            team[:] = [member for member in team if member.index is None]
-            _dismiss(busy)
+        self._settle()
+        while len(team) < min(self._size, len(shards)):
+            team.append(_hired(self._start, self._tidying))
+        for worker in team:
+            give(worker)
+        while busy := [member for member in team if member.index is not None]:
+            for pipe in connection.wait([member.pipe for member in busy]):
+                worker = next(member for member in busy if member.pipe is pipe)
+                queue.ended(worker)
+                ended = _ended(worker)
+                if worker.pipe.closed:
+                    team[team.index(worker)] = _hired(self._start, self._tidying)
+                yield ended
+                for idle in (member for member in team if member.index is None):
+                    give(idle)
+
+    def _settle(self) -> None:
+        """Wait for what nobody wants to hear any more of an earlier work."""
+        for worker in [member for member in self._members if member.index is not None]:
+            with suppress(Exception):
+                _ended(worker)
+            if worker.pipe.closed:
+                self._members.remove(worker)
 
     def __enter__(self) -> Self:
         return self

@@ -51,9 +51,9 @@ def row_deviations(groups: TrainingGroups) -> FloatArray:
     >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
     array([2.236068, 1.      ])
     """
-    largest = reduce(np.maximum, groups.map(_largest))
-    units = np.ldexp(1.0, np.frexp(largest)[1])  # powers of two: exact, and squares stay in range
-    origin = next(groups.map(_first_row)) / units  # of a constant column nothing is left: exactly 0
+    largest, first_rows = zip(*groups.map(_largest_and_first), strict=True)
+    units = np.ldexp(1.0, np.frexp(reduce(np.maximum, largest))[1])  # powers of two: exact, and squares stay in range
+    origin = first_rows[0] / units  # of a constant column nothing is left: exactly 0
     moments = list(groups.map(partial(_moments, units=units, origin=origin)))
     means = np.zeros(len(units)) + sum(rows / groups.rows * mean for rows, mean, _ in moments)
     spread = sum(rows / groups.rows * ((mean - means) ** 2 + variance) for rows, mean, variance in moments)
@@ -61,12 +61,9 @@ def row_deviations(groups: TrainingGroups) -> FloatArray:
     return np.where(result > 0, result, 1.0)
 
 
-def _largest(groups: Trainable) -> FloatArray:
-    return np.array([np.abs(column).max() for column in groups.phi.T])
-
-
-def _first_row(groups: Trainable) -> FloatArray:
-    return groups.phi[0].copy()
+def _largest_and_first(groups: Trainable) -> tuple[FloatArray, FloatArray]:
+    """The greatest absolute value of each column, and the first row."""
+    return np.array([np.abs(column).max() for column in groups.phi.T]), groups.phi[0].copy()
 
 
 def _moments(groups: Trainable, units: FloatArray, origin: FloatArray) -> tuple[int, FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.curves import STRAIGHT, Knots, knot_positions
 
 if TYPE_CHECKING:
@@ -16,17 +17,17 @@ SAMPLED = 100_000  # groups that stand for all of a column with more
 Values = list[FloatArray | None]  # distinct values of each column, None where there are too many
 
 
-def shard_knots(source: "ShardSource", most: int) -> tuple[Knots, bool]:
+def shard_knots(source: "ShardSource", most: int, *, engine: Engine = IN_PROCESS) -> tuple[Knots, bool]:
     """`Knots.of` the rows of all shards, and whether a sample of the groups stood for all of them.
 
     It does for a column with a million distinct values: the groups with the lowest digests of their numbers.
     """
     if not most:
         return STRAIGHT, False
-    values, ends = reduce(_merged, map(partial(_values_and_ends, source=source), range(len(source))))
+    values, ends = reduce(_merged, engine.map(partial(_values_and_ends, source=source), range(len(source))))
     is_sampled = any(distinct is None for distinct in values)
     if is_sampled:
-        table = _sample(source, SAMPLED)
+        table = _sample(source, SAMPLED, engine)
         values = [np.unique(table[:, place]) if distinct is None else distinct for place, distinct in enumerate(values)]
     positions = [knot_positions(distinct, most) for distinct in values if distinct is not None]
     return Knots.at(positions, ends), is_sampled
@@ -51,19 +52,27 @@ def _few(values: FloatArray) -> FloatArray | None:
     return values if len(values) < MOST_DISTINCT else None
 
 
-def _sample(source: "ShardSource", most: int) -> FloatArray:
+def _sample(source: "ShardSource", most: int, engine: Engine) -> FloatArray:
     """The rows of so many groups, those with the lowest digests of their numbers."""
-    sizes = [len(source.shard(number).offsets) - 1 for number in range(len(source))]
+    sizes = list(engine.map(partial(_size, source=source), range(len(source))))
     firsts = np.cumsum([0, *sizes]).tolist()
     digests = digest(np.arange(firsts[-1]))
     border = np.unique(digests)[:most][-1]  # all of them differ
-    tables = []
-    for number, (first, last) in enumerate(zip(firsts, firsts[1:], strict=False)):
-        shard = source.shard(number)
-        groups = np.flatnonzero(digests[first:last] <= border)
-        owner, step = ragged(np.diff(shard.offsets)[groups])
-        tables.append(shard.phi[shard.offsets[groups][owner] + step])
-    return np.concatenate(tables)
+    bounds = list(zip(range(len(source)), firsts, firsts[1:], strict=False))
+    return np.concatenate(list(engine.map(partial(_drawn, source=source, border=border), bounds)))
+
+
+def _size(number: int, source: "ShardSource") -> int:
+    return len(source.shard(number).offsets) - 1
+
+
+def _drawn(bounds: tuple[int, int, int], source: "ShardSource", border: np.uint64) -> FloatArray:
+    """The rows of the groups first:last, which are those of a shard, whose digests are not above the border."""
+    number, first, last = bounds
+    shard = source.shard(number)
+    groups = np.flatnonzero(digest(np.arange(first, last)) <= border)
+    owner, step = ragged(np.diff(shard.offsets)[groups])
+    return shard.phi[shard.offsets[groups][owner] + step]
 
 
 def digest(numbers: IntArray) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, vanishing
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.training.config import OnEpoch, TrainConfig, ignore
 from ltr.training.curves import STRAIGHT, Knots
@@ -94,6 +95,7 @@ class TrainableShards:
     skipped: Skipped
     rows: int
     columns: int
+    engine: Engine = IN_PROCESS
     kept: dict[int, Trainable] = field(default_factory=dict)  # where all of them are few
 
     def __len__(self) -> int:
@@ -101,8 +103,8 @@ class TrainableShards:
 
     def map(self, function: Callable[[Trainable], Result]) -> Iterator[Result]:
         """What the function says of each shard, in order."""
-        if self.rows * self.columns > KEPT_NUMBERS:
-            return map(partial(on_shard, function), self.references)
+        if self.engine is not IN_PROCESS or self.rows * self.columns > KEPT_NUMBERS:
+            return self.engine.map(partial(on_shard, function), self.references)
         return map(function, map(self._kept, self.references))
 
     def _kept(self, reference: ShardReference) -> Trainable:
@@ -141,9 +143,11 @@ def _counted(number: int, source: ShardSource) -> _Counted:
     return _Counted(checked.trains, checked.masses[checked.trains], checked.skipped, rows, checked.phi.shape[1])
 
 
-def trainable_shards(source: ShardSource, *, targets_are: str = "label") -> TrainableShards:
+def trainable_shards(
+    source: ShardSource, *, targets_are: str = "label", engine: Engine = IN_PROCESS
+) -> TrainableShards:
     """The groups of all shards that can train, after checks, as `trainable` gives them for arrays."""
-    parts = list(map(partial(_counted, source=source), range(len(source))))
+    parts = list(engine.map(partial(_counted, source=source), range(len(source))))
     if not parts:
         raise DataError("no group can train: there are no groups")
     skipped = Skipped(
@@ -164,11 +168,17 @@ def trainable_shards(source: ShardSource, *, targets_are: str = "label") -> Trai
     weights = masses / largest
     weights /= total
     trains = np.concatenate([part.trains for part in parts])
-    return TrainableShards(references, weights, trains, skipped, sum(part.rows for part in parts), parts[0].columns)
+    rows = sum(part.rows for part in parts)
+    return TrainableShards(references, weights, trains, skipped, rows, parts[0].columns, engine)
 
 
 def fit_shards(
-    source: ShardSource, config: TrainConfig, *, knots: Knots = STRAIGHT, on_epoch: OnEpoch = ignore
+    source: ShardSource,
+    config: TrainConfig,
+    *,
+    knots: Knots = STRAIGHT,
+    on_epoch: OnEpoch = ignore,
+    engine: Engine = IN_PROCESS,
 ) -> Model:
     """The model that newton learns from the shards, which `fit` learns from the same arrays in one.
 
@@ -176,14 +186,16 @@ def fit_shards(
     The knots are those of `shard_knots`.
     """
     refuse_chain(config)
-    groups = trainable_shards(source, targets_are=config.targets)
+    groups = trainable_shards(source, targets_are=config.targets, engine=engine)
     return fit_groups(groups, knots, config, fit_newton, on_epoch=on_epoch)
 
 
-def path_of_shards(source: ShardSource, config: TrainConfig, *, knots: Knots = STRAIGHT) -> list[FloatArray]:
+def path_of_shards(
+    source: ShardSource, config: TrainConfig, *, knots: Knots = STRAIGHT, engine: Engine = IN_PROCESS
+) -> list[FloatArray]:
     """The optimum for each l2 of the config: `exact_path` over shards."""
     refuse_chain(config)
-    groups = trainable_shards(source, targets_are=config.targets)
+    groups = trainable_shards(source, targets_are=config.targets, engine=engine)
     return optima_along(groups, knots, config)
 
 
@@ -194,9 +206,10 @@ def diagnose_shards(
     *,
     clusters: IntArray | None = None,
     names: Sequence[str] | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> Diagnosis:
     """The diagnosis of a model that `fit_shards` gave for the same shards; a cluster lies in one of them."""
-    groups = trainable_shards(source, targets_are=config.targets)
+    groups = trainable_shards(source, targets_are=config.targets, engine=engine)
     return diagnose_groups(groups, config, model, clusters=clusters, names=names)
 
 
