@@ -34,13 +34,14 @@ from ltr.cli.options import (
     key_option,
     where_on,
 )
+from ltr.cli.progress import run_progress
 from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.evaluation.metrics.registry import Measure
-    from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking
     from ltr.serving.router import Router
     from ltr.storage.records import ToolRecord
 
@@ -58,6 +59,17 @@ class Asked(NamedTuple):
     run: str | None
     qrels: str | None
     complete: bool
+
+
+class Keeping(NamedTuple):
+    """What becomes of an evaluation."""
+
+    out: Path | None
+    explain: bool
+    tool_by_tool: bool
+    overwrite: bool
+    quiet: bool
+    allow_download: bool
 
 
 def evaluate_command(
@@ -118,8 +130,7 @@ def evaluate_command(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.scored import is_trec
-    from ltr.experiments.runs import keep_evaluation
-    from ltr.results.by_tool import by_tool
+    from ltr.storage.columns_directory import columns_directory
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
     subject = Asked(model, tuple(samples or ()), run, qrels, complete)
@@ -129,19 +140,54 @@ def evaluate_command(
     wanted = configured(config, sets, given_keys(ctx), TREC_DEFAULTS if run and is_trec(run) else MODEL_DEFAULTS)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
-    measured, router = evaluated(subject, wanted, also=limits, allow_download=allow_download)
-    warn(*measured.warnings)
-    if out is not None:
-        keep_evaluation(measured, router, out, explain=explain, overwrite=overwrite)
-    elif not quiet:
-        tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
+    keeping = Keeping(out, explain, tool_by_tool, overwrite, quiet, allow_download)
+    directory = columns_directory(subject.samples)
+    measured, router, tools_found = (
+        measured_shards(subject, directory, wanted, limits, keeping)
+        if directory
+        else measured_whole(subject, wanted, limits, keeping)
+    )
+    if out is None and not quiet:
+        is_shown = directory is None and chosen_format(shown) is Format.HUMAN
+        tell_unkept(measured, explain=explain and not is_shown)
     try:
-        show_evaluation(measured, router, shown, explain=explain, tools=by_tool(measured) if tool_by_tool else None)
+        show_evaluation(measured, router, shown, explain=explain, tools=tools_found)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
 
 
-def tell_unkept(measured: "EvaluatedRanking", *, explain: bool) -> None:
+def measured_whole(
+    asked: Asked, config: "RunConfig", limits: Collection[str], keeping: Keeping
+) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
+    """Samples in memory measured, and kept where that is asked for; their tools, too."""
+    from ltr.experiments.runs import keep_evaluation
+    from ltr.results.by_tool import by_tool
+
+    measured, router = evaluated(asked, config, also=limits, allow_download=keeping.allow_download)
+    warn(*measured.warnings)
+    if keeping.out is not None:
+        keep_evaluation(measured, router, keeping.out, explain=keeping.explain, overwrite=keeping.overwrite)
+    return measured, router, by_tool(measured) if keeping.tool_by_tool else None
+
+
+def measured_shards(
+    asked: Asked, directory: str, config: "RunConfig", limits: Collection[str], keeping: Keeping
+) -> "tuple[Evaluated, Router, list[ToolRecord] | None]":
+    """The same of a directory of columns, shard by shard."""
+    from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
+    from ltr.results.by_tool import tool_records
+
+    router = router_of(asked.model or "", config, allow_download=keeping.allow_download)
+    wanted = Wanted(tuple(limits), explain=keeping.explain, tools=keeping.tool_by_tool)
+    with run_progress(quiet=keeping.quiet) as on_progress:
+        measured = evaluate_directory(
+            router, directory, config, wanted, out=keeping.out, overwrite=keeping.overwrite, on_progress=on_progress
+        )
+    warn(*measured.warnings)
+    return measured, router, tool_records(measured.tools) if keeping.tool_by_tool else None
+
+
+def tell_unkept(measured: "Evaluated", *, explain: bool) -> None:
     """Say what was asked for and stays unseen without -o."""
     if explain:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
@@ -213,16 +259,23 @@ def evaluated(
 
         return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also), None
     from ltr.experiments.pipeline import evaluate_router
-    from ltr.serving.router import load
 
-    router = load(asked.model, tools=config.data.tools)
-    if allow_download and router.features:
-        fetch_encoder(router.features.encoder.name)
+    router = router_of(asked.model, config, allow_download=allow_download)
     return evaluate_router(router, router.read(asked.samples, config.data), config, also=also), router
 
 
+def router_of(model: Path | str, config: "RunConfig", *, allow_download: bool) -> "Router":
+    """The router of the model, its encoder fetched where that is allowed."""
+    from ltr.serving.router import load
+
+    router = load(model, tools=config.data.tools)
+    if allow_download and router.features:
+        fetch_encoder(router.features.encoder.name)
+    return router
+
+
 def show_evaluation(
-    measured: "EvaluatedRanking",
+    measured: "Evaluated",
     router: "Router | None",
     shown: Format | None,
     *,
@@ -233,6 +286,7 @@ def show_evaluation(
     from ltr.cli.explanation import rescued_lines, wrong_lines
     from ltr.cli.result import abstaining_lines, measured_lines, tool_lines
     from ltr.results.by_tool import flat_tools
+    from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.metrics_record import flat, metrics_record
 
     record = metrics_record(measured)
@@ -246,7 +300,7 @@ def show_evaluation(
             lines = measured_lines(measured, record, "the model" if router else "the run")
             lines += abstaining_lines(record, router.abstain if router else None)
             lines += tool_lines(tools) if tools else []
-            if explain and router:
+            if explain and router and isinstance(measured, EvaluatedRanking):
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)
 

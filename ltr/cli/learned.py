@@ -14,7 +14,7 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
-    from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.evaluated_ranking import Evaluated
     from ltr.storage.records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
@@ -123,7 +123,7 @@ def _best(metric: str, value: float) -> str:
     return f"the best on validation data: {title_of(metric)} {value:.4f}"
 
 
-def fold_lines(measured: "EvaluatedRanking", split: str) -> list[str]:
+def fold_lines(measured: "Evaluated", split: str) -> list[str]:
     """The metrics of cross-validation: pooled, and from the least fold to the greatest."""
     if measured.folds is None:
         return []

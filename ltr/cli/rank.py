@@ -76,8 +76,11 @@ def answers_to_samples(
     router: "Router", samples: str, config: "RunConfig", k: int, at_least: float | None
 ) -> "Iterator[Answer]":
     """The answer to each group of the samples, after its warnings."""
-    candidates = router.read(samples, config.data, labels_required=False).candidates
-    return told(router.answers(candidates, k, at_least=at_least))
+    from ltr.storage.columns_directory import columns_directory, open_columns
+
+    directory = columns_directory(samples)
+    parts = open_columns(directory) if directory else [router.read(samples, config.data, labels_required=False)]
+    return told(answer for part in parts for answer in router.answers(part.candidates, k, at_least=at_least))
 
 
 def told(answers: "Iterable[Answer]") -> "Iterator[Answer]":

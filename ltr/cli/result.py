@@ -20,14 +20,14 @@ from ltr.reporting.table import Medium, Table, written_cells
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
-    from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.evaluated_ranking import Evaluated
     from ltr.storage.abstain_rule import AbstainRule
     from ltr.storage.records import MetricsRecord, ToolRecord
 
 MOST_PARTS = MOST_TOOLS = 20
 
 
-def measured_lines(measured: "EvaluatedRanking", record: "MetricsRecord", trained: str = "trained") -> list[str]:
+def measured_lines(measured: "Evaluated", record: "MetricsRecord", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
     lines = [
         *_counts_lines(record),
@@ -116,10 +116,15 @@ def evaluation_rules(record: "MetricsRecord") -> list[str]:
     return lines
 
 
-def reading_lines(measured: "EvaluatedRanking", record: "MetricsRecord") -> list[str]:
+def reading_lines(measured: "Evaluated", record: "MetricsRecord") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
+    from ltr.evaluation.metrics.candidate_counts import FINE_BINS
     from ltr.evaluation.metrics.interpretation import notes
 
     spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
+    bounds = [f"{name} within {bound:.2g}" for name, bound in record.error_bounds.items()]
+    texts += (
+        [f"counted in {FINE_BINS:,} bins of the log odds: {', '.join(bounds)} of the exact value"] if bounds else []
+    )
     return [line for text in (*texts, *notes(measured.evaluation)) for line in wrapped(text)]

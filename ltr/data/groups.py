@@ -244,9 +244,13 @@ def without_none(groups: Groups) -> Groups:
 
 def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:
     """That groups were left out because none is right; `of`: the data they belong to, such as "test data: "."""
-    if groups.num_none:
-        groups_of_none = count(groups.num_none, "group")
-        yield f"{of}none: {groups_of_none}, not used: nothing offered is right"
+    yield from left_out_warnings(groups.num_none, of)
+
+
+def left_out_warnings(num_none: int, of: str = "") -> Iterator[str]:
+    """The same of so many groups."""
+    if num_none:
+        yield f"{of}none: {count(num_none, 'group')}, not used: nothing offered is right"
 
 
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:

@@ -117,10 +117,7 @@ def evaluate(
 def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evaluation:
     """The metrics of a ranking by these rules."""
     checked = as_column("labels", labels, ranking.offsets, least=0)
-    measures: dict[str, Measure] = {}
-    for measure in all_named((TOP1, TOP3, MRR, *rules.metrics)):
-        measures[measure.name] = measure
-        measures |= {name: named(name) for name in COMPANIONS.get(measure.name, ())}
+    measures = asked_measures(rules)
     max_grade = max(float(checked.max(initial=0)), 1.0) if rules.max_grade is None else rules.max_grade
     np.empty(REUSED_BYTES, dtype=np.uint8)
     blocks = tie_blocks(ranking, checked, rules.ties, rules.rel_threshold, max_grade=max_grade)
@@ -135,6 +132,15 @@ def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evalua
         candidates = candidate_probabilities(ranking, right, counted, rules.threshold, rules.probability)
     numbers = _numbers(measures, blocks, candidates, counted)
     return _evaluation(numbers, blocks, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
+
+
+def asked_measures(rules: Rules) -> dict[str, Measure]:
+    """The measures of the rules by name, after the three of every evaluation, each with its companions."""
+    measures: dict[str, Measure] = {}
+    for measure in all_named((TOP1, TOP3, MRR, *rules.metrics)):
+        measures[measure.name] = measure
+        measures |= {name: named(name) for name in COMPANIONS.get(measure.name, ())}
+    return measures
 
 
 def _numbers(

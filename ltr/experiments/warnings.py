@@ -7,7 +7,7 @@ from ltr.data.splits import earlier_warnings
 from ltr.experiments.cross_validation import Settled
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.tool_popularity import strength_by_moments
-from ltr.results.evaluated_ranking import CrossValidation, EvaluatedRanking
+from ltr.results.evaluated_ranking import CrossValidation, Evaluated
 from ltr.training.model import Watched
 
 
@@ -61,7 +61,7 @@ def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
         yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"
 
 
-def outdone_warnings(measured: EvaluatedRanking) -> Iterator[str]:
+def outdone_warnings(measured: Evaluated) -> Iterator[str]:
     """That a single feature puts the right candidate first more often than the model, beyond chance."""
     best, lead = measured.best_feature, measured.over_best_feature
     if best is not None and lead is not None and lead.high is not None and lead.high < 0:

@@ -1,9 +1,9 @@
 """Tool by tool: how often each was right, how often it was found, and for which it was mistaken."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from ltr.data.groups import Candidates
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.storage.records import MistakeRecord, ToolRecord
@@ -12,54 +12,92 @@ MOST_MISTAKES = 5  # tools for which one is mistaken, that its record names
 LONGEST_QUERY = 300
 
 
+@dataclass(slots=True)
+class ToolCounts:
+    """Of a tool: how often it was right, found, first, and wrongly first, and for which others it was mistaken."""
+
+    right: int = 0
+    found: int = 0
+    first: int = 0
+    wrongly_first: int = 0
+    mistaken_for: dict[str, tuple[int, str]] = field(default_factory=dict)  # how often, and the least query text
+
+
 def by_tool(evaluated: EvaluatedRanking) -> list[ToolRecord]:
     """A record for each tool that was right or stood first, the most often right first.
 
     A right tool is found where it stands first, no wrong one level with it; it is mistaken for the tool that stands
     first where that one is wrong, equal scores in the order of their names. Graphs have ids that name nothing: none.
     """
+    return tool_records(tool_counts(evaluated))
+
+
+def tool_counts(evaluated: EvaluatedRanking) -> dict[str, ToolCounts]:
+    """The counts of each tool that was right or stood first; those of shards add up."""
     candidates = evaluated.groups.candidates
+    counts: dict[str, ToolCounts] = defaultdict(ToolCounts)
     if candidates.kind == "graph":
-        return []
-    offsets, labels = evaluated.groups.offsets.tolist(), evaluated.groups.labels
+        return counts
+    offsets, labels, texts = evaluated.groups.offsets.tolist(), evaluated.groups.labels, candidates.name_texts
     firsts = order(evaluated.ranking, evaluated.evaluation.rules.ties)[evaluated.groups.offsets[:-1]].tolist()
     is_right = (labels >= evaluated.evaluation.rules.rel_threshold).tolist()
     names, is_first = candidates.names.tolist(), (evaluated.evaluation.rank == 1).tolist()
-    right, found_first, first, wrong = (Counter[int]() for _ in range(4))
-    mistakes: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))  # the groups of each pair
     for group, row in enumerate(firsts):
         right_rows = [other for other in range(offsets[group], offsets[group + 1]) if is_right[other]]
         if not right_rows:
             continue
-        first[names[row]] += 1
-        wrong[names[row]] += not is_right[row]
+        first = counts[texts[names[row]]]
+        first.first += 1
+        first.wrongly_first += not is_right[row]
         for other in right_rows:
-            right[names[other]] += 1
-            found_first[names[other]] += other == row and is_first[group]
+            tool = counts[texts[names[other]]]
+            tool.right += 1
+            tool.found += other == row and is_first[group]
             if not is_right[row]:
-                mistakes[names[other]][names[row]].append(group)
-    texts = candidates.name_texts
+                query = candidates.query_texts[candidates.queries[group]]
+                _add_mistake(tool, texts[names[row]], 1, query)
+    return counts
+
+
+def _add_mistake(tool: ToolCounts, other: str, number: int, query: str) -> None:
+    """Count that the tool was mistaken for the other in so many queries, of whose texts this is the least."""
+    before, least = tool.mistaken_for.get(other, (0, query))
+    tool.mistaken_for[other] = before + number, min(least, query)
+
+
+def add_tools(total: dict[str, ToolCounts], more: Mapping[str, ToolCounts]) -> None:
+    """Add the counts of a shard to those of the shards before it."""
+    for name, counts in more.items():
+        tool = total.setdefault(name, ToolCounts())
+        tool.right += counts.right
+        tool.found += counts.found
+        tool.first += counts.first
+        tool.wrongly_first += counts.wrongly_first
+        for other, (number, query) in counts.mistaken_for.items():
+            _add_mistake(tool, other, number, query)
+
+
+def tool_records(counts: Mapping[str, ToolCounts]) -> list[ToolRecord]:
+    """The records of the tools, the most often right first, each with those for which it was mistaken most often."""
     records = [
         ToolRecord(
-            tool=texts[code],
-            right=right[code],
-            found=found_first[code],
-            first=first[code],
-            wrongly_first=wrong[code],
-            mistaken_for=_mistakes(mistakes[code], candidates),
+            tool=name,
+            right=tool.right,
+            found=tool.found,
+            first=tool.first,
+            wrongly_first=tool.wrongly_first,
+            mistaken_for=_mistakes(tool),
         )
-        for code in {*right, *first}
+        for name, tool in counts.items()
     ]
     return sorted(records, key=lambda record: (-record.right, -record.first, record.tool))
 
 
-def _mistakes(groups_of: dict[int, list[int]], candidates: Candidates) -> list[MistakeRecord]:
+def _mistakes(tool: ToolCounts) -> list[MistakeRecord]:
     """The tools that stood first instead, the most frequent ones, each with the first query that shows it."""
-    records = []
-    for code, groups in groups_of.items():
-        example = min(groups, key=lambda group: (candidates.query_texts[candidates.queries[group]], group))
-        query = candidates.query_texts[candidates.queries[example]][:LONGEST_QUERY]
-        records.append(MistakeRecord(candidates.name_texts[code], len(groups), query))
+    records = [
+        MistakeRecord(name, number, query[:LONGEST_QUERY]) for name, (number, query) in tool.mistaken_for.items()
+    ]
     return sorted(records, key=lambda record: (-record.count, record.tool))[:MOST_MISTAKES]
 
 

@@ -1,20 +1,24 @@
 """A ranking of labelled groups with all that is known about it: metrics, intervals, baselines, breakdown."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.config.run import RunConfig
+from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import Groups, Past, key_order
 from ltr.data.jsonlines import excerpt
+from ltr.data.past import past_of
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
+from ltr.evaluation.metrics.candidate_counts import AnyCandidates
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
-from ltr.evaluation.metrics.probabilities import Probability
+from ltr.evaluation.metrics.probabilities import CandidateProbabilities, Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_measures import NoneMeasures
@@ -47,14 +51,11 @@ class CatalogueCounts:
     lacking: int  # queries whose right tools the catalogue lacks: they count 0
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedRanking:
-    """A ranking of labelled groups, its metrics, and those of what it is compared with."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated(ABC):
+    """The metrics of a ranking of labelled groups, and those of what it is compared with."""
 
     split: str  # of a run: test, or train without test data; of other samples: given
-    groups: Groups
-    phi: FloatArray
-    ranking: Ranking
     evaluation: Evaluation
     baselines: dict[str, Evaluation]
     intervals: dict[str, Interval]  # of each mean
@@ -77,6 +78,50 @@ class EvaluatedRanking:
     prompt: PromptSums | None = None  # what the first k tools leave of a prompt: of the catalogue, if it was ranked
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
+    error_bounds: dict[str, float] = field(default_factory=dict)  # how far a metric can be from the exact value
+
+    @abstractmethod
+    def candidates(self) -> AnyCandidates:
+        """What measures over candidates count."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """The same where two results rest on the same data."""
+
+    @abstractmethod
+    def past(self) -> Past | None:
+        """What the past of the candidates is made of."""
+
+    @abstractmethod
+    def num_drawn(self) -> int:
+        """How many candidates were drawn from a catalogue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedRanking(Evaluated):
+    """A ranking of labelled groups that are in memory."""
+
+    groups: Groups
+    phi: FloatArray
+    ranking: Ranking
+
+    def candidates(self) -> CandidateProbabilities:
+        """The candidates of the queries that count, each with its probability, and whether it is right."""
+        is_counted, rules = ~np.isnan(self.evaluation.values[TOP1]), self.evaluation.rules
+        is_right = self.groups.labels >= rules.rel_threshold
+        return candidate_probabilities(self.ranking, is_right, is_counted, rules.threshold, rules.probability)
+
+    def fingerprint(self) -> str:
+        """The same where two results rest on the same data."""
+        return fingerprint(self.groups)
+
+    def past(self) -> Past | None:
+        """What the past of the candidates is made of."""
+        return past_of(self.groups.candidates)
+
+    def num_drawn(self) -> int:
+        """How many candidates were drawn from a catalogue."""
+        return int((~self.groups.candidates.is_logged).sum())
 
 
 def evaluate_groups(
@@ -91,10 +136,30 @@ def evaluate_groups(
     """The groups ranked by the scores and evaluated by the rules of the config, also by other metrics; no baselines."""
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
-    run_rules = rules(config, groups, listed=listed, also=also)
+    evaluated = evaluate_scores(
+        groups, phi, scores, rules(config, groups, listed=listed, also=also), config, listed=listed
+    )
+    clusters = resampled_units(groups.candidates.traces)
+    return replace(
+        evaluated,
+        intervals=intervals(evaluated.evaluation, clusters, seed=config.seed),
+        unit="query" if clusters is None else "trace",
+        warnings=tuple(nothing_right(evaluated.evaluation)),
+    )
+
+
+def evaluate_scores(
+    groups: Groups,
+    phi: FloatArray,
+    scores: FloatArray,
+    run_rules: Rules,
+    config: RunConfig,
+    *,
+    listed: BoolArray | None = None,
+) -> EvaluatedRanking:
+    """The groups ranked by the scores and evaluated by the rules: metrics without intervals."""
     ranking = rank(scores, groups.offsets, keys=key_order(groups.candidates), listed=listed)
     evaluation = evaluate_by(ranking, groups.labels, run_rules)
-    clusters = resampled_units(groups.candidates.traces)
     return EvaluatedRanking(
         split="given",
         groups=groups,
@@ -102,14 +167,13 @@ def evaluate_groups(
         ranking=ranking,
         evaluation=evaluation,
         baselines={},
-        intervals=intervals(evaluation, clusters, seed=config.seed),
-        unit="query" if clusters is None else "trace",
+        intervals={},
+        unit="query",
         preset=config.evaluate.preset,
         extremes=_extremes(ranking, groups, run_rules, evaluation),
         breakdown=break_down(groups, config.evaluate.group_by) if config.evaluate.group_by else None,
         prompt=_prompt(groups, ranking, evaluation),
         counts={"num_none": groups.num_none},
-        warnings=tuple(nothing_right(evaluation)),
     )
 
 
@@ -135,11 +199,15 @@ def over_best_feature(evaluated: EvaluatedRanking, seed: int) -> Interval | None
     if best is None:
         return None
     ours, theirs = evaluated.evaluation.values[TOP1], best.values[TOP1]
+    return lead_of(ours, theirs, evaluated.groups.candidates.traces, seed)
+
+
+def lead_of(ours: FloatArray, theirs: FloatArray, traces: IntArray, seed: int) -> Interval | None:
+    """How much greater our values are than theirs, query by query, resampled by trace; NaN: a query does not count."""
     counted = ~np.isnan(ours)
     if not counted.any():
         return None
-    traces = evaluated.groups.candidates.traces[counted]
-    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces)
+    return bootstrap_difference(ours[counted], theirs[counted], np.random.default_rng(seed), clusters=traces[counted])
 
 
 def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
@@ -156,9 +224,13 @@ def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
 
 def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Collection[str] = ()) -> Rules:
     """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
-    evaluate = config.evaluate
     is_whole = listed is None or bool(listed.all())
-    longest = int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED
+    return rules_up_to(int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED, config, also=also)
+
+
+def rules_up_to(longest: int, config: RunConfig, *, also: Collection[str] = ()) -> Rules:
+    """The rules of the config for groups of which the longest has so many candidates."""
+    evaluate = config.evaluate
     names = (*evaluate.metrics, *preset_metrics(evaluate.preset, longest), *also)
     ties, no_relevant = Ties(evaluate.ties), NoRelevant(evaluate.no_relevant)
     options = (evaluate.rel_threshold, no_relevant, evaluate.threshold, evaluate.max_grade)

@@ -4,15 +4,12 @@ from dataclasses import asdict
 
 import numpy as np
 
-from ltr.data.fingerprint import fingerprint
-from ltr.data.past import past_of
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named, on_catalogue
 from ltr.results.breakdown import part_means
-from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.evaluated_ranking import Evaluated
 from ltr.results.prompt_tokens import PROMPT
 from ltr.storage.record_file import Json
 from ltr.storage.records import (
@@ -32,7 +29,7 @@ OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best singl
 NAMED = "metric:"  # before a metric in the flat view whose name is that of a field there
 
 
-def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
+def metrics_record(evaluated: Evaluated) -> MetricsRecord:
     """All that is kept of the metrics."""
     evaluation, folds = evaluated.evaluation, evaluated.folds
     breakdown = evaluated.breakdown
@@ -54,6 +51,7 @@ def metrics_record(evaluated: EvaluatedRanking) -> MetricsRecord:
         with_labels=None if evaluated.with_labels is None else evaluated.with_labels.means,
         none=evaluated.none,
         abstention=evaluated.abstention,
+        error_bounds=evaluated.error_bounds,
         warnings=list(evaluated.warnings),
     )
 
@@ -62,7 +60,7 @@ def _interval(interval: Interval) -> IntervalRecord:
     return IntervalRecord(interval.mean, interval.low, interval.high)
 
 
-def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
+def _rules(evaluated: Evaluated) -> RulesRecord:
     evaluation = evaluated.evaluation
     return RulesRecord(
         split=evaluated.split,
@@ -75,16 +73,16 @@ def _rules(evaluated: EvaluatedRanking) -> RulesRecord:
         probability=evaluation.rules.probability.value,
         no_relevant=evaluation.rules.no_relevant.value,
         complete=evaluated.is_complete,
-        past=past_of(evaluated.groups.candidates),
+        past=evaluated.past(),
         interval_unit=evaluated.unit,
         interval_level=LEVEL,
         interval_resamples=RESAMPLES,
         metrics_version=METRICS_VERSION,
-        fingerprint=fingerprint(evaluated.groups),
+        fingerprint=evaluated.fingerprint(),
     )
 
 
-def _answers(evaluated: EvaluatedRanking) -> BreakdownRecord | None:
+def _answers(evaluated: Evaluated) -> BreakdownRecord | None:
     """Top-1 and MRR, also on the whole catalogue, of queries with known and with unseen right tools."""
     if evaluated.answers is None:
         return None
@@ -97,7 +95,7 @@ def _answers(evaluated: EvaluatedRanking) -> BreakdownRecord | None:
     )
 
 
-def _counts(evaluated: EvaluatedRanking) -> CountsRecord:
+def _counts(evaluated: Evaluated) -> CountsRecord:
     evaluation, sizes, catalogue = evaluated.evaluation, evaluated.evaluation.num_candidates, evaluated.catalogue
     return CountsRecord(
         num_queries=evaluation.num_queries,
@@ -110,7 +108,7 @@ def _counts(evaluated: EvaluatedRanking) -> CountsRecord:
         candidates_median=float(np.median(sizes)) if len(sizes) else 0.0,
         candidates_least=int(sizes.min()) if len(sizes) else 0,
         candidates_most=int(sizes.max(initial=0)),
-        num_drawn=int((~evaluated.groups.candidates.is_logged).sum()),
+        num_drawn=evaluated.num_drawn(),
         catalogue_tools=None if catalogue is None else catalogue.tools,
         catalogue_lacking=None if catalogue is None else catalogue.lacking,
         queries_of=fewer_queries(evaluation),
@@ -124,32 +122,29 @@ def fewer_queries(evaluation: Evaluation) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count < evaluation.num_queries}
 
 
-def ranges(evaluated: EvaluatedRanking) -> dict[str, RangeRecord]:
+def ranges(evaluated: Evaluated) -> dict[str, RangeRecord]:
     """The worst and the best value that ties leave room for, of each metric where the two differ."""
     if not evaluated.extremes:
         return {}
     worst, best = evaluated.extremes["worst"].means, evaluated.extremes["best"].means
     return {
-        name: RangeRecord(worst[name], best[name]) for name in evaluated.evaluation.values if worst[name] != best[name]
+        name: RangeRecord(worst[name], best[name])
+        for name in evaluated.evaluation.values
+        if name in worst and worst[name] != best[name]  # a metric of the whole catalogue has no worst order
     }
 
 
-def curves(evaluated: EvaluatedRanking) -> dict[str, Curve]:
+def curves(evaluated: Evaluated) -> dict[str, Curve]:
     """The metrics that are no number, each as named columns; and the first choice's reliability in any case."""
     evaluation, drawn = evaluated.evaluation, named("reliability_first")
     prompt = {PROMPT: evaluated.prompt.curve()} if evaluated.prompt and evaluated.prompt.queries else {}
     if not isinstance(drawn, Drawn):
         return {**evaluation.curves, **prompt}
-    is_counted = ~np.isnan(evaluation.values[TOP1])
-    is_right = evaluated.groups.labels >= evaluation.rules.rel_threshold
-    rules = evaluation.rules
-    curve = drawn.of(
-        candidate_probabilities(evaluated.ranking, is_right, is_counted, rules.threshold, rules.probability)
-    )
+    curve = drawn.of(evaluated.candidates())
     return {**evaluation.curves, drawn.name: curve, **prompt} | _risk_coverage(evaluated)
 
 
-def _risk_coverage(evaluated: EvaluatedRanking) -> dict[str, Curve]:
+def _risk_coverage(evaluated: Evaluated) -> dict[str, Curve]:
     """The risk over the coverage, of a model that abstains."""
     return {} if evaluated.risk_coverage is None else {"risk_coverage": evaluated.risk_coverage}
 
@@ -183,6 +178,7 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
     fields |= {f"with_labels.{name}": mean for name, mean in (record.with_labels or {}).items()}
     fields |= {name: getattr(counts, name) for name in FLAT_COUNTS}
     fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
+    fields |= {f"{name}.error_bound": bound for name, bound in record.error_bounds.items()}
     fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
     fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}
     if record.folds is not None:

@@ -64,9 +64,22 @@ def text_mark(text: str) -> str:
 
 def training_trace_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
     """That some traces of the candidates are among those the model was trained on, as far as it keeps their marks."""
+    yield from seen_traces_warnings(*seen_traces(model, candidates))
+
+
+def seen_traces(model: StoredModel, candidates: Candidates) -> tuple[int, int]:
+    """How many traces of the candidates are among those the model was trained on, of how many that were compared."""
     marks = model.training.traces
     last = marks[-1] if len(marks) == MOST_MARKS else "g"
     compared = [mark for mark in trace_marks(candidates) if mark <= last]
-    seen = len(set(compared) & set(marks))
+    return len(set(compared) & set(marks)), len(compared)
+
+
+def seen_traces_warnings(seen: int, compared: int) -> Iterator[str]:
+    """A warning where traces were seen in training.
+
+    >>> list(seen_traces_warnings(1, 2000))
+    ['1 of 2,000 traces that were compared are among those the model was trained on']
+    """
     if seen:
-        yield f"{seen:,} of {len(compared):,} traces that were compared are among those the model was trained on"
+        yield f"{seen:,} of {compared:,} traces that were compared are among those the model was trained on"

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, overload
 
 import msgspec
+import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.data.groups import Groups
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
-from ltr.errors import FileError, count
+from ltr.errors import FileError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes
 from ltr.files.locked import locked
@@ -163,10 +164,34 @@ class ColumnShards(Sequence[Groups]):
         except UNUSABLE as error:
             raise FileError(source.path, f"not a part of featurised samples: {error}") from error
 
+    @property
+    def part_files(self) -> tuple[SourceFile, ...]:
+        """What a run records as read: the manifest, which holds the checksums of all parts."""
+        content = digest_file(self.path / MANIFEST)
+        return (SourceFile(str(self.path / MANIFEST), 0, 1, content.sha256, content.byte_count),)
+
+    def extent(self) -> tuple[int, float]:
+        """The candidates of the longest group, and the greatest label."""
+        longest, greatest = 0, 0.0
+        for number in range(len(self)):
+            arrays = self.arrays(number, ("offsets", "labels"))
+            longest = max(longest, int(np.diff(arrays["offsets"]).max()))
+            greatest = max(greatest, float(np.nanmax(arrays["labels"], initial=0.0)))
+        return longest, greatest
+
     def arrays(self, index: int, names: Sequence[str]) -> dict[str, Array]:
         """Those of the named columns that the part has, without the others: quicker than its groups."""
         path = self.path / self.manifest.parts[index].file
         return read_arrays(path, limit=LARGEST_COLUMNS, names=names)
+
+
+def columns_directory(samples: str | Sequence[str]) -> str | None:
+    """The directory that these samples are; None of files. Beside a directory nothing else is read."""
+    names = [samples] if isinstance(samples, str) else list(samples)
+    directories = [name for name in names if put_back(name).is_dir()]
+    if directories and len(names) > 1:
+        raise UsageError(f"{directories[0]}: a directory of columns is read alone")
+    return directories[0] if directories else None
 
 
 def open_columns(path: AnyPath) -> ColumnShards:

@@ -109,6 +109,7 @@ class MetricsRecord(msgspec.Struct, kw_only=True):
     best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
     over_best_feature: IntervalRecord | None = None  # how much greater Top-1 is than by that column
     ranges: dict[str, RangeRecord] = {}
+    error_bounds: dict[str, float] = {}  # of metrics that are counted in bins: how far each can be from the exact one
     folds: FoldsRecord | None = None
     breakdown: BreakdownRecord | None = None
     answers: BreakdownRecord | None = None  # queries by whether a right tool was right in training

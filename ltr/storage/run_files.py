@@ -58,10 +58,15 @@ def write_metrics(
     directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
 ) -> None:
     """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
+    write_summary(directory, metrics, curves)
+    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
+
+
+def write_summary(directory: AnyPath, metrics: MetricsRecord, curves: Mapping[str, Json]) -> None:
+    """metrics.json, and curves.json where a metric is a curve."""
     if curves:
         write_bytes(Path(directory, CURVES), msgspec.json.encode(curves) + b"\n")
     write_bytes(Path(directory, METRICS), msgspec.json.format(msgspec.json.encode(metrics), indent=2) + b"\n")
-    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
 
 
 def write_tools(directory: AnyPath, tools: Sequence[ToolRecord]) -> None:

@@ -1,18 +1,16 @@
 """run.json, the record of a run: written last, it says that the run is complete and what its files were."""
 
-import hashlib
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from ltr.errors import FileError
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.reading import AnyPath, digest_file
 from ltr.storage.record_file import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks
 RUN_FORMAT: Final = "ltr-run/2"
-LARGEST_FILE = 8 << 30  # of a run
 
 
 class InputRecord(msgspec.Struct):
@@ -57,7 +55,7 @@ def run_record(directory: AnyPath) -> RunRecord | None:
 
 def file_digest(path: Path) -> str:
     """The sha256 of a file of a run."""
-    return hashlib.sha256(read_bytes(path, limit=LARGEST_FILE)).hexdigest()
+    return digest_file(path).sha256
 
 
 def refuse_changed(file: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError, suggestion
+from ltr.evaluation.metrics.candidate_counts import AnyCandidates
 from ltr.evaluation.metrics.probabilities import CandidateProbabilities
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ties, rank
@@ -86,7 +87,7 @@ class ByQuery(Measure):
 class Pooled(Measure):
     """A measure of probabilities over all candidates at once: named numbers, None where one is not defined."""
 
-    def of(self, candidates: CandidateProbabilities) -> dict[str, float | None]:
+    def of(self, candidates: AnyCandidates) -> dict[str, float | None]:
         """NAME and its number, or NAME.PART and each of its numbers."""
         with self._blamed():
             result = self.function(candidates, **dict(self.options))
@@ -103,7 +104,7 @@ class Pooled(Measure):
 class Drawn(Measure):
     """A curve over all candidates: named columns of equal length."""
 
-    def of(self, candidates: CandidateProbabilities) -> Curve:
+    def of(self, candidates: AnyCandidates) -> Curve:
         """The columns."""
         with self._blamed():
             result = self.function(candidates, **dict(self.options))

@@ -1,0 +1,210 @@
+"""A router measured on groups that are in memory shard by shard: the same numbers, and records written as they come."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from ltr.config.run import RunConfig
+from ltr.data.fingerprint import fingerprint
+from ltr.data.groups import without_none
+from ltr.data.none_candidates import RIGHT
+from ltr.data.past import past_of
+from ltr.errors import UsageError
+from ltr.evaluation.evaluate import Rules
+from ltr.evaluation.metrics.candidate_counts import CandidateCounts
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.registry import CATALOGUE
+from ltr.evaluation.ranking import Ties
+from ltr.experiments.loading import refuse_given_probabilities
+from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.warnings import outdone_warnings
+from ltr.files.atomic_write import write_lines
+from ltr.files.locked import locked
+from ltr.files.reading import AnyPath
+from ltr.files.replacing import new_directory
+from ltr.logs import stage
+from ltr.results.by_tool import tool_counts, tool_records
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
+from ltr.results.evaluated_shards import (
+    BEST_FEATURE,
+    EvaluatedPart,
+    EvaluatedShards,
+    Merging,
+    Sums,
+    beside_part,
+    by_query,
+    is_of_candidates,
+    measures_of,
+)
+from ltr.results.examples import examples
+from ltr.results.known_answers import known_answers
+from ltr.results.metrics_record import metrics_record
+from ltr.results.query_records import query_records
+from ltr.results.without_texts import without_texts
+from ltr.serving.candidate_warnings import candidate_warnings, seen_traces
+from ltr.serving.router import Router
+from ltr.storage.columns_directory import ColumnShards, open_columns
+from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
+from ltr.storage.run_files import write_summary, write_tools
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of an evaluation beside the metrics of the config."""
+
+    also: tuple[str, ...] = ()  # other metrics
+    split: str = "given"  # train or test where the samples are those of the router's run
+    explain: bool = False  # what each feature adds, in the records of the queries
+    tools: bool = False  # tool by tool, also where nothing is kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartTask:
+    """What is done to each shard: the same for all of them."""
+
+    router: Router
+    shards: ColumnShards
+    config: RunConfig
+    rules: Rules  # by which every shard is measured: those that have a value for each query
+    are_pooled: bool  # whether a measure is of candidates
+    wanted: Wanted
+    are_kept: bool  # the records of the queries
+
+
+@stage("measuring")
+def evaluate_shards(
+    router: Router,
+    shards: ColumnShards,
+    config: RunConfig,
+    wanted: Wanted | None = None,
+    *,
+    keep_in: AnyPath | None = None,
+    on_progress: OnProgress = silent,
+) -> EvaluatedShards:
+    """The groups of all shards ranked by the router and measured, as `evaluate_router` measures them in memory.
+
+    With `keep_in` the record of each query is written to that file when its shard has been measured.
+    """
+    wanted = wanted or Wanted()
+    refuse_whole(router, config, wanted.also)
+    longest, greatest = shards.extent()
+    rules = rules_up_to(longest, config, also=wanted.also)
+    if rules.max_grade is None:
+        rules = replace(rules, max_grade=max(greatest, 1.0))
+    measures = measures_of(rules)
+    by_rules = by_query(rules, measures), any(map(is_of_candidates, measures))
+    task = PartTask(router, shards, config, *by_rules, wanted, are_kept=keep_in is not None)
+    merging = Merging(rules, measures, config)
+    parts = map(partial(evaluated_part, task=task), range(len(shards)))
+    records = _merged(parts, merging, len(shards), on_progress)
+    if keep_in is None:
+        for _ in records:
+            pass
+    else:
+        write_lines(Path(keep_in), records)
+    result = merging.result(wanted.split, router.training.best_feature if config.evaluate.baselines else None)
+    return replace(result, warnings=(*result.warnings, *outdone_warnings(result)))
+
+
+def _merged(
+    parts: Iterable[EvaluatedPart | None], merging: Merging, total: int, on_progress: OnProgress
+) -> Iterator[bytes]:
+    """The records of the queries of each part, after it was taken in."""
+    on_progress(Step("measuring", 0, total))
+    for number, part in enumerate(parts, start=1):
+        if part is not None:
+            merging.add(part)
+            yield from part.records
+        on_progress(Step("measuring", number, total))
+
+
+def evaluated_part(number: int, task: PartTask) -> EvaluatedPart | None:
+    """What is kept of a shard; None of one in which no group counts, as nothing that they offer is right."""
+    router, config, groups = task.router, task.config, task.shards[number]
+    if groups.none is not None and (groups.none == RIGHT).all():
+        return None
+    groups = without_none(groups)
+    if config.evaluate.no_relevant == "error":
+        refuse_nothing_right(groups, config.evaluate.rel_threshold)
+    phi = router.phi(groups.candidates)
+    measured = evaluate_scores(groups, phi, router.scores(phi), task.rules, config)
+    measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
+    best, beside, best_top1 = router.training.best_feature, dict[str, Sums](), None
+    if config.evaluate.baselines:
+        beside, of_best = beside_part(measured, best, router.names, are_pooled=task.are_pooled)
+        best_top1 = of_best.values[TOP1]
+        measured = replace(measured, best_feature=best, baselines={BEST_FEATURE: of_best})
+    shown = measured if config.data.texts else without_texts(measured)
+    return EvaluatedPart(
+        evaluation=measured.evaluation,
+        counted=CandidateCounts.of(measured.candidates()),
+        beside=beside,
+        ranges=_ranges(measured),
+        best_top1=best_top1,
+        traces=groups.candidates.traces,
+        num_traces=len(groups.candidates.trace_ids),
+        answers=measured.answers,
+        digest=int(fingerprint(groups), 16),
+        drawn=measured.num_drawn(),
+        of_past=past_of(groups.candidates),
+        num_none=groups.num_none,
+        seen_traces=seen_traces(router, groups.candidates),
+        tools=tool_counts(shown) if task.are_kept or task.wanted.tools else {},
+        examples=list(examples(shown, router)) if task.are_kept else [],
+        records=_records(shown, task) if task.are_kept else [],
+        warnings=tuple(candidate_warnings(router, groups.candidates)),
+    )
+
+
+def _records(measured: EvaluatedRanking, task: PartTask) -> list[bytes]:
+    """The record of each query, as a line."""
+    return list(map(msgspec.json.encode, query_records(measured, task.router, explain=task.wanted.explain)))
+
+
+def _ranges(measured: EvaluatedRanking) -> dict[str, Sums]:
+    """The sums in the worst and the best order of ties; without a tie both are those of the ranking."""
+    if measured.evaluation.rules.ties is not Ties.EXPECTED:
+        return {}
+    bounds = (Ties.WORST.value, Ties.BEST.value)
+    return {name: Sums.of(measured.extremes.get(name, measured.evaluation), None) for name in bounds}
+
+
+def evaluate_directory(
+    router: Router,
+    samples: AnyPath,
+    config: RunConfig,
+    wanted: Wanted | None = None,
+    *,
+    out: AnyPath | None = None,
+    overwrite: bool = False,
+    on_progress: OnProgress = silent,
+) -> EvaluatedShards:
+    """The router measured on a directory of columns; `out` keeps what `keep_evaluation` keeps."""
+    shards = open_columns(samples)
+    if out is None:
+        return evaluate_shards(router, shards, config, wanted, on_progress=on_progress)
+    with locked(out):
+        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
+        with new_directory(out) as home:
+            kept = home / PER_QUERY
+            measured = evaluate_shards(router, shards, config, wanted, keep_in=kept, on_progress=on_progress)
+            write_summary(home, metrics_record(measured), measured.evaluation.curves)
+            write_tools(home, tool_records(measured.tools))
+    return measured
+
+
+def refuse_whole(router: Router, config: RunConfig, also: Collection[str]) -> None:
+    """Raise for what needs all groups at once."""
+    refuse_given_probabilities(config)
+    whole = {
+        "evaluate.group_by": config.evaluate.group_by is not None,
+        "evaluate.catalogue": bool(config.evaluate.catalogue),
+        "a metric of the catalogue": any(name.endswith(CATALOGUE) for name in also),
+        "a model that says how probably none is right": router.none is not None,
+        "a model that abstains": router.abstain is not None,
+    }
+    if asked := next((name for name, is_asked in whole.items() if is_asked), ""):
+        raise UsageError(f"{asked}: not measured shard by shard; name files instead of a directory of columns")

@@ -1,0 +1,164 @@
+"""A router measured shard by shard: the numbers of the same groups in memory."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+
+from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.data.groups import select
+from ltr.errors import UsageError
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.candidate_counts import CandidateCounts, added
+from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
+from ltr.evaluation.metrics.registry import measure, named
+from ltr.evaluation.ranking import rank
+from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.runs import keep_evaluation
+from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
+from ltr.results.by_tool import by_tool, tool_records
+from ltr.results.metrics_record import metrics_record
+from ltr.storage.columns_directory import new_columns, open_columns
+from ltr.storage.feature_file import load_columns, save_columns
+from tests.builders import tool_lines
+from tests.made import written
+
+CANDIDATES = (
+    "auc",
+    "roc",
+    "logloss",
+    "ece",
+    "reliability",
+    "accuracy",
+    "confusion",
+    "f2",
+    "ece_first",
+    "gauc",
+    "ndcg@3",
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of the samples, and their columns in twelve parts."""
+    folder = tmp_path_factory.mktemp("shards")
+    path = written(folder / "raw.jsonl", tool_lines(seed=3, traces=30, groups=3, candidates=5))
+    config = RunConfig(data=DataConfig(train=str(path)))
+    result = run(config)
+    groups = result.train
+    with new_columns(folder / "columns", result.router.features) as writer:
+        for first in range(0, 30, 3):
+            chosen = np.flatnonzero((groups.candidates.traces >= first) & (groups.candidates.traces < first + 3))
+            rows = slice(groups.offsets[chosen[0]], groups.offsets[chosen[-1] + 1])
+            writer.add(select(groups, chosen), result.measured.phi[rows])
+    save_columns(folder / "whole.npz", groups, result.measured.phi, result.router.features)
+    return result, folder
+
+
+def in_memory(made, config):
+    """The same groups with the same columns, at once."""
+    result, folder = made
+    return evaluate_router(result.router, load_columns(folder / "whole.npz")[0], config)
+
+
+def close(found, expected):
+    """Whether numbers, in whatever they are nested, agree to the last digits."""
+    if isinstance(expected, dict):
+        assert set(found) == set(expected)
+        for key, value in expected.items():
+            close(found[key], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            close(one, other)
+    else:
+        assert found == (pytest.approx(expected, rel=1e-12, abs=1e-15) if isinstance(expected, float) else expected)
+
+
+@pytest.mark.parametrize("ties", ["expected", "worst", "trec"])
+def test_metrics_of_queries_are_those_in_memory(made, ties):
+    result, folder = made
+    config = RunConfig(evaluate=EvaluateConfig(metrics=("ndcg@3", "map", "err"), ties=ties))
+    found, expected = evaluate_directory(result.router, folder / "columns", config), in_memory(made, config)
+    assert len(open_columns(folder / "columns")) == 10
+    close(msgspec.to_builtins(metrics_record(found)), msgspec.to_builtins(metrics_record(expected)))
+    assert found.evaluation.values["ndcg@3"].tobytes() == expected.evaluation.values["ndcg@3"].tobytes()
+    assert found.evaluation.means == expected.evaluation.means
+
+
+def test_measures_over_candidates_are_sums_and_auc_keeps_its_bound(made):
+    result, folder = made
+    config = RunConfig(evaluate=EvaluateConfig(metrics=CANDIDATES, rel_threshold=1.0))
+    found, expected = evaluate_directory(result.router, folder / "columns", config), in_memory(made, config)
+    for name, mean in expected.evaluation.means.items():
+        if name != "auc":
+            assert found.evaluation.means[name] == pytest.approx(mean, rel=1e-12), name
+    bound = found.error_bounds
+    assert set(bound) == {"auc", "roc"}
+    assert abs(found.evaluation.means["auc"] - expected.evaluation.means["auc"]) <= bound["auc"] + 1e-15
+    close(found.evaluation.curves["reliability"], expected.evaluation.curves["reliability"])
+    assert metrics_record(found).error_bounds == bound
+    for name, baseline in expected.baselines.items():
+        assert found.baselines[name].means["ece"] == pytest.approx(baseline.means["ece"], rel=1e-12)
+
+
+def test_what_is_kept_of_shards_is_what_is_kept_of_the_same_groups(made, tmp_path):
+    result, folder = made
+    config = RunConfig()
+    found = evaluate_directory(result.router, folder / "columns", config, Wanted(explain=True), out=tmp_path / "shards")
+    expected = in_memory(made, config)
+    keep_evaluation(expected, result.router, tmp_path / "whole", explain=True, overwrite=False)
+    assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == [
+        "by_tool.jsonl",
+        "metrics.json",
+        "per_query.jsonl",
+    ]
+    for name in ("per_query.jsonl", "by_tool.jsonl"):
+        assert (tmp_path / "shards" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    close(*(json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("shards", "whole")))
+    assert tool_records(found.tools) == by_tool(expected)
+
+
+def test_what_needs_all_groups_at_once_is_refused_by_name(made):
+    result, folder = made
+    for evaluating, also in ((EvaluateConfig(group_by="tool"), ()), (EvaluateConfig(), ("mrr@catalogue",))):
+        with pytest.raises(UsageError, match="not measured shard by shard; name files"):
+            evaluate_directory(result.router, folder / "columns", RunConfig(evaluate=evaluating), Wanted(also))
+
+    @measure("mean_p", "the mean p", kind=type(named("auc")))
+    def mean_p(candidates):
+        """Mean of p."""
+        return float(candidates.probability.mean())
+
+    with pytest.raises(UsageError, match="metric 'mean_p' takes all candidates at once"):
+        evaluate_directory(result.router, folder / "columns", RunConfig(evaluate=EvaluateConfig(metrics=("mean_p",))))
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("meaning", list(Probability))
+def test_the_bins_say_how_far_auc_and_roc_can_be_from_the_exact_ones(seed, meaning):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 8, 60)
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    spread = 10.0 ** rng.uniform(-4, 2)
+    scores = np.round(rng.normal(size=offsets[-1]) * spread, int(rng.integers(1, 6)))
+    scores = rng.random(offsets[-1]) if meaning is Probability.GIVEN else scores
+    labels = (rng.random(offsets[-1]) < 0.3).astype(float)
+    exact = evaluate(rank(scores, offsets), labels, ["auc", "roc"], probability=meaning)
+    parts = []
+    for first, last in zip(range(0, 60, 7), [*range(7, 60, 7), 60], strict=True):
+        rows = slice(offsets[first], offsets[last])
+        ranking, right = rank(scores[rows], offsets[first : last + 1] - offsets[first]), labels[rows] > 0
+        counted = np.logical_or.reduceat(right, ranking.offsets[:-1])
+        parts.append(CandidateCounts.of(candidate_probabilities(ranking, right, counted, 0.5, meaning)))
+    counts = added(parts)
+    auc, bounds = named("auc").of(counts)["auc"], counts.error_bounds
+    assert abs(auc - exact.means["auc"]) <= bounds["auc"] + 1e-12
+    assert bounds["auc"] <= (0.01 if meaning is Probability.GIVEN else 0.5)  # scores of one bin may all be alike
+    curve, true = named("roc").of(counts), exact.curves["roc"]
+    columns = ("false_positive_rate", "true_positive_rate")
+    at = np.array([curve[name] for name in columns])
+    for wrong, hit in zip(*(true[name] for name in columns), strict=True):  # each corner lies near the coarse curve
+        low, high = (np.interp(wrong + shift, at[0], at[1]) for shift in (-bounds["roc"], bounds["roc"]))
+        assert low - bounds["roc"] - 1e-12 <= hit <= high + bounds["roc"] + 1e-12
