@@ -60,7 +60,7 @@ SIGNATURES = {
         "probability",
     ),
     "feature": ("name", "family", "fit", "prepare", "queries", "documents", "shares", "title"),
-    "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "valid", "on_epoch", "progress"),
+    "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "prior", "valid", "on_epoch", "progress"),
     "import_samples": ("format_name", "files", "out", "options", "redact", "overwrite"),
     "init_from": ("source", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),
     "importer": ("name", "title", "looks_like"),

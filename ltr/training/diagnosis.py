@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.config import TrainConfig
 from ltr.training.curves import Knots
-from ltr.training.identifiability import Geometry, in_units
+from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
@@ -149,6 +149,7 @@ def diagnose(
     *,
     weights: npt.ArrayLike | None = None,
     score_offset: npt.ArrayLike | None = None,
+    prior: FloatArray | None = None,
     clusters: npt.ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
@@ -162,7 +163,7 @@ def diagnose(
     array([1.224745])
     """
     raw = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    return diagnose_groups(raw, config, model, clusters=clusters, names=names)
+    return diagnose_groups(raw, config, model, prior=prior, clusters=clusters, names=names)
 
 
 def diagnose_groups(
@@ -170,22 +171,26 @@ def diagnose_groups(
     config: TrainConfig,
     model: Model,
     *,
+    prior: FloatArray | None = None,
     clusters: npt.ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
     """The same of groups in one shard or several."""
     groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
-    best, free = _optima(groups, geometry, config, model, model.w * scale)
+    centre = centre_of(prior, len(scale))
+    best, free = _optima(groups, geometry, config, model, (model.w * scale, centre))
     is_found, objective = best.optimum is Optimum.FOUND, model.training.objective
-    possible_gain, lost_to_penalty = _gains(geometry, config.penalty, best, free, (objective, model.w * scale))
+    fitted = (objective, model.w * scale), (float(best.history[-1]), best.w)
+    losses = [value - config.penalty * float((w - centre) @ (w - centre)) for value, w in fitted]
+    possible_gain, lost_to_penalty = _gains(geometry, best, free, min(losses), is_penalised=config.penalty > 0)
     errors = standard_errors(groups, geometry, free, clusters=clusters, units=scale, names=names)
     lines = Geometry.of(raw) if len(model.knots) else geometry  # the columns of one curve always depend on each other
     curvature, moving = lines.spectrum.curvature, lines.scale[lines.deviation > 0]
     ends = _ends(raw) if len(model.knots) else ()
     return Diagnosis(
         gap=max(objective - float(best.history[-1]), 0.0) if is_found else None,
-        at_zero=geometry.at_zero.loss,
+        at_zero=geometry.at_zero.loss + config.penalty * float(centre @ centre),
         possible_gain=possible_gain,
         lost_to_penalty=lost_to_penalty,
         effective_groups=1.0 / float(groups.weights @ groups.weights),
@@ -197,7 +202,7 @@ def diagnose_groups(
         deviation=lines.scale,
         escape=model.training.escape if best.escape is None else best.escape / scale,
         not_identified=lines.not_identified() if len(model.knots) else model.training.not_identified,
-        loss_without=_loss_without(groups, config.penalty, best, model.knots) if is_found else None,
+        loss_without=_loss_without(groups, (config.penalty, centre), best, model.knots) if is_found else None,
         errors=None if isinstance(errors, str) else errors,
         no_errors=errors if isinstance(errors, str) else "",
         curves=tuple(model.knots.curve(feature, pair, model.w) for feature, pair in enumerate(ends)),
@@ -221,38 +226,41 @@ def _all_alike(groups: Trainable) -> int:
 
 
 def _optima(
-    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, model: Model, w: FloatArray
+    groups: TrainingGroups,
+    geometry: Geometry,
+    config: TrainConfig,
+    model: Model,
+    fitted: tuple[FloatArray, FloatArray],
 ) -> tuple[Fitted, Fitted | None]:
     """The optimum with the penalty, and without; None for the second with knots, whose weights have no meaning alone.
 
-    The first solve starts from the w of the model, the second from the optimum of the first.
+    The first solve starts from the w of the model, the second from the optimum of the first. `fitted`: w and what the
+    penalty pulls it towards.
     """
-    is_penalised = config.penalty > 0
+    (w, centre), is_penalised = fitted, config.penalty > 0
     if model.training.optimum is Optimum.FOUND and config.trainer == "newton":
         best = Fitted(w, np.array([model.training.objective]), 0, Optimum.FOUND)
     else:
-        best = solve(groups, geometry, config.penalty, start=w if is_penalised else None)
+        best = solve(groups, geometry, config.penalty, centre=centre, start=w if is_penalised else None)
     if len(model.knots):
         return best, None
     return best, solve(groups, geometry, 0.0, start=best.w if is_penalised else None)
 
 
 def _gains(
-    geometry: Geometry, l2: float, best: Fitted, free: Fitted | None, fitted: tuple[float, FloatArray]
+    geometry: Geometry, best: Fitted, free: Fitted | None, loss: float, *, is_penalised: bool
 ) -> tuple[float | None, float | None]:
     """How far the cross-entropy falls from w = 0 to its optimum, and the share of it that the penalty takes.
 
-    The penalty takes what both the penalised optimum and the w that was fitted leave of it.
+    The penalty takes what both the penalised optimum and the w that was fitted leave of it; loss: the lesser of both.
     """
     if free is None or free.optimum is not Optimum.FOUND:
         return None, None
     possible_gain = max(geometry.at_zero.loss - float(free.history[-1]), 0.0)
     if possible_gain <= NO_GAIN or best.optimum is not Optimum.FOUND:
         return possible_gain, None
-    objectives = fitted, (float(best.history[-1]), best.w)
-    loss = min(objective - l2 * float(w @ w) for objective, w in objectives)
     left = loss - (geometry.at_zero.loss - possible_gain)
-    return possible_gain, max(left / possible_gain, 0.0) if l2 else 0.0
+    return possible_gain, max(left / possible_gain, 0.0) if is_penalised else 0.0
 
 
 def _collinear_pairs(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
@@ -264,20 +272,29 @@ def _collinear_pairs(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
         yield int(first), int(second), float(correlations[first, second])
 
 
-def _loss_without(groups: TrainingGroups, l2: float, best: Fitted, knots: Knots) -> FloatArray | None:
-    """How far the optimum rises when a feature is left out with its knots, by an exact fit of the others."""
+def _loss_without(
+    groups: TrainingGroups, penalty: tuple[float, FloatArray], best: Fitted, knots: Knots
+) -> FloatArray | None:
+    """How far the optimum rises when a feature and its knots are held at weight 0, by an exact fit of the others.
+
+    `penalty`: l2, and what it pulls the weights towards.
+    """
+    l2, centre = penalty
     columns, lowest = groups.columns, float(best.history[-1])
     features = columns - len(knots)
     if features * columns**2 > MOST_LEFT_OUT**3:
         return None
     if features == 1:  # nothing is left to fit
-        return np.array([slope(groups, np.zeros(columns), np.ones(columns)).loss - lowest])
+        at_zero = slope(groups, np.zeros(columns), np.ones(columns)).loss
+        return np.array([at_zero + l2 * float(centre @ centre) - lowest])
     rises = np.empty(features)
     for feature in range(features):
         left_out = knots.of_feature(feature)
         others = groups.with_columns(partial(_without, left_out=left_out), columns - len(left_out))
-        refit = solve(others, Geometry.of(others), l2, start=np.delete(best.w, left_out) if l2 else None)
-        rises[feature] = max(float(refit.history[-1]) - lowest, 0.0)
+        start, pulled_to = np.delete(best.w, left_out), np.delete(centre, left_out)
+        refit = solve(others, Geometry.of(others), l2, centre=pulled_to, start=start if l2 else None)
+        rise = float(refit.history[-1]) + l2 * float(centre[left_out] @ centre[left_out]) - lowest
+        rises[feature] = max(rise, 0.0)
     return rises
 
 

@@ -17,7 +17,7 @@ from ltr.training.config import OnEpoch, Progress, TrainConfig, ignore, remedy
 from ltr.training.curves import Knots
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Validation, Watcher
-from ltr.training.identifiability import Geometry, in_units
+from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
@@ -41,6 +41,7 @@ def fit(
     *,
     weights: npt.ArrayLike | None = None,
     score_offset: npt.ArrayLike | None = None,
+    prior: FloatArray | None = None,
     valid: Validation | None = None,
     on_epoch: OnEpoch = ignore,
     progress: Progress | None = None,
@@ -49,6 +50,8 @@ def fit(
 
     `score_offset` is added to the score of each row while w is learned, and only then: where rows were drawn, -log of
     the probability that each would be.
+    `prior`: a weight for each column of phi that newton's penalty pulls towards instead of 0, in the scale of the
+    training.
     With `valid` descent stops once the metric has not improved for `patience` epochs, and returns the best w.
     With `progress`, reported by an earlier epoch of the same training, the training resumes there.
 
@@ -63,7 +66,7 @@ def fit(
     trainer = checked_trainer(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
     knots = Knots.of(phi, config.knots)
-    return fit_groups(groups, knots, config, trainer, valid=valid, on_epoch=on_epoch, progress=progress)
+    return fit_groups(groups, knots, config, trainer, prior=prior, valid=valid, on_epoch=on_epoch, progress=progress)
 
 
 def fit_groups(
@@ -72,13 +75,19 @@ def fit_groups(
     config: TrainConfig,
     trainer: Trainer,
     *,
+    prior: FloatArray | None = None,
     valid: Validation | None = None,
     on_epoch: OnEpoch = ignore,
     progress: Progress | None = None,
 ) -> Model:
     """The same of groups in one shard or several: newton takes both, any other trainer one."""
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
-    geometry = Geometry.of(groups)
+    geometry, columns = Geometry.of(groups), groups.columns
+    if prior is not None and trainer is not fit_newton:
+        raise UsageError(f"a prior needs trainer newton; {config.trainer} pulls the weights towards 0")
+    if prior is not None and not (np.shape(prior) == (columns - len(knots),) and np.isfinite(prior).all()):
+        raise UsageError(f"prior is {prior!r}; a finite number for each of {columns - len(knots)} columns is needed")
+    centre = centre_of(prior, columns)
     report = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
     is_watched = valid is not None and trainer is not fit_newton  # of newton only the last w is meant
     if progress is not None:
@@ -95,10 +104,12 @@ def fit_groups(
             if watcher.is_over:
                 run_config = replace(config, epochs=len(progress.history))  # it stopped there
     resumed = () if progress is None else (progress,)  # a trainer that reports no progress does not take one
-    fitted = trainer(groups, geometry, run_config, report if watcher is None else watcher, *resumed)
+    centred = {} if prior is None else {"centre": centre}
+    fitted = trainer(groups, geometry, run_config, report if watcher is None else watcher, *resumed, **centred)
     if watcher is not None:
         fitted = replace(fitted, w=watcher.best_w(), at_end=None)
-    training = _training(groups, geometry, config, fitted, None if watcher is None else watcher.record())
+    watched = None if watcher is None else watcher.record()
+    training = _training(groups, geometry, config, fitted, watched, centre)
     model = Model(fitted.w, training, knots)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
 
@@ -141,13 +152,19 @@ def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Mode
 
 
 def _training(
-    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, fitted: Fitted, watched: Watched | None
+    groups: TrainingGroups,
+    geometry: Geometry,
+    config: TrainConfig,
+    fitted: Fitted,
+    watched: Watched | None,
+    centre: FloatArray,
 ) -> Training:
     """What is known of the fitted w: its objective, gradient and distance to the optimum."""
+    away = fitted.w - centre
     with np.errstate(over="ignore", invalid="ignore"):  # of a w too large: the next check refuses it
         at_end = fitted.at_end or slope(groups, fitted.w, geometry.scale)
-        objective = at_end.loss + config.penalty * float(fitted.w @ fitted.w)
-        by_deviation = at_end.gradient + 2 * config.penalty * fitted.w / geometry.scale
+        objective = at_end.loss + config.penalty * float(away @ away)
+        by_deviation = at_end.gradient + 2 * config.penalty * away / geometry.scale
     if not math.isfinite(objective):
         raise DivergedError(f"{config.trainer} diverged: its objective is {objective}; {remedy(config)}")
     return Training(

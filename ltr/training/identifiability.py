@@ -144,3 +144,15 @@ def _divided(phi: FloatArray, units: FloatArray, knots: Knots) -> FloatArray:
     columns = knots(phi)
     columns /= units  # in place: it is the larger matrix
     return columns
+
+
+def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
+    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the knots that follow.
+
+    >>> centre_of(np.array([2.0]), 3)
+    array([2., 0., 0.])
+    """
+    centre = np.zeros(columns)
+    if prior is not None:
+        centre[: len(prior)] = prior
+    return centre

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
 from ltr.training.curves import Knots
-from ltr.training.identifiability import Geometry, in_units
+from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.newton import solve
 from ltr.training.objective import TrainingGroups, trainable
 
@@ -21,8 +21,11 @@ def exact_path(
     *,
     weights: npt.ArrayLike | None = None,
     score_offset: npt.ArrayLike | None = None,
+    prior: FloatArray | None = None,
 ) -> list[FloatArray]:
     """The optimum for each l2 of the config, in its order and in the raw scale, with the knots of `Knots.of(phi)`.
+
+    `prior`: see `fit`.
 
     Along log l2 the optimum moves smoothly. The fits go from the largest l2 to the smallest, each starts on the line
     through the last two optima, which saves steps; no start changes the result.
@@ -32,15 +35,17 @@ def exact_path(
     [0.693, 0.373]
     """
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    return optima_along(groups, Knots.of(phi, config.knots), config)
+    return optima_along(groups, Knots.of(phi, config.knots), config, prior=prior)
 
 
-def optima_along(groups: TrainingGroups, knots: Knots, config: TrainConfig) -> list[FloatArray]:
+def optima_along(
+    groups: TrainingGroups, knots: Knots, config: TrainConfig, *, prior: FloatArray | None = None
+) -> list[FloatArray]:
     """The same for groups in one shard or several, with these knots."""
     groups, units = in_units(groups, standardize=config.standardize, knots=knots)
-    geometry, optima = Geometry.of(groups), dict[float, FloatArray]()
+    geometry, optima, centre = Geometry.of(groups), dict[float, FloatArray](), centre_of(prior, groups.columns)
     for l2 in sorted(config.l2s, reverse=True):
-        optima[l2] = solve(groups, geometry, l2, start=_start(optima, l2)).w
+        optima[l2] = solve(groups, geometry, l2, centre=centre, start=_start(optima, l2)).w
     return [optima[l2] if units is None else optima[l2] / units for l2 in config.l2s]
 
 

@@ -37,30 +37,38 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class PenalisedObjective:
-    """The penalised objective: the data's derivatives are for columns of unit deviation, steps are in w * scale."""
+    """Loss + l2 |w - centre|^2: the data's derivatives are for columns of unit deviation, steps are in w * scale."""
 
     groups: TrainingGroups
     geometry: Geometry
     l2: float
+    centre: FloatArray  # (features,) that the penalty pulls w towards
     scale: FloatArray  # in coordinates w * scale the curvature of data and penalty is near 1 or below
     basis: FloatArray  # (features, directions) of the steps; without a penalty of unit curvature at w = 0
 
     @classmethod
-    def of(cls, groups: TrainingGroups, geometry: Geometry, l2: float) -> "PenalisedObjective":
-        """Directions that change no probability take no part in the steps unless they are penalised."""
+    def of(
+        cls, groups: TrainingGroups, geometry: Geometry, l2: float, centre: FloatArray | None
+    ) -> "PenalisedObjective":
+        """Directions that change no probability take no part in the steps unless they are penalised.
+
+        Without a centre the penalty pulls towards 0.
+        """
+        centre = np.zeros(len(geometry.scale)) if centre is None else centre
         if l2:
-            return cls(groups, geometry, l2, np.maximum(geometry.scale, np.sqrt(2 * l2)), np.eye(len(geometry.scale)))
+            scale = np.maximum(geometry.scale, np.sqrt(2 * l2))
+            return cls(groups, geometry, l2, centre, scale, np.eye(len(scale)))
         spectrum = geometry.spectrum
-        return cls(groups, geometry, l2, geometry.scale, spectrum.identified / np.sqrt(spectrum.curvature))
+        return cls(groups, geometry, l2, centre, geometry.scale, spectrum.identified / np.sqrt(spectrum.curvature))
 
     def at(self, w: FloatArray, data: Derivatives | None = None) -> Iterate:
         """Objective and derivatives at w; `data` are those of the data at w, if they are known."""
         data = derivatives(self.groups, w, self.geometry.scale) if data is None else data
-        ratio = self.geometry.scale / self.scale
+        ratio, away = self.geometry.scale / self.scale, w - self.centre
         return Iterate(
             w,
-            data.loss + self.l2 * float(w @ w),
-            data.gradient * ratio + 2 * self.l2 * w / self.scale,
+            data.loss + self.l2 * float(away @ away),
+            data.gradient * ratio + 2 * self.l2 * away / self.scale,
             data.hessian * np.outer(ratio, ratio) + np.diag((np.sqrt(2 * self.l2) / self.scale) ** 2),
             data,
         )
@@ -88,10 +96,16 @@ class PenalisedObjective:
 
 
 def fit_newton(
-    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
+    groups: TrainingGroups,
+    geometry: Geometry,
+    config: TrainConfig,
+    on_epoch: OnEpoch,
+    progress: Progress | None = None,
+    *,
+    centre: FloatArray | None = None,
 ) -> Fitted:
     """w at the minimum of the objective. It takes a few steps and never resumes: `progress` is ignored."""
-    return solve(groups, geometry, config.penalty, on_epoch=on_epoch)
+    return solve(groups, geometry, config.penalty, centre=centre, on_epoch=on_epoch)
 
 
 def solve(
@@ -99,15 +113,17 @@ def solve(
     geometry: Geometry,
     l2: float,
     *,
+    centre: FloatArray | None = None,
     start: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
 ) -> Fitted:
     """w at the minimum of the objective, by Newton steps with line search from `start`, or w = 0 if that is lower.
 
+    The penalty pulls towards the centre, which is 0 without one.
     Of many groups a sample takes the first steps, and later corrects each step for what it leaves of the gradient.
     The steps end where the optimum is proved, where none is proved to exist, or where rounding lets nothing fall.
     """
-    objective, sample = PenalisedObjective.of(groups, geometry, l2), None
+    objective, sample = PenalisedObjective.of(groups, geometry, l2, centre), None
     if len(groups) >= MANY * EVERY:  # it only proposes: the proof looks at all groups
         every = max(EVERY, -(-groups.rows * groups.columns // MOST_SAMPLED))
         sample = replace(objective, groups=sampled(groups, every))
