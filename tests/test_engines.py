@@ -254,8 +254,8 @@ def test_a_config_says_who_works():
     assert isinstance(opened(EngineConfig(workers=2)), Local)
     with pytest.raises(ValueError, match="workers is 0"):
         EngineConfig(workers=0)
-    with pytest.raises(ValueError, match="address '10.0.0.1:6379' is that of a Ray cluster; it needs the engine ray"):
-        EngineConfig(address="10.0.0.1:6379")
+    with pytest.raises(UsageError, match="address '10.0.0.1:6379' is that of a Ray cluster: it needs --engine ray"):
+        opened(EngineConfig(address="10.0.0.1:6379"))
 
 
 def test_the_default_engine_starts_nothing():

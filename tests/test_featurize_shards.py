@@ -1,6 +1,8 @@
 """ltr featurize SAMPLES -o DIR/: the columns of any amount of samples, the same as in memory."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from typer.testing import CliRunner
 from ltr.cli import app
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
-from ltr.engines.local import Local
+from ltr.engines.config import EngineConfig
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import featurize_and_save, fitted_features
 from ltr.storage.columns_directory import open_columns
@@ -17,9 +19,21 @@ from ltr.storage.feature_file import load_columns
 from ltr.storage.feature_state import fit_digest
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.faults import in_fork
+from tests.made import process
 
 TOOLS = ("tool.rel", "tool.hist", "tool.lift", "tool.clause_char", "tool.talk")
 GRAPHS = ("graph.rel", "graph.hist", "graph.near_edges", "graph.order")
+
+
+MINE = """
+import numpy as np
+import ltr
+
+@ltr.feature("tool.mine", "struct", title="mine")
+def mine(candidates, state, context):
+    "How long the name is."
+    return np.array([float(len(name)) for name in candidates.name_texts])[candidates.names]
+"""
 
 
 def config(path, features=TOOLS, **data):
@@ -104,16 +118,37 @@ def test_tools_that_are_drawn_are_those_drawn_in_memory(tmp_path):
     assert_same(*both(tmp_path, config(path, tools=str(tools), negatives=5)))
 
 
-def test_the_bytes_are_those_of_one_process_however_many_work(tmp_path):
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_bytes_are_those_of_one_process_however_many_work(tmp_path, workers):
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
-    featurize_and_save(config(path), f"{tmp_path}/one/", rows=30)
-    with Local(2) as engine:
-        featurize_and_save(config(path), f"{tmp_path}/two/", rows=30, engine=engine)
+    by_many = replace(config(path), engine=EngineConfig(workers=workers))
+    for name, wanted in {"one": config(path), "many": by_many}.items():
+        featurize_and_save(wanted, f"{tmp_path}/{name}/", rows=30)
     files = sorted(file.name for file in (tmp_path / "one").iterdir())
-    assert files == sorted(file.name for file in (tmp_path / "two").iterdir())
+    assert len(files) > 5
+    assert files == sorted(file.name for file in (tmp_path / "many").iterdir())
     assert [(tmp_path / "one" / name).read_bytes() for name in files] == [
-        (tmp_path / "two" / name).read_bytes() for name in files
+        (tmp_path / "many" / name).read_bytes() for name in files
     ]
+
+
+def test_plugins_of_files_work_in_every_process(tmp_path):
+    write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    (tmp_path / "mine.py").write_text(MINE)
+    command = ("featurize", "samples.jsonl", "--features", "tool.hist,tool.mine", "--encoder", "hash", "-q")
+    for name, workers in {"one": 1, "two": 2}.items():
+        rest = ("-o", f"{name}/", "--shard-rows", 30, "--workers", workers, "--code", "mine.py")
+        done = process(*command, *rest, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, b"")
+    manifests = {(tmp_path / name / "manifest.json").read_bytes() for name in ("one", "two")}
+    assert len(manifests) == 1
+
+
+def test_an_engine_without_shards_says_so(cli):
+    write_lines(Path("samples.jsonl"), tool_lines(traces=30))
+    command = ("featurize", "samples.jsonl", "-o", "columns.npz", "--features", "tool.hist", "--encoder", "hash")
+    assert cli.good(*command, "--workers", 2) == ""
+    assert "the engine works on shards, and has none here: name an output that ends in /" in cli.err
 
 
 def test_where_none_is_right_in_every_group_nothing_can_be_learned(tmp_path):

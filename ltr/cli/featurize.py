@@ -1,15 +1,17 @@
 """ltr featurize: samples in, phi out."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ltr.cli.options import (
+    Address,
     AllowDownload,
     Code,
     ConfigFile,
     Encoder,
+    EngineName,
     Features,
     Graphs,
     Negatives,
@@ -21,6 +23,7 @@ from ltr.cli.options import (
     ShardRows,
     Tools,
     Verbose,
+    Workers,
     configured,
     fetch_encoder,
     given_keys,
@@ -48,6 +51,9 @@ def featurize(
     sets: Sets = None,
     allow_download: AllowDownload = False,
     shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
     code: Code = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -63,9 +69,8 @@ def featurize(
     if allow_download:
         fetch_encoder(fitted_features(model).encoder.name if model else wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
-        made = featurize_and_save(
-            wanted, out, model=model, overwrite=overwrite, rows=shard_rows, on_progress=on_progress
-        )
+        options: dict[str, Any] = {"model": model, "overwrite": overwrite, "rows": shard_rows, "code": code or ()}
+        made = featurize_and_save(wanted, out, **options, on_progress=on_progress)
     for warning in made.warnings:
         warn(warning)
     if not quiet:

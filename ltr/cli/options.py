@@ -166,6 +166,13 @@ Graphs = Annotated[str | None, key_option("data.graphs", "--graphs", help="A cat
 Encoder = Annotated[
     str | None, key_option("encoder", "--encoder", help="What makes vectors of texts (ltr list encoders).")
 ]
+EngineName = Annotated[
+    str | None, key_option("engine.name", "--engine", help="Who works on shards: local (processes), or ray.")
+]
+Workers = Annotated[
+    int | None, key_option("engine.workers", "--workers", min=1, help="Shards at the same time; local: 1, ray: all.")
+]
+Address = Annotated[str | None, key_option("engine.address", "--address", help="The Ray cluster: HOST:PORT, or auto.")]
 AllowDownload = Annotated[
     bool, typer.Option("--allow-download", help="Fetch the encoder's model when it is not on this machine.")
 ]

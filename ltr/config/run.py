@@ -13,6 +13,7 @@ from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
 from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind, encoder_named
+from ltr.engines.config import EngineConfig
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
@@ -88,6 +89,8 @@ class RunConfig:
     """When the router does not answer."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
     """How the ranking is measured."""
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    """Who works on samples in shards; nothing of it changes a byte of a result."""
     sweep: dict[str, Any] = field(default_factory=dict)
     """Values to try: {path: [values]}; ltr run makes a run of each combination."""
     sweep_count: int | None = None

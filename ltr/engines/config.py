@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +20,8 @@ class EngineConfig:
     """The Ray cluster, as HOST:PORT or auto; without it, Ray starts on this machine for the time of the command."""
 
     def __post_init__(self) -> None:
-        wrong = []
         if self.workers is not None and self.workers < 1:
-            wrong.append(f"workers is {self.workers}; it must be at least 1")
-        if self.address is not None and self.name != "ray":
-            wrong.append(f"address {self.address!r} is that of a Ray cluster; it needs the engine ray")
-        if wrong:
-            raise ValueError(*wrong)
+            raise ValueError(f"workers is {self.workers}; it must be at least 1")
 
 
 def opened(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
@@ -34,6 +30,8 @@ def opened(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
         from ltr.engines.on_ray import OnRay
 
         return OnRay(config.workers, config.address, code=code)
+    if config.address is not None:
+        raise UsageError(f"address {config.address!r} is that of a Ray cluster: it needs --engine ray")
     if config.workers is None or config.workers == 1:
         return IN_PROCESS
     from ltr.engines.local import Local

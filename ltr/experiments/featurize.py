@@ -1,6 +1,7 @@
 """Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings, select, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.encoders.naming import AUTO
-from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.engines.config import EngineConfig
 from ltr.errors import UsageError
 from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -25,6 +26,8 @@ from ltr.storage.columns_directory import MANIFEST, STATE, read_manifest
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
+
+NO_SHARDS = "the engine works on shards, and has none here: name an output that ends in /"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,18 @@ def featurize_and_save(
     overwrite: bool = False,
     rows: int | None = None,
     on_progress: OnProgress = silent,
-    engine: Engine = IN_PROCESS,
+    code: Sequence[str] = (),
 ) -> Featurized:
     """What now lies in `out`, with the state that made it beside it; an `out` that ends in / is a directory of columns.
 
-    For a directory samples are read in shards of about so many rows, and the engine works on them.
+    For a directory samples are read in shards of about so many rows, and the config's engine works on them, whose
+    workers run the files of `code` first.
     """
     if names_directory(out):
         from ltr.experiments.featurize_shards import featurize_shards  # what fits memory does not need it
 
         features = None if model is None else fitted_features(model)
-        options: dict[str, Any] = {"rows": rows, "overwrite": overwrite, "on_progress": on_progress, "engine": engine}
+        options: dict[str, Any] = {"rows": rows, "overwrite": overwrite, "on_progress": on_progress, "code": code}
         return featurize_shards(config, Path(out), features=features, **options)
     if rows is not None:
         raise UsageError(f"{out}: --shard-rows cuts a directory of columns into parts; name an output that ends in /")
@@ -67,11 +71,12 @@ def featurize_and_save(
             f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz or /"
         )
     groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = () if config.engine == EngineConfig() else (NO_SHARDS,)
     if model is None:
         learned = without_none(groups)
         prepared = prepare(config, learned, None, on_progress)
-        features, phi, warnings = prepared.features, prepared.phi, (*none_warnings(learned), *prepared.warnings)
+        features, phi = prepared.features, prepared.phi
+        warnings = (*warnings, *none_warnings(learned), *prepared.warnings)
         phi = with_none_rows(groups, phi, features)
     else:
         features = fitted_features(model)

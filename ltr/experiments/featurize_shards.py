@@ -1,5 +1,6 @@
 """Samples in, a directory of columns out: shard by shard, so that neither samples nor columns need fit memory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +11,8 @@ from ltr.config.run import RunConfig, feature_configs
 from ltr.data.groups import Groups, select, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.data.shards import SampleShards
-from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.engines.config import opened
+from ltr.engines.engine import Engine
 from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
 from ltr.experiments.loading import drawn
@@ -58,7 +60,7 @@ def featurize_shards(
     rows: int | None = None,
     overwrite: bool = False,
     on_progress: OnProgress = silent,
-    engine: Engine = IN_PROCESS,
+    code: Sequence[str] = (),
 ) -> Featurized:
     """What now lies in the directory `out`: the columns of samples, in parts of about so many rows.
 
@@ -66,7 +68,8 @@ def featurize_shards(
     """
     refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
     on_progress(Step("reading"))
-    with read_shards(config.data.train, config.data, rows=rows, labels_required=features is None) as samples:
+    reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
+    with opened(config.engine, code) as engine, reading as samples:
         shards, warnings = LearnedShards(samples, config), samples.notes
         on_progress(Step("featurising"))
         source: CrossFit | FittedFeatures

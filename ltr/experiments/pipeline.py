@@ -11,6 +11,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings
 from ltr.data.past import past_of
 from ltr.encoders.naming import AUTO
+from ltr.engines.config import EngineConfig
 from ltr.evaluation.baselines import baselines, best_feature
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
 from ltr.experiments.abstaining import with_abstention, with_none_and_abstaining
@@ -172,10 +173,13 @@ def evaluate_router(
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
-    """The config with what the data and the machine decided, so that it says all that was done."""
+    """The config with what the data and the machine decided, so that it says all that was done.
+
+    Who did it changes no result, and is left out.
+    """
     kind = prepared.groups.candidates.kind
     metrics = tuple(measure.name for measure in all_named(config.evaluate.metrics))
-    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics))
+    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics), engine=EngineConfig())
     if prepared.features is None:
         return config
     features = tuple(

@@ -21,6 +21,7 @@ from ltr.training.config import Progress
 
 EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
 DECIDING = ("numpy", "numba")  # packages whose version may move the last bits
+UNDECIDING = ("name", "engine")  # keys of a config that change no number
 
 Clock = Callable[[], float]
 
@@ -69,14 +70,14 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
 
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> TaskRecord:
-    """What decides every number of a run: its config but for the name, its inputs, the packages that compute."""
+    """What decides every number of a run: its config but for name and engine, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test, loaded.calibrate) if groups]
     return _task(config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home)
 
 
 def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> TaskRecord:
     return TaskRecord(
-        config={key: value for key, value in plain_values(relocated(config, home)).items() if key != "name"},
+        config={key: value for key, value in plain_values(relocated(config, home)).items() if key not in UNDECIDING},
         inputs={file.path: file.sha256 for file in inputs(files, home)},
         versions={"ltr": __version__, **{name: _version(name) for name in DECIDING}},
     )
