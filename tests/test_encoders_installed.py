@@ -14,10 +14,10 @@ from ltr.config.run import load_config
 from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import folder_digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
-from ltr.encoders.packages import folder_of, install_line
 from ltr.encoders.sentences import BATCH, MINILM, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
+from ltr.files.packages import folder_of, install_line
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import ltr
 from ltr.errors import FileError, UsageError
+from ltr.files.packages import install_line
 from ltr.serving.mcp_server import MOST_TOOLS, checked_arguments, tools_found
 from tests.made import tool_rows, written
 
@@ -124,7 +126,7 @@ def test_without_the_sdk_the_command_says_what_to_install(run, monkeypatch):
     from ltr.serving.mcp_server import serve
 
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    with pytest.raises(UsageError, match=r"pip install 'ltr-router\[mcp\]'"):
+    with pytest.raises(UsageError, match=re.escape(install_line("mcp"))):
         serve(ltr.load(run))
 
 

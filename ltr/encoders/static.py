@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ltr.arrays import State
 from ltr.encoders.dense import Dense
-from ltr.encoders.naming import encoder
-from ltr.encoders.packages import are_installed, folder_of, major_version, sha256, ways_out
+from ltr.encoders.naming import encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError
+from ltr.files.packages import are_installed, folder_of, major_version, sha256
 from ltr.files.state_types import NOTHING, Record
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from ltr.engines.calls import NO_MEMORY, Outcome, Surroundings, outcome_of
 from ltr.engines.engine import Shared
 from ltr.engines.machines import SETTINGS, Machine, code_version, this_machine, wanted_threads
 from ltr.errors import FileError, LtrError, LtrWarning, RunError, UsageError, count
+from ltr.files.packages import install_line
 from ltr.logs import LOG
 
 Item = TypeVar("Item")
@@ -223,7 +224,7 @@ def _imported() -> Any:
         import ray.exceptions
         import ray.util
     except ImportError as error:
-        raise UsageError("the engine ray needs the package ray: pip install 'ltr-router[ray]'") from error
+        raise UsageError(f"the engine ray needs the package ray: {install_line('ray')}") from error
     return ray
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder, canonical_text
 from ltr.encoders.modelfolder import located
-from ltr.encoders.naming import ENCODERS, PREFIX, encoder_kind, fetch
-from ltr.encoders.packages import INSTEAD, are_installed, install_line
+from ltr.encoders.naming import ENCODERS, INSTEAD, PREFIX, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE
 from ltr.encoders.vectors import Vectors
+from ltr.files.packages import are_installed, install_line
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Absent, Reranker, Setting, reranker
 

