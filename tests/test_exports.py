@@ -45,7 +45,7 @@ SIGNATURES = {
     "Router.read": ("self", "samples", "data", "labels_required"),
     "Router.save": ("self", "directory"),
     "audit_run": ("directory",),
-    "audit_samples": ("paths", "against", "tools", "graphs"),
+    "audit_samples": ("paths", "against", "tools", "graphs", "rows"),
     "compare": ("runs", "baseline", "metrics", "seed"),
     "encoder": ("name",),
     "evaluate": (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ltr.audit.columns import column_findings
-from ltr.audit.degenerate import degenerate, none_findings, not_in_catalogue
+from ltr.audit.degenerate import degenerate, none_shares, not_in_catalogue
 from ltr.audit.findings import AuditReport, Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently
@@ -12,8 +12,9 @@ from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import without_none
-from ltr.errors import DataError
-from ltr.files.reading import AnyPath
+from ltr.data.shards import are_large
+from ltr.errors import DataError, UsageError
+from ltr.files.reading import AnyPath, expand
 
 
 def audit_samples(
@@ -22,17 +23,25 @@ def audit_samples(
     against: AnyPath | Iterable[AnyPath] | None = None,
     tools: AnyPath | None = None,
     graphs: AnyPath | None = None,
+    rows: int | None = None,
 ) -> AuditReport:
     """All findings about samples; with `against`, also about what they share with those training samples.
 
-    A line that cannot be used is an error; its group is left out, and all other groups are examined.
+    A line that cannot be used is an error; its group is left out, and all other groups are examined. Many samples, or
+    any for which `rows` says how many are read at once, are read in shards: see `audit_shards`.
     """
+    if against and rows is not None:
+        raise UsageError("--against compares all texts in memory: validate without it, or without --shard-rows")
     training, training_errors = None, list[Finding]()
     try:
         tool_catalogue = read_tools(tools) if tools else {}
         graph_catalogue = read_graphs(graphs) if graphs else {}
+        if not against and (rows is not None or are_large(expand(paths))):
+            from ltr.audit.audit_shards import audit_shards  # what fits memory does not need it
+
+            return audit_shards(expand(paths), tools=tool_catalogue, graphs=graph_catalogue, rows=rows)
         groups, errors = read_leniently(paths, tools=tool_catalogue, graphs=graph_catalogue)
-        none = [] if groups is None else list(none_findings(groups))
+        none = [] if groups is None else [share.finding() for share in none_shares(groups)]
         groups = None if groups is None else without_none(groups)
         if against:
             training, training_errors = read_leniently(against, tools=tool_catalogue, graphs=graph_catalogue)

@@ -1,42 +1,54 @@
 """Groups that teach or measure nothing, missing or odd labels, missing or equal texts."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.audit.findings import Finding, Severity, first_lines, row_lines
+from ltr.audit.findings import Finding, Severity, Share, first_lines, row_lines
 from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
 from ltr.data.groups import Candidates, Groups
 from ltr.data.none_candidates import RIGHT
 from ltr.serving.candidate_warnings import tools_without_text
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
+NO_LABELS = Finding(
+    severity="info",
+    code="no-labels",
+    message="no label at all: these samples can be ranked, but not trained on or evaluated",
+)
 
 
 def degenerate(groups: Groups) -> Iterator[Finding]:
     """Findings about labels, texts and sizes of groups, and about groups that are spread over the file."""
-    yield from label_findings(groups)
-    yield from text_findings(groups)
+    if np.isnan(groups.labels).all():
+        yield NO_LABELS
+    else:
+        yield from (share.finding() for share in label_shares(groups))
+    yield from (share.finding() for share in query_shares(groups))
+    yield from silent_tool_findings(groups.candidates)
+    yield from (share.finding() for share in chain(text_shares(groups), size_shares(groups)))
+
+
+def size_shares(groups: Groups, *, is_cut: bool = False) -> Iterator[Share]:
+    """Groups of one candidate, and groups that are spread over the file; `is_cut`: lines between them lie elsewhere."""
     alone = np.diff(groups.offsets) == 1
     mend = "; --negatives catalogue adds tools, ltr init --from does that with those of the samples"
     message = f"have one candidate: nothing to rank{mend if groups.candidates.kind == 'tool' else ''}"
     yield from _of_groups(groups, alone, "warning", "one-candidate", message)
-    starts, (_, ranks) = groups.offsets[:-1], np.unique(groups.candidates.lines, return_inverse=True)
+    starts, lines = groups.offsets[:-1], groups.candidates.lines
+    ranks = lines if is_cut else np.unique(lines, return_inverse=True)[1]
     steps = np.diff(ranks, prepend=ranks[:1])  # above 1 where rows of other groups stand between
     steps[starts] = 0
     message = "are spread over the file: they are put together, whatever the order"
     yield from _of_groups(groups, np.maximum.reduceat(steps, starts) > 1, "info", "split-group", message)
 
 
-def label_findings(groups: Groups) -> Iterator[Finding]:
-    """Missing, equal, several, graded and very large labels."""
+def label_shares(groups: Groups) -> Iterator[Share]:
+    """Missing, equal, several, graded and very large labels, where some row has one."""
     labels, starts, sizes = groups.labels, groups.offsets[:-1], np.diff(groups.offsets)
     missing = np.isnan(labels)
-    if missing.all():
-        message = "no label at all: these samples can be ranked, but not trained on or evaluated"
-        yield Finding(severity="info", code="no-labels", message=message)
-        return
     message = "label: missing, while other lines have one; training and evaluation refuse such lines"
     yield from _of_rows(groups, missing, "error", "data-error", message)
     labelled = ~np.logical_or.reduceat(missing, starts)
@@ -53,11 +65,16 @@ def label_findings(groups: Groups) -> Iterator[Finding]:
     yield from _of_rows(groups, labels > LARGEST_EXPONENT, "warning", "large-labels", message)
 
 
-def text_findings(groups: Groups) -> Iterator[Finding]:
-    """Queries without words, tools without a text, candidates with the text of another of their group."""
+def query_shares(groups: Groups) -> Iterator[Share]:
+    """Queries without words."""
     candidates = groups.candidates
     blank = np.array([not text.strip() for text in candidates.query_texts])[candidates.queries]
     yield from _of_groups(groups, blank, "warning", "empty-query", "have an empty query")
+
+
+def text_shares(groups: Groups) -> Iterator[Share]:
+    """Graphs without nodes, candidates with the text of another of their group."""
+    candidates = groups.candidates
     if candidates.features is not None:
         return
     if candidates.kind == "graph":
@@ -67,7 +84,6 @@ def text_findings(groups: Groups) -> Iterator[Finding]:
     else:
         codes, what = candidates.texts, "description"
         empty = np.array([not text.description for text in candidates.tool_texts])[codes]
-        yield from silent_tool_findings(candidates)
     rows = np.flatnonzero(~empty)
     owner = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))[rows]
     _, first = np.unique(owner * (int(codes.max(initial=0)) + 1) + codes[rows], return_index=True)
@@ -85,7 +101,7 @@ def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
         yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
 
 
-def none_findings(groups: Groups) -> Iterator[Finding]:
+def none_shares(groups: Groups) -> Iterator[Share]:
     """Groups for which nothing offered is right."""
     if groups.none is not None:
         message = "say that nothing offered is right (none): read and counted, not used to train or to measure"
@@ -102,19 +118,19 @@ def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:
             yield Finding(severity="error", code="not-in-catalogue", message=problem, where=where, count=count)
             return
         message = f"tools that the catalogue does not have ({is_missing.sum():,} names): they keep their own text"
-        yield from _of_rows(groups, is_missing[groups.candidates.names], "info", "not-in-catalogue", message)
+        for share in _of_rows(groups, is_missing[groups.candidates.names], "info", "not-in-catalogue", message):
+            yield share.finding()
 
 
-def _of_rows(groups: Groups, chosen: BoolArray, severity: Severity, code: str, message: str) -> Iterator[Finding]:
+def _of_rows(groups: Groups, chosen: BoolArray, severity: Severity, code: str, message: str) -> Iterator[Share]:
     rows: IntArray = np.flatnonzero(chosen)
     if rows.size:
         where = row_lines(groups.candidates, rows)
-        yield Finding(severity=severity, code=code, message=message, where=where, count=len(rows))
+        yield Share(severity=severity, code=code, predicate=message, where=where, count=len(rows))
 
 
-def _of_groups(groups: Groups, chosen: BoolArray, severity: Severity, code: str, predicate: str) -> Iterator[Finding]:
+def _of_groups(groups: Groups, chosen: BoolArray, severity: Severity, code: str, predicate: str) -> Iterator[Share]:
     numbers: IntArray = np.flatnonzero(chosen)
     if numbers.size:
-        message = f"{len(numbers):,} of {len(groups.offsets) - 1:,} groups {predicate}"
-        where = first_lines(groups.candidates, numbers)
-        yield Finding(severity=severity, code=code, message=message, where=where, count=len(numbers))
+        where, of = first_lines(groups.candidates, numbers), len(groups.offsets) - 1
+        yield Share(severity=severity, code=code, predicate=predicate, where=where, count=len(numbers), of=of)

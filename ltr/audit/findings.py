@@ -23,6 +23,23 @@ class Finding:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How many groups, or rows, something is odd about: shares of shards add up."""
+
+    severity: Severity
+    code: str
+    predicate: str  # what is said of them
+    where: tuple[str, ...]
+    count: int
+    of: int | None = None  # of so many groups; None: rows
+
+    def finding(self) -> Finding:
+        """The share as a finding."""
+        message = self.predicate if self.of is None else f"{self.count:,} of {self.of:,} groups {self.predicate}"
+        return Finding(severity=self.severity, code=self.code, message=message, where=self.where, count=self.count)
+
+
 @dataclass(frozen=True, slots=True)
 class AuditReport:
     """All findings, errors first; and counts of errors, warnings and infos, and of what was read."""

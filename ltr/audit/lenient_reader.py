@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -46,22 +47,73 @@ _SAMPLE, _KEY = msgspec.json.Decoder(Sample), msgspec.json.Decoder(_Key)
 
 
 @dataclass(slots=True)
+class Places:
+    """How often something stands in files, and where first."""
+
+    count: int = 0
+    first: tuple[str, ...] = ()
+
+    def add(self, place: str) -> None:
+        """It stands there, too."""
+        self.count += 1
+        self.first = (*self.first, place)[:EXAMPLES]
+
+    def finding(self, code: str, message: str) -> Finding:
+        """The warning of it."""
+        return Finding(severity="warning", code=code, message=message, where=self.first, count=self.count)
+
+
+@dataclass(slots=True)
+class AlikeErrors:
+    """The first error of each kind, how many are like it, and the first places.
+
+    Errors are alike where only the values, places and numbers that they name differ.
+    """
+
+    by_kind: dict[str, Finding] = field(default_factory=dict)
+    others: int = 0
+
+    def add(self, errors: Iterable[DataError]) -> None:
+        """Count more errors."""
+        for error in errors:
+            finding = error_finding(error)
+            kind = NUMBER.sub("0", VALUE.sub("", finding.message))
+            alike = self.by_kind.get(kind)
+            if alike is None and len(self.by_kind) == MOST_ERRORS:
+                self.others += 1
+            elif alike is None:
+                self.by_kind[kind] = finding
+            else:
+                where = (*alike.where, *finding.where)[:EXAMPLES]
+                self.by_kind[kind] = replace(alike, where=where, count=alike.count + 1)
+
+    def findings(self) -> Iterator[Finding]:
+        """A finding for each kind, and one for those beyond MOST_ERRORS kinds."""
+        yield from self.by_kind.values()
+        if self.others:
+            message = "more errors like these"
+            yield Finding(severity="error", code="data-error", message=message, count=self.others)
+
+
+@dataclass(slots=True)
 class LenientReader:
     """Columns that grow line by line, the errors, and the groups that are incomplete because of them."""
 
     files: list[SourceFile] = field(default_factory=list)
     errors: list[DataError] = field(default_factory=list)
     damaged: set[tuple[str, str]] = field(default_factory=set)
-    repeated_keys: dict[str, list[str]] = field(default_factory=dict)  # their places
-    misspelt: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # places of (key, key meant)
+    repeated_keys: dict[str, Places] = field(default_factory=dict)
+    misspelt: dict[tuple[str, str], Places] = field(default_factory=dict)  # of (key, key meant)
+    alike: AlikeErrors = field(default_factory=AlikeErrors)  # those of rows that are forgotten
+    has_labels: bool = False  # whether one of those rows has a label
     groups: GroupColumns = field(init=False)
     rows: RowColumns = field(init=False)
 
     def __post_init__(self) -> None:
         self.groups, self.rows = GroupColumns(self.files), RowColumns(labels_required=False)
 
-    def read(self, path: AnyPath) -> None:
-        """Add every line of the file that can be used."""
+    def read(self, path: AnyPath, *, at_once: int = sys.maxsize) -> None:
+        """Add every line of the file that can be used; forget the rows whenever there are so many."""
         before, number, digest = sum(file.line_count for file in self.files), 0, ContentDigest()
         errors_before, is_first = len(self.errors), True
         self.files.append(SourceFile(shown(path), before))
@@ -72,12 +124,31 @@ class LenientReader:
                     if is_first and len(self.errors) > errors_before:
                         refuse_other_format(path, line)
                     is_first = False
+                    if len(self.rows.lines) >= at_once:
+                        self.forget()
         except DataError as error:  # the rest of the file cannot be read
             if isinstance(error, FileError) and is_first and len(self.errors) > errors_before:
                 self.errors.pop()  # what the file looks like says more than what its first line lacks
             self.errors.append(error)
         self.files[-1] = SourceFile(shown(path), before, number, digest.sha256, digest.byte_count)
         LOG.info(f"read {shown(path)}: {count(number, 'line')}, {count(digest.byte_count, 'byte')}")
+
+    def forget(self) -> None:
+        """Drop the rows, and what is wrong with them but for its kind, its number and the first places."""
+        for samples in self.samples():
+            self.errors += (error for error, _ in none_without_label(samples))
+            self.has_labels |= not bool(np.isnan(samples.labels).all())
+        self.alike.add(self.errors)
+        self.errors.clear()
+        self.damaged.clear()
+        earlier, self.rows = self.rows, RowColumns(labels_required=False)
+        self.groups = GroupColumns(self.files)
+        self.rows.kind, self.rows.width = earlier.kind, earlier.width
+
+    def samples(self) -> Iterator[Samples]:
+        """The columns, if there are rows."""
+        if self.rows.kind is not None and len(self.groups.traces):
+            yield as_samples(self.rows.kind, self.files, self.groups, self.rows)
 
     def _add(self, line: bytes, before: int, number: int) -> None:
         path = self.files[-1].path
@@ -94,9 +165,9 @@ class LenientReader:
             self._refuse(line, SampleError(path, number, *misfit.args))
         else:
             for pair in misspelt_keys(line).items():
-                self.misspelt.setdefault(pair, []).append(f"{path}:{number}")
+                self.misspelt.setdefault(pair, Places()).add(f"{path}:{number}")
             for key in repeated_keys(line):
-                self.repeated_keys.setdefault(key, []).append(f"{path}:{number}")
+                self.repeated_keys.setdefault(key, Places()).add(f"{path}:{number}")
 
     def _refuse(self, line: bytes, error: SampleError) -> None:
         self.errors.append(error)
@@ -157,18 +228,29 @@ def read_leniently(
         usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
         if len(usable.groups):
             groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
-    findings = error_findings(reader.errors)
-    for key, lines in reader.repeated_keys.items():
-        message, where = f"{key} stands twice in one object; only the last counts", tuple(lines[:EXAMPLES])
-        findings.append(
-            Finding(severity="warning", code="repeated-key", message=message, where=where, count=len(lines))
-        )
-    for (key, meant), lines in reader.misspelt.items():
-        message, where = f"{key_text(key)}: unknown key, which is ignored; is {meant} meant?", tuple(lines[:EXAMPLES])
-        findings.append(
-            Finding(severity="warning", code="misspelt-key", message=message, where=where, count=len(lines))
-        )
-    return groups, findings
+    reader.alike.add(reader.errors)
+    return groups, [*reader.alike.findings(), *key_findings(reader)]
+
+
+@stage("reading")
+def line_findings(paths: Iterable[str], at_once: int) -> tuple[list[Finding], bool]:
+    """A finding for each error of a line, without any other line in memory than the last; whether a row has a label."""
+    reader = LenientReader()
+    for path in paths:
+        reader.read(path, at_once=at_once)
+    if reader.rows.kind is None and not reader.errors:
+        reader.errors.append(nothing_read(reader.files, reader.rows))
+    reader.forget()
+    return [*reader.alike.findings(), *key_findings(reader)], reader.has_labels
+
+
+def key_findings(reader: LenientReader) -> Iterator[Finding]:
+    """Keys that stand twice, and keys that are nearly those of samples."""
+    for key, places in reader.repeated_keys.items():
+        message = f"{key} stands twice in one object; only the last counts"
+        yield places.finding("repeated-key", message)
+    for (key, meant), places in reader.misspelt.items():
+        yield places.finding("misspelt-key", f"{key_text(key)}: unknown key, which is ignored; is {meant} meant?")
 
 
 def error_finding(error: DataError) -> Finding:
@@ -181,28 +263,6 @@ def error_finding(error: DataError) -> Finding:
         path, line, name, problem = error.args
         message, where = f"{name}: {problem}" if name else problem, (f"{path}:{line}",)
     return Finding(severity="error", code="data-error", message=message, where=where)
-
-
-def error_findings(errors: Iterable[DataError]) -> list[Finding]:
-    """A finding for each kind of error: the first message, how many are like it, and the first places.
-
-    Errors are alike where only the values, places and numbers that they name differ.
-    """
-    alike: dict[str, Finding] = {}
-    rest = 0
-    for error in errors:
-        finding = error_finding(error)
-        kind = NUMBER.sub("0", VALUE.sub("", finding.message))
-        first_alike = alike.get(kind)
-        if first_alike is None and len(alike) == MOST_ERRORS:
-            rest += 1
-        elif first_alike is None:
-            alike[kind] = finding
-        else:
-            where = (*first_alike.where, *finding.where)[:EXAMPLES]
-            alike[kind] = replace(first_alike, where=where, count=first_alike.count + 1)
-    more = [Finding(severity="error", code="data-error", message="more errors like these", count=rest)] if rest else []
-    return [*alike.values(), *more]
 
 
 def sample_errors(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:

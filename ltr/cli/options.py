@@ -192,7 +192,7 @@ Resume = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 ShardRows = Annotated[
     int | None,
-    typer.Option("--shard-rows", metavar="N", min=1, help="Candidates read at once; without it, some 100 MB."),
+    typer.Option("--shard-rows", metavar="N", min=1, help="Candidates read at once; without it, 32 MB of lines."),
 ]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
+from ltr.cli.options import Code, Graphs, ShardRows, Shown, Tools, Verbose
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -29,6 +29,7 @@ def validate(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    shard_rows: ShardRows = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
     code: Code = None,
     shown: Shown = None,
@@ -45,9 +46,12 @@ def validate(
     from ltr.files.restoring import put_back
 
     runs = [name for name in samples if put_back(name).is_dir()]
-    if runs and (len(samples) > 1 or against or tools or graphs):
-        raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools or --graphs")
-    report = audit_run(runs[0]) if runs else audit_samples(samples, against=against, tools=tools, graphs=graphs)
+    if runs and (len(samples) > 1 or against or tools or graphs or shard_rows):
+        raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools, --graphs or --shard-rows")
+    if runs:
+        report = audit_run(runs[0])
+    else:
+        report = audit_samples(samples, against=against, tools=tools, graphs=graphs, rows=shard_rows)
     match chosen_format(shown):
         case Format.JSON:
             show_json(msgspec.to_builtins(report))

@@ -242,6 +242,13 @@ def without_none(groups: Groups) -> Groups:
     return replace(select(groups, np.flatnonzero(~is_none)), none_groups=select(groups, np.flatnonzero(is_none)))
 
 
+def groups_to_learn(groups: Groups) -> Groups:
+    """The same of a shard, which may hold no such group."""
+    if groups.none is None or not (groups.none == RIGHT).all():
+        return without_none(groups)
+    return replace(select(groups, NO_CODES), none_groups=groups)
+
+
 def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:
     """That groups were left out because none is right; `of`: the data they belong to, such as "test data: "."""
     yield from left_out_warnings(groups.num_none, of)

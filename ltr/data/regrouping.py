@@ -10,7 +10,7 @@ from ltr.arrays import IntArray
 from ltr.data.cutting import Pieces
 from ltr.data.samples import Samples
 from ltr.data.schema import Id
-from ltr.files.line_ranges import LineRange, LineWriter, StoredLines
+from ltr.files.line_ranges import LineWriter, StoredLines
 from ltr.files.parts import Table, digests, places, table
 
 LINES_AT_ONCE = 1 << 16  # whose traces are looked up together
@@ -49,12 +49,26 @@ def regroup(
 ) -> list[Pieces]:
     """The lines before `stop`, those of a trace in one part of the writer's folder; copies are removed on the way."""
     shards, decode = shard_of_traces(traces, most_rows), msgspec.json.Decoder(_Traced).decode
-    for block in _blocks(_lines(chunks, stop)):
-        keys = digests([str(decode(line).trace_id) for _, line in block])
-        for shard, (number, line) in zip(shards[places(traces.keys, keys)].tolist(), block, strict=True):
-            writer.write(shard, number, line)
+    for chunk in chunks:
+        for block in _blocks(_lines([chunk], stop)):
+            keys = digests([str(decode(line).trace_id) for _, line in block])
+            for shard, (number, line) in zip(shards[places(traces.keys, keys)].tolist(), block, strict=True):
+                writer.write(shard, number, line)
+        for copy in chunk:
+            if isinstance(copy, StoredLines):
+                copy.remove()
     writer.flush()
     return [(StoredLines(writer.folder, shard),) for shard in range(int(shards.max(initial=-1)) + 1)]
+
+
+def lines_of_some_traces(shards: Sequence[Pieces], share: float) -> Iterator[tuple[int, bytes]]:
+    """The lines of about that share of the traces: those whose digests are lowest, whatever the order of the lines."""
+    decode, limit = msgspec.json.Decoder(_Traced).decode, int(share * (1 << 64))
+    for block in _blocks(_lines(shards, None)):
+        keys = digests([str(decode(line).trace_id) for _, line in block]).view(">u8")
+        for key, numbered in zip(keys.tolist(), block, strict=True):
+            if key < limit:
+                yield numbered
 
 
 def _lines(chunks: Sequence[Pieces], stop: int | None) -> Iterator[tuple[int, bytes]]:
@@ -62,8 +76,6 @@ def _lines(chunks: Sequence[Pieces], stop: int | None) -> Iterator[tuple[int, by
     for piece in chain.from_iterable(chunks):
         lines = (numbered for numbered in piece.lines() if numbered[1] and not numbered[1].isspace())
         yield from lines if stop is None else takewhile(lambda numbered: numbered[0] < stop, lines)
-        if not isinstance(piece, LineRange):
-            piece.remove()
 
 
 def _blocks(lines: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:

@@ -17,7 +17,7 @@ from ltr.data.contradictions import first_contradictions
 from ltr.data.cutting import Cutter, Pieces
 from ltr.data.groups import Groups, group_samples
 from ltr.data.growing_columns import GroupColumns, RowColumns
-from ltr.data.regrouping import regroup, trace_table
+from ltr.data.regrouping import lines_of_some_traces, regroup, trace_table
 from ltr.data.samples import Most, Samples, add_lines, as_samples, nothing_read, without_garbage_collection
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue
 
-SHARD_BYTES = 100 << 20  # of lines
+SHARD_BYTES = 32 << 20  # of lines: while it is featurised, a shard takes ten times as much
+PACKED = 8  # how many times its size a compressed file is likely to have
 READING, CONTRADICTIONS = 0, 1  # in this order a file in memory is checked
 
 
@@ -50,6 +51,7 @@ class SampleShards:
     candidates: int
     groups: int
     traces: int
+    are_regrouped: bool  # lines of other shards lie between those of one
     notes: tuple[str, ...] = ()  # what was copied to temporary files, and why
     tools: "ToolCatalogue" = field(default_factory=dict)
     graphs: "GraphCatalogue" = field(default_factory=dict)
@@ -59,9 +61,17 @@ class SampleShards:
         return len(self.pieces)
 
     def __getitem__(self, number: int) -> Groups:
-        samples = _read(self.pieces[number], self.files, (self.kind, self.width), labels_required=self.labels_required)
+        lines, kind = lines_of(self.pieces[number]), (self.kind, self.width)
+        samples = _read(lines, self.files, kind, labels_required=self.labels_required)
         groups = group_samples(samples, tools=self.tools, graphs=self.graphs)
         return replace(groups, candidates=replace(groups.candidates, catalogues=self.catalogues))
+
+    def sample(self, candidates: int) -> Groups:
+        """About so many candidates, or all: the traces whose digests are lowest."""
+        share = min(candidates / max(self.candidates, 1), 1.0)
+        lines = lines_of_some_traces(self.pieces, share)
+        samples = _read(lines, self.files, (self.kind, self.width), labels_required=self.labels_required)
+        return group_samples(samples, tools=self.tools, graphs=self.graphs)
 
     def __iter__(self) -> Iterator[Groups]:
         return (self[number] for number in range(len(self)))
@@ -136,6 +146,7 @@ class _Scan:
             candidates=self._candidates,
             groups=self._groups,
             traces=len(traces),
+            are_regrouped=self._traces_of_chunks > len(traces),
             notes=tuple(notes),
         )
 
@@ -176,7 +187,9 @@ class _Scan:
         for pieces in shards:
             kind = rows.kind or "tool"
             try:
-                samples = _read(pieces, self._cutter.files, (kind, rows.width), labels_required=self._labels_required)
+                samples = _read(
+                    lines_of(pieces), self._cutter.files, (kind, rows.width), labels_required=self._labels_required
+                )
             except SampleError as error:
                 self._problems.append((READING, line_in_all(self._cutter.files, error), error))
             else:
@@ -195,14 +208,29 @@ class _Scan:
         return ", ".join(file.path for file in self._cutter.files)
 
 
+def are_large(files: Iterable[str]) -> bool:
+    """Whether the files hold more than a shard, as far as their sizes tell; of stdin nothing is known."""
+    sizes = [(name, Path(name).stat().st_size) for name in files if Path(name).is_file()]
+    return sum(size * (PACKED if name.endswith((".gz", ".zst")) else 1) for name, size in sizes) > SHARD_BYTES
+
+
+def lines_of(pieces: Pieces) -> Iterator[tuple[int, bytes]]:
+    """The lines of a shard, with their numbers."""
+    return chain.from_iterable(piece.lines() for piece in pieces)
+
+
 def _read(
-    pieces: Pieces, files: Sequence[SourceFile], kind: tuple[Kind, int | None], *, labels_required: bool
+    lines: Iterable[tuple[int, bytes]],
+    files: Sequence[SourceFile],
+    kind: tuple[Kind, int | None],
+    *,
+    labels_required: bool,
 ) -> Samples:
     """The samples of a shard; kind: that of the candidates, and how many ready numbers they have."""
     groups, rows = GroupColumns(files), RowColumns(labels_required)
     rows.kind, rows.width = kind
     with without_garbage_collection():
-        add_lines(chain.from_iterable(piece.lines() for piece in pieces), 0, groups, rows)
+        add_lines(lines, 0, groups, rows)
     return as_samples(kind[0], list(files), groups, rows)
 
 

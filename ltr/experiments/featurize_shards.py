@@ -1,14 +1,12 @@
 """Samples in, a directory of columns out: shard by shard, so that neither samples nor columns need fit memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
-from ltr.data.groups import Groups, select, without_none
+from ltr.data.groups import Groups, groups_to_learn
 from ltr.data.none_candidates import RIGHT
 from ltr.data.shards import SampleShards
 from ltr.engines.config import opened
@@ -38,18 +36,11 @@ class LearnedShards:
         return len(self.samples)
 
     def __getitem__(self, number: int) -> Groups:
-        return learned(self.whole(number))
+        return groups_to_learn(self.whole(number))
 
     def whole(self, number: int) -> Groups:
         """All groups of a shard, with the tools that data.negatives adds."""
         return drawn(self.samples[number], self.config)
-
-
-def learned(groups: Groups) -> Groups:
-    """The groups to learn from, of which a shard may have none."""
-    if groups.none is None or not (groups.none == RIGHT).all():
-        return without_none(groups)
-    return replace(select(groups, np.empty(0, dtype=np.int64)), none_groups=groups)
 
 
 def featurize_shards(
@@ -113,4 +104,4 @@ def _featurized(source: CrossFit | FittedFeatures, shards: LearnedShards, number
     groups = shards.whole(number)
     if isinstance(source, FittedFeatures):
         return groups, source.apart()(groups.candidates)
-    return groups, with_none_rows(groups, source.phi(learned(groups)), source.features.apart())
+    return groups, with_none_rows(groups, source.phi(groups_to_learn(groups)), source.features.apart())

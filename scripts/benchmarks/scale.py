@@ -1,0 +1,161 @@
+"""Wall, CPU and peak memory of whole commands at sizes that memory does not hold.
+
+Samples are drawn for each size, ten candidates a group and three groups a trace, and written to --folder, where a
+second call finds them. Each command runs in a process of its own, as a user starts it; peak memory is that of its
+largest process. --interleaved writes the same groups so that no two of a trace stand together.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from subcommands import at_least
+
+TOOLS, CANDIDATES, GROUPS = 2_000, 10, 3  # tools in all, candidates of a group, groups of a trace
+VERBS, THINGS, WORDS = 40, 50, 400
+AT_ONCE = 10_000  # groups that are drawn together
+SEED = np.uint64(0x5EED)
+COMMANDS = ("validate", "featurize")
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("sizes", nargs="*", type=at_least(30), default=[200_000], metavar="CANDIDATES")
+    parser.add_argument("--interleaved", action="store_true", help="traces are spread over the file")
+    parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
+    parser.add_argument("--only", choices=COMMANDS, action="append", help="these commands alone")
+    parser.add_argument("--shard-rows", type=at_least(1), help="as the commands take it")
+    parser.add_argument("--folder", type=Path, help="where samples and results stay; without it, they go")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+
+
+def main(*, sizes, interleaved, encoder, only, shard_rows, folder, json):
+    """One line a command and size."""
+    home = folder or Path(tempfile.mkdtemp(prefix="ltr-scale-"))
+    figures = []
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for size in sizes:
+            samples = home / f"{'interleaved' if interleaved else 'together'}-{size}.jsonl"
+            if not samples.exists():
+                write_samples(samples, size // CANDIDATES, interleaved=interleaved)
+            length = samples.stat().st_size
+            print(f"{size:,} candidates in {size // CANDIDATES:,} groups, {length >> 20:,} MB", flush=True)
+            for name in only or COMMANDS:
+                figure = measured(arguments(name, samples, home, encoder, shard_rows))
+                figures.append({"command": name, "candidates": size, "interleaved": interleaved, **figure})
+                show(name, size, **figure)
+    finally:
+        if folder is None:
+            shutil.rmtree(home, ignore_errors=True)
+    if json:
+        write_json(json, figures)
+    return 0 if all(figure["exit"] == 0 for figure in figures) else 1
+
+
+def arguments(name, samples, home, encoder, shard_rows):
+    """The arguments of a command of ltr."""
+    rows = [] if shard_rows is None else ["--shard-rows", str(shard_rows)]
+    columns = f"{home / samples.stem}/"
+    if name == "validate":
+        return [name, str(samples), *rows, "--format", "tsv"]
+    return [name, str(samples), "-o", columns, "--recommended", "--encoder", encoder, "--overwrite", "-q", *rows]
+
+
+def measured(arguments):
+    """Exit code, wall and CPU seconds, and the peak memory of the largest process, of a command."""
+    start = time.perf_counter()
+    child = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "ltr", *arguments],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )
+    _, status, usage = os.wait4(child, 0)
+    return {
+        "exit": os.waitstatus_to_exitcode(status),
+        "wall_s": time.perf_counter() - start,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / 1024,
+    }
+
+
+def show(name, size, *, exit, wall_s, cpu_s, peak_mb):
+    """The figures of a command, in a line; the bound is that of the issue."""
+    bound = 700 + 100 * size / CANDIDATES / 2**20
+    rate = f"{size / cpu_s:,.0f} candidates a CPU second"
+    print(
+        f"  {name:9} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB (bound {bound:,.0f})"
+        f"{'' if exit == 0 else f'; exit {exit}'}",
+        flush=True,
+    )
+
+
+def write_json(path, figures):
+    """The figures, as a list."""
+    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What tools are called, and their texts."""
+
+    names: list
+    texts: list
+
+    @classmethod
+    def made(cls):
+        """Each tool has a verb and a thing; queries name them."""
+        pairs = [(tool % VERBS, tool // VERBS) for tool in range(TOOLS)]
+        return cls(
+            [f"verb{verb}_thing{thing}" for verb, thing in pairs],
+            [f"it can verb{verb} any thing{thing} of {(verb * 7 + thing) % 97} people" for verb, thing in pairs],
+        )
+
+
+def write_samples(path, groups, *, interleaved):
+    """Samples a line each; the same groups in either order, each drawn from its own number."""
+    tools, order = Names.made(), np.arange(groups)
+    if interleaved:
+        order = np.concatenate([order[node::GROUPS] for node in range(GROUPS)])
+    temporary = path.with_suffix(".part")
+    with temporary.open("w", encoding="utf-8", buffering=1 << 20) as file:
+        for first in range(0, groups, AT_ONCE):
+            file.writelines(lines_of(order[first : first + AT_ONCE], tools))
+    temporary.rename(path)
+
+
+def lines_of(numbers, tools):
+    """The lines of some groups."""
+    words = draws(numbers, 4, WORDS)
+    step = 1 + 2 * draws(numbers, 1, TOOLS // 2, salt=7)  # odd: no tool comes twice
+    offered = (draws(numbers, 1, TOOLS, salt=5) + np.arange(CANDIDATES) * step) % TOOLS
+    popular = draws(numbers, 1, 100, salt=11)[:, 0]
+    right = np.where(popular < 70, offered.argmin(axis=1), draws(numbers, 1, CANDIDATES, salt=13)[:, 0])
+    clear = draws(numbers, 2, 10, salt=17)
+    for number, said, listed, place, (verb, thing) in zip(
+        numbers.tolist(), words.tolist(), offered.tolist(), right.tolist(), clear.tolist(), strict=True
+    ):
+        tool = listed[place]
+        about = f"verb{tool % VERBS if verb < 7 else verb} thing{tool // VERBS if thing < 7 else thing}"
+        query = f"please {about} " + " ".join(f"word{word}" for word in said)
+        head = f'{{"trace_id":"t{number // GROUPS}","node_id":"n{number % GROUPS}","query":"{query}","tool":"'
+        for position, each in enumerate(listed):
+            text = f'{tools.names[each]}","tool_description":"{tools.texts[each]}"'
+            yield f'{head}{text},"label":{int(position == place)}}}\n'
+
+
+def draws(numbers, columns, below, salt=1):
+    """Whole numbers below a bound, a row for each group: they follow from its number alone."""
+    keys = numbers.astype(np.uint64)[:, None] * np.uint64(1 << 16) + np.arange(columns, dtype=np.uint64) * np.uint64(64)
+    mixed = keys + np.uint64(salt) * SEED
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(below)).astype(np.int64)
