@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 AHEAD = 2  # results a worker that may wait to be asked for
-RETRIES = 3  # of an item whose worker is lost
+RESTARTS = 10  # of a worker; the calls it had are repeated until one of its lives ends them
 PATIENCE = 5.0  # seconds until a cluster answers
 LONGEST_CAUSE = 200
 LOCAL, AUTO = "local", "auto"
@@ -95,8 +95,8 @@ class OnRay:
     def _hire(self, most: int) -> None:
         """Actors for so many items; Ray starts one that is lost again, on any node, and repeats its call."""
         actor = self._ray.remote(_Worker).options(
-            max_restarts=-1,
-            max_task_retries=RETRIES,
+            max_restarts=RESTARTS,
+            max_task_retries=-1,
             scheduling_strategy="SPREAD",
             runtime_env={"env_vars": dict.fromkeys(SETTINGS, str(wanted_threads()))},
         )
@@ -285,7 +285,7 @@ def _our_errors() -> Iterator[None]:
     except exceptions.RayTaskError:  # a bug, with its traceback
         raise
     except exceptions.RayError as error:
-        raise RunError(f"Ray gave a shard up after {RETRIES} retries: {_cause(error)}") from error
+        raise RunError(f"Ray gave a shard up: {_cause(error)}") from error
 
 
 def _cause(error: BaseException) -> str:

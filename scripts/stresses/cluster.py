@@ -1,0 +1,232 @@
+"""Two nodes of Ray on this machine: the same bytes as in one process, also where a node is killed in the middle.
+
+Two raylets on 127.0.0.1 and 127.0.0.2. Each command runs without them, then on both nodes while the second
+one is killed with -9. Needs Linux and the package ray, which is fetched where it can be; else nothing is tested, and
+that is said.
+"""
+
+import importlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from environment import ready
+from stresses.cases import Figure
+from stresses.killing import files_without_times
+from subcommands import ROOT, at_least
+from tests.made import tool_rows, written
+
+HOST, OTHER = "127.0.0.1", "127.0.0.2"
+STORE = 150_000_000  # bytes of each object store
+PATIENCE = 60.0  # seconds for a node to come up
+RAY = [sys.executable, "-c", "from ray.scripts.scripts import main; main()"]
+HEALTH = '{"health_check_period_ms": 1000, "health_check_initial_delay_ms": 1000}'  # a lost node is missed soon
+WORKING = b"ray::_Worker.call"  # what a worker is named while it is at a shard
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("--traces", type=at_least(20), default=2000, help="of the samples (default: %(default)s)")
+
+
+def main(*, traces):
+    """A line a command; then how many wrote what they should."""
+    if not sys.platform.startswith("linux"):
+        return skipped("it finds processes under /proc, which only Linux has")
+    if not has_ray():
+        return skipped("the package ray is not installed and cannot be fetched")
+    with tempfile.TemporaryDirectory(prefix="ltr") as folder, Cluster(Path(folder)) as cluster:
+        samples = write_samples(Path(folder), traces)
+        failures = [name for name, check in CHECKS.items() if not check(cluster, Path(folder), samples)]
+    return Figure(f"{len(CHECKS) - len(failures)} of {len(CHECKS)} as wanted", not failures)
+
+
+def skipped(why):
+    """Say aloud that nothing was tested."""
+    return Figure(f"SKIPPED: scripts/stress cluster tested nothing: {why}", is_good=True)
+
+
+def has_ray():
+    """Whether ray can be imported, fetched if need be."""
+    if find_spec("ray") is None:
+        with suppress(SystemExit):
+            ready("ray")
+        importlib.invalidate_caches()
+    return find_spec("ray") is not None
+
+
+class Cluster:
+    """Two nodes, each a `ray start` in a session of its own, whose processes are ended by their numbers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        token = folder / "token"
+        token.write_text(secrets.token_hex(16))
+        self.environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            "LTR_CACHE_DIR": str(folder / "cache"),
+        }
+        self.nodes = {}
+        with socket.create_server((HOST, 0)) as free:
+            self.address = f"{HOST}:{free.getsockname()[1]}"
+
+    def __enter__(self):
+        try:
+            port = self.address.partition(":")[2]
+            flags = (f"--port={port}", "--include-dashboard=false", f"--temp-dir={self.folder}/r")
+            self._start(HOST, "--head", *flags, f"--system-config={HEALTH}")
+            self.join()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exception):
+        for host in list(self.nodes):
+            self.end(host)
+
+    def join(self, **environment):
+        """Start the second node, unless it is there."""
+        if OTHER not in self.nodes:
+            self._start(OTHER, f"--address={self.address}", **environment)
+
+    def _start(self, host, *flags, **environment):
+        log = self.folder / f"{host}-{time.monotonic_ns()}.log"
+        shared = ("--num-cpus=1", "--disable-usage-stats", f"--object-store-memory={STORE}", "--block")
+        command = [*RAY, "start", f"--node-ip-address={host}", *shared, *flags]
+        with log.open("wb") as output:
+            options = {"stdout": output, "stderr": output, "env": self.environment | environment}
+            self.nodes[host] = subprocess.Popen(command, start_new_session=True, **options)
+        deadline = time.monotonic() + PATIENCE
+        while b"Ray runtime started" not in log.read_bytes():
+            if self.nodes[host].poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the node {host} does not start:\n{log.read_text()}")
+            time.sleep(0.1)
+
+    def members(self, host):
+        """Number and command of each process of a node."""
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                session = folder.joinpath("stat").read_bytes().rpartition(b")")[2].split()[3]
+                if int(session) == self.nodes[host].pid:
+                    yield int(folder.name), folder.joinpath("cmdline").read_bytes()
+
+    def kill(self, host):
+        """Kill the raylet of a node with -9; its workers go with it."""
+        (raylet,) = (number for number, command in self.members(host) if b"raylet/raylet\0" in command)
+        os.kill(raylet, signal.SIGKILL)
+
+    def end(self, host):
+        """End every process of a node, if there is one."""
+        if host not in self.nodes:
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for member, _ in list(self.members(host)):
+                with suppress(ProcessLookupError):
+                    os.kill(member, number)
+            with suppress(subprocess.TimeoutExpired):
+                self.nodes[host].wait(10)
+        del self.nodes[host]
+
+    def ltr(self, *words):
+        """A command of this checkout, as a process."""
+        command = [sys.executable, "-m", "ltr", *map(str, words)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, **pipes)
+
+    def run(self, *words):
+        """Exit code, stdout and stderr of a command."""
+        process = self.ltr(*words)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def run_and_kill(self, *words):
+        """The same of one during which the second node is killed, once a worker there is at a shard."""
+        process = self.ltr(*words)
+        seen = 0
+        while process.poll() is None and seen < 3:
+            seen += any(WORKING in command for _, command in self.members(OTHER))
+            time.sleep(0.01)
+        is_in_the_middle = process.poll() is None
+        if is_in_the_middle:
+            self.kill(OTHER)
+        out, err = process.communicate()
+        self.end(OTHER)
+        if not is_in_the_middle:
+            return 1, out, f"{err}it ended before the node was killed: give more --traces"
+        return process.returncode, out, err
+
+
+def write_samples(folder, traces):
+    """Samples of tools in a file."""
+    return written(folder / "samples.jsonl", tool_rows(range(traces)))
+
+
+def same_bytes(what, cluster, folder, *words):
+    """Whether a command writes the same on both nodes, one of which is killed, as without a cluster."""
+    start = time.monotonic()
+    cluster.join()
+    here, there = folder / f"{what}-here", folder / f"{what}-there"
+    code, _, err = cluster.run(*words, "-o", f"{here}/")
+    middle = time.monotonic()
+    if code == 0:
+        on_ray = ("--engine", "ray", "--address", cluster.address, "--workers", 2)
+        code, out, err = cluster.run_and_kill(*words, "-o", f"{there}/", *on_ray)
+    is_same = code == 0 and not out and files_without_times(here) == files_without_times(there)
+    seconds = f"{middle - start:.1f} s here, {time.monotonic() - middle:.1f} s on two nodes, one killed with -9"
+    print(f"{what}: {'the same bytes' if is_same else f'NOT AS HERE, exit {code}: {err}'}; {seconds}", flush=True)
+    for home in (here, there):
+        shutil.rmtree(home, ignore_errors=True)
+    return is_same
+
+
+def featurize(cluster, folder, samples):
+    """Columns of samples, cross-fitted."""
+    features = "tool.rel,tool.hist,tool.lift,tool.clause_char"
+    words = ("featurize", samples, "--features", features, "--encoder", "hash", "--shard-rows", 500, "-q")
+    return same_bytes("featurize", cluster, folder, *words)
+
+
+def other_version(cluster, folder, samples):
+    """A node with another code of ltr is refused in one line."""
+    cluster.end(OTHER)
+    shutil.copytree(ROOT / "ltr", folder / "other" / "ltr")
+    with (folder / "other" / "ltr" / "errors.py").open("a") as file:
+        file.write("# another version\n")
+    cluster.join(PYTHONPATH=str(folder / "other"))
+    words = ("featurize", samples, "-o", "refused/", "--features", "tool.hist", "--engine", "ray")
+    code, out, err = cluster.run(*words, "--address", cluster.address, "-q")
+    is_good = (code, out) == (2, "") and err.count("\n") == 1 and f"the node {OTHER} has ltr " in err
+    is_good = is_good and not (folder / "refused").exists()
+    print(f"a node with another version of ltr: {'refused' if is_good else f'NOT REFUSED: {code} {out} {err}'}")
+    cluster.end(OTHER)
+    return is_good
+
+
+def no_cluster(cluster, folder, samples):
+    """Nothing at the address is one line."""
+    with socket.create_server((HOST, 0)) as free:
+        address = f"{HOST}:{free.getsockname()[1]}"
+    words = ("featurize", samples, "-o", "refused/", "--features", "tool.hist", "--engine", "ray")
+    code, out, err = cluster.run(*words, "--address", address, "-q")
+    is_good = (code, out) == (2, "") and err.count("\n") == 1 and f"no Ray cluster at {address}" in err
+    print(f"no cluster at the address: {'one line' if is_good else f'NOT ONE LINE: {code} {out} {err}'}")
+    return is_good
+
+
+CHECKS = {
+    "no cluster": no_cluster,
+    "featurize": featurize,
+    "other version": other_version,
+}
