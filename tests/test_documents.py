@@ -1,5 +1,6 @@
 """The documents are kept true: their Python runs, their commands run, and both print what stands under them."""
 
+import json
 import os
 import re
 import shutil
@@ -25,12 +26,16 @@ LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 TIMING = re.compile(r"\(\d+\.\d s\)")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
-BLOCKS = [
-    pytest.param(code, shown, id=f"{name}-{number}")
+BLOCKS = {
+    name: [block for block in PYTHON.findall(text) if "mlflow" not in block[0]]  # tests/test_recipes.py runs that one
     for name, text in TEXTS.items()
-    for number, (code, shown) in enumerate(PYTHON.findall(text))
-    if "mlflow" not in code  # tests/test_recipes.py runs it where mlflow is installed
-]
+}
+ONE_AFTER_THE_OTHER = """
+import json, sys
+for code in json.load(sys.stdin):
+    exec(compile(code, "a block", "exec"), {"__name__": "__main__"})
+    print("\\f", end="")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -46,23 +51,17 @@ def environment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory, environment):
-    """A place with our configs and data, and the runs that the commands of the documents make."""
+    """A place with our configs and data in which all commands of the documents have run, and how each ended."""
     place = tmp_path_factory.mktemp("checkout")
     for name in ("configs", "data"):
         shutil.copytree(ROOT / name, place / name)
-    for command, _ in commands():
-        if command.startswith(("ltr run", "ltr train", "ltr init")):
-            subprocess.run(["bash", "-c", command], cwd=place, env=environment, check=True, capture_output=True)
-    return place
-
-
-@pytest.mark.parametrize("code, shown", BLOCKS)
-def test_a_python_block_runs_and_prints_what_is_shown(code, shown, checkout, environment):
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == shown
+    ended = [
+        subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=place, env=environment, check=False
+        )
+        for command, _ in commands()
+    ]
+    return place, ended
 
 
 def commands():
@@ -74,19 +73,31 @@ def commands():
                 yield command, shown
 
 
-def test_the_commands_print_what_is_shown(tmp_path, environment):
-    for name in ("configs", "data"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    for command, shown in commands():
-        done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-        )
+def test_the_commands_print_what_is_shown(checkout):
+    _, ended = checkout
+    for (command, shown), done in zip(commands(), ended, strict=True):
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert TIMING.sub("(0.0 s)", done.stdout) == TIMING.sub("(0.0 s)", shown), command
 
 
+@pytest.mark.parametrize("name", [name for name, blocks in BLOCKS.items() if blocks])
+def test_the_python_of_a_document_runs_and_prints_what_is_shown(name, checkout, environment):
+    place, _ = checkout
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_THE_OTHER],
+        input=json.dumps([code for code, _ in BLOCKS[name]]),
+        capture_output=True,
+        text=True,
+        cwd=place,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\f") == [*(shown for _, shown in BLOCKS[name]), ""]
+
+
 def test_there_are_blocks_to_run():
-    assert len(BLOCKS) >= 10
+    assert sum(map(len, BLOCKS.values())) >= 10
     assert len(list(commands())) >= 4
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ltr.files.atomic_write import make_directory, write_lines, write_text
 from studies.data_source import chat_log, team_set, tool_set
-from subcommands import ROOT
+from subcommands import ROOT, at_least
 
 Sample = dict[str, Any]
 
@@ -26,9 +26,12 @@ CONVERSATIONS = 200  # of the chat log
 def options(parser):
     """Options of the command line."""
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="to write under (default: this checkout)")
+    parser.add_argument(
+        "--queries", type=at_least(60), help=f"of each side, at least; fewer begin with the same (default: {QUERIES})"
+    )
 
 
-def main(*, folder):
+def main(*, folder, queries=None):
     """Write samples and catalogues of each kind, the chat log, and the small set inside the package."""
     tools, graphs = make_directory(folder / "data" / "tools"), make_directory(folder / "data" / "graphs")
     starter = make_directory(folder / "ltr" / "experiments" / "starter" / "data")
@@ -36,11 +39,12 @@ def main(*, folder):
         write_catalogue(directory / "tools.json", tool_set.catalogue())
     write_catalogue(graphs / "agents.json", team_set.catalogue())
     for side, first in FIRST_TRACE.items():
-        write_samples(tools / f"{side}.jsonl.gz", tool_set.samples(side, first, QUERIES[side]))
+        wanted = queries or QUERIES[side]
+        write_samples(tools / f"{side}.jsonl.gz", tool_set.samples(side, first, wanted))
         write_samples(
-            starter / f"{side}.jsonl.gz", of_whole_traces(tool_set.samples(side, first, QUERIES[side]), STARTER[side])
+            starter / f"{side}.jsonl.gz", of_whole_traces(tool_set.samples(side, first, wanted), STARTER[side])
         )
-        write_samples(graphs / f"{side}.jsonl.gz", team_set.samples(side, first, QUERIES[side]))
+        write_samples(graphs / f"{side}.jsonl.gz", team_set.samples(side, first, wanted))
     write_samples(make_directory(folder / "data" / "log") / "chats.jsonl.gz", chat_log.lines(CONVERSATIONS))
     return 0
 
