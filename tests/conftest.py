@@ -1,6 +1,7 @@
 """What every test lives in: no network, a fixed hypothesis profile, the command line at hand."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (offline, os.environ.get
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
 
+MEMORY = "/dev/shm"  # files in memory: every artefact is synced, and a disk takes milliseconds for that
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+    os.environ["TMPDIR"], tempfile.tempdir = MEMORY, None  # for children and for this process
+
 
 @pytest.fixture(scope="module", params=["tool", "graph"])
 def trained(request, tmp_path_factory):
@@ -28,7 +33,7 @@ def trained(request, tmp_path_factory):
 
     home = tmp_path_factory.mktemp(request.param)
     written(home / "train.jsonl", ROWS[request.param](range(25)))
-    finished = run_and_save(RunConfig(data=DataConfig(train=str(home / "train.jsonl"))), home / "run")
+    finished = run_and_save(RunConfig(data=DataConfig(train=str(home / "train.jsonl")), encoder="hash"), home / "run")
     return home / "run", finished.result
 
 

@@ -141,8 +141,7 @@ def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups
     assert_alike(plain(of_all), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
 
 
-@pytest.mark.parametrize("encoder", ["letters", "hash"])
-@pytest.mark.parametrize("traces", [12, TRACES], ids=["a fold for each trace", "ten folds"])
+@pytest.mark.parametrize("encoder, traces", [("letters", TRACES), ("hash", 12)], ids=["ten folds", "a fold a trace"])
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_they_judge(groups, kind, traces, encoder):
     own = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < traces))
@@ -153,7 +152,7 @@ def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_th
     ):
         configs = [FeatureConfig(name) for name in ALL[kind]]
         shared = SharedCounts.of(own, sides)
-        for number, learned in enumerate(sides):
+        for number, learned in list(enumerate(sides))[::3]:  # two of them, the first among them
             alone, phi = fit_features(configs, select(own, learned), encoder)
             together, same = fit_features(configs, select(own, learned), encoder, shared=(shared, number))
             np.testing.assert_allclose(same, phi, rtol=1e-6, atol=1e-6)
@@ -215,8 +214,9 @@ def test_ten_folds_are_counted_once_each(groups):
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_parts_on_disk_give_the_same_states_and_columns(groups, kind, monkeypatch):
     configs = [FeatureConfig(name) for name in ALL[kind]]
-    in_memory, phi = fit_features(configs, groups[kind], "hash")
+    some = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < 24))
+    in_memory, phi = fit_features(configs, some, "hash")
     monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", 100)
-    on_disk, same = fit_features(configs, groups[kind], "hash")
+    on_disk, same = fit_features(configs, some, "hash")
     assert same.tobytes() == phi.tobytes()
     assert plain(dict(enumerate(on_disk.states))) == plain(dict(enumerate(in_memory.states)))

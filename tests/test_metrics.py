@@ -50,7 +50,7 @@ def test_every_measure_under_expected_is_the_mean_over_all_orders_of_the_ties():
 
 @pytest.mark.parametrize("ties", FIXED)
 def test_every_measure_under_a_fixed_rule_is_the_plain_loop_over_the_sorted_list(ties):
-    scores, labels, keys, offsets = tied_groups(np.random.default_rng(2), 10_000, largest=9)
+    scores, labels, keys, offsets = tied_groups(np.random.default_rng(2), 2_500, largest=9)
     found = evaluate(rank(scores, offsets, keys=keys), labels, CUT + WHOLE, ties=ties).values
     lists = [ordered_labels(scores[rows], labels[rows].tolist(), ties, keys[rows]) for rows in slices(offsets)]
     for name in CUT + WHOLE:
@@ -123,9 +123,9 @@ def test_a_constant_scorer_gets_exactly_the_random_expectation_in_every_measure_
     expected = one([0.3] * len(labels), labels, CUT + WHOLE, max_grade=3)
     for name in CUT + WHOLE:
         base, _, k = name.partition("@")
-        orders = [value(base, each, 1, int(k or len(labels))) for each in permutations(labels)]
+        orders = [value(base, order, 1, int(k or len(labels))) for order in set(permutations(labels))]
         assert expected[name] == pytest.approx(np.mean(orders), abs=1e-12)
-    for order in permutations(labels):
+    for order in set(permutations(labels)):
         assert one([0.3] * len(labels), order, CUT + WHOLE, max_grade=3) == expected
 
 
