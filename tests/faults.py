@@ -6,6 +6,7 @@ import shutil
 import signal
 import stat
 import traceback
+import warnings
 from pathlib import Path
 
 CALLS = ("mkdir", "write", "fsync", "rename", "replace")
@@ -46,7 +47,9 @@ class FaultyDisk:
 
 def in_fork(work) -> int:
     """The exit code of `work` in a process of its own, negative for a signal: -9 after a kill."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons fear the threads of the one who forks
+        child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1

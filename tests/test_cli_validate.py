@@ -1,8 +1,7 @@
 """ltr validate: what it prints, and the exit code."""
 
 import json
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,10 +9,9 @@ from tests.builders import graph_lines, tool_lines, write_lines
 
 
 @pytest.fixture
-def ltr(tmp_path):
+def ltr(cli):
     def run(*arguments):
-        command = [sys.executable, "-m", "ltr", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        return SimpleNamespace(returncode=cli.run(*arguments), stdout=cli.out, stderr=cli.err)
 
     return run
 

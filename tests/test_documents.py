@@ -56,9 +56,7 @@ def checkout(tmp_path_factory, environment):
     for name in ("configs", "data"):
         shutil.copytree(ROOT / name, place / name)
     ended = [
-        subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, cwd=place, env=environment, check=False
-        )
+        subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=place, env=environment, check=False)
         for command, _ in commands()
     ]
     return place, ended

@@ -11,10 +11,10 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-@pytest.mark.parametrize("name", ["train", "evaluate", "featurize", "init", "export trec", "update"])
-def test_some_faults_of_a_command_lose_nothing_and_leave_nothing(name):
-    command = [sys.executable, ROOT / "scripts" / "stress", "faults", name, "--every", "23", "--seed", "1"]
+def test_some_faults_of_a_command_lose_nothing_and_leave_nothing():
+    names = ["train", "evaluate", "featurize", "init", "export trec", "update"]
+    command = [sys.executable, ROOT / "scripts" / "stress", "faults", *names, "--every", "43", "--seed", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-    lines = done.stdout.splitlines()
-    assert [line.split("faults, ")[1] for line in lines[:2]] == ["0 wrong", "0 wrong"], done.stdout + done.stderr
+    ends = [line.split("faults, ")[1] for line in done.stdout.splitlines() if "faults, " in line]
+    assert ends == ["0 wrong"] * 2 * len(names), done.stdout + done.stderr
     assert done.returncode == 0

@@ -3,36 +3,25 @@
 import hashlib
 import itertools
 import json
+import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig, render
+from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.experiments.batch import BatchOptions, planned, run_batch
 from ltr.experiments.runs import run_and_save
 from ltr.training.config import Progress, TrainConfig
 from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
-from tests.made import ENVIRONMENT, tool_rows, written
+from tests.faults import in_fork
+from tests.made import tool_rows, written
 
-KILLED_AT = """
-import itertools, os, signal, sys
-from ltr.experiments.runs import run_and_save
-from ltr.config.run import load_config
-
-def on_progress(step):
-    if step.epoch and step.epoch.number == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-ticks = itertools.count()
-run_and_save(load_config(sys.argv[1]), sys.argv[2], on_progress=on_progress, clock=lambda: float(next(ticks)))
-"""
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 
 
@@ -62,11 +51,13 @@ def kept(home):
 
 def killed(config, home, epoch):
     """The run, killed by the system in that epoch."""
-    path = home.parent / "ltr.yaml"
-    path.write_text(render(config))
-    command = [sys.executable, "-c", KILLED_AT, str(path), str(home), str(epoch)]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False, timeout=120)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    def on_progress(step):
+        if step.epoch and step.epoch.number == epoch:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    work = partial(run_and_save, config, home, on_progress=on_progress, clock=ticking())
+    assert in_fork(work) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("epoch", [1, 7, 23])
