@@ -1,5 +1,6 @@
 """What every test lives in: no network, a fixed hypothesis profile, the command line at hand."""
 
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (offline, os.environ.get
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's library when it is imported
 
+CACHES = itertools.count()
 MEMORY = "/dev/shm"  # files in memory: every artefact is synced, and a disk takes milliseconds for that
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
     os.environ["TMPDIR"], tempfile.tempdir = MEMORY, None  # for children and for this process
@@ -65,6 +67,7 @@ def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache of vectors that no other test sees."""
-    directory = tmp_path_factory.mktemp("cache")
+    directory = tmp_path_factory.getbasetemp() / "caches" / str(next(CACHES))  # mktemp looks at all there are
+    directory.mkdir(parents=True)
     monkeypatch.setenv("LTR_CACHE_DIR", str(directory))
     return directory

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from ltr.evaluation.bootstrap import bootstrap_mean
+from ltr.evaluation.bootstrap import RESAMPLES, bootstrap_mean
 from ltr.evaluation.significance import permutation_p, unit_sums
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
@@ -92,16 +92,16 @@ def draw(rng, shared):
     return phi.reshape(-1, 3), labels.reshape(-1).astype(float), offsets, traces
 
 
-def mrr(rng, simulations=1000, queries=200):
+def mrr(rng, simulations=1000, queries=200, resamples=RESAMPLES):
     """Share of the intervals that hold the true MRR."""
     inside = 0
     for _ in range(simulations):
-        interval = bootstrap_mean(1 / rng.choice(RANKS, size=queries, p=CHANCES), rng)
+        interval = bootstrap_mean(1 / rng.choice(RANKS, size=queries, p=CHANCES), rng, resamples=resamples)
         inside += interval.low <= TRUE_MRR <= interval.high
     return inside / simulations
 
 
-def mrr_by_trace(rng, simulations=1000, traces=200):
+def mrr_by_trace(rng, simulations=1000, traces=200, resamples=RESAMPLES):
     """The same by trace: the queries of a trace share a difficulty, and traces have one to five queries."""
     inside = 0
     for _ in range(simulations):
@@ -109,7 +109,7 @@ def mrr_by_trace(rng, simulations=1000, traces=200):
         clusters = np.repeat(np.arange(traces), sizes)
         ranks = rng.choice(RANKS, size=traces, p=CHANCES)[clusters]
         ranks = np.where(rng.random(len(clusters)) < 0.3, rng.choice(RANKS, size=len(clusters), p=CHANCES), ranks)
-        interval = bootstrap_mean(1 / ranks, rng, clusters=clusters)
+        interval = bootstrap_mean(1 / ranks, rng, clusters=clusters, resamples=resamples)
         inside += interval.low <= TRUE_MRR <= interval.high
     return inside / simulations
 
