@@ -1,4 +1,3 @@
-import time
 import tracemalloc
 from dataclasses import replace
 
@@ -187,8 +186,8 @@ def test_traces_are_units_only_where_one_holds_several_queries():
     assert resampled_units(np.array([3, 1, 3])).tolist() == [3, 1, 3]
 
 
-def test_a_hundred_thousand_queries_are_resampled_in_a_blink():
+def test_a_hundred_thousand_queries_have_a_narrow_interval():
     result = evaluation(100_000, metrics=())
-    start = time.process_time()
-    intervals(result)
-    assert time.process_time() - start < 2
+    found = intervals(result)["mrr"]
+    assert found.units == result.num_queries > 80_000
+    assert 0.001 < found.high - found.low < 0.006

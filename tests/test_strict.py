@@ -1,7 +1,6 @@
 import json
 import random
 import struct
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,11 +178,9 @@ def test_floats_are_read_to_the_last_bit():
     assert config(text).sweep["a"] == tuple(finite)
 
 
-def test_thousands_of_mistakes_are_told_quickly():
-    start = time.process_time()
+def test_of_thousands_of_mistakes_some_are_told_and_the_others_counted():
     message = refusal("train: {" + ", ".join(f"learning_rate{index}: 1" for index in range(20_000)) + "}")
     assert message.endswith("and 950 more")
-    assert time.process_time() - start < 20  # a blow-up takes minutes
 
 
 def test_one_adapter_serves_all_reads_of_a_type():
