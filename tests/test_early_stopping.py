@@ -1,6 +1,5 @@
 """Early stopping: the best epoch on validation data, against plain loops."""
 
-
 import numpy as np
 import pytest
 

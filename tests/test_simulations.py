@@ -1,4 +1,4 @@
-"""What intervals and tests promise, on fewer simulations and resamples than `scripts/study coverage`, seed fixed beforehand."""
+"""What intervals and tests promise, on less than `scripts/study coverage` draws, the seed fixed beforehand."""
 
 import sys
 from pathlib import Path
