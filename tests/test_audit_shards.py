@@ -1,5 +1,7 @@
 """The audit of samples in shards: what is found in memory is found, whatever does not fit is said."""
 
+import json
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -7,7 +9,10 @@ from typer.testing import CliRunner
 from ltr.audit import audit_shards
 from ltr.audit.audit import audit_samples
 from ltr.cli import app
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import UsageError
+from ltr.experiments.featurize import featurize_and_save
 from tests.audits import CLEAN, changed, one_group
 from tests.builders import tool_lines, write_lines
 
@@ -111,3 +116,29 @@ def test_the_command_takes_shard_rows(tmp_path):
     result = CliRunner().invoke(app, ["validate", str(path), "--shard-rows", "50", "--format", "human"])
     assert result.exit_code == 0
     assert "0 errors" in result.output
+
+
+def test_a_directory_of_columns_is_examined_part_by_part(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", odd())
+    config = RunConfig(data=DataConfig(train=str(path)), features=("tool.coop", "tool.hist"), encoder="hash")
+    featurize_and_save(config, f"{tmp_path}/parts/", rows=40)
+    featurize_and_save(config, tmp_path / "whole.npz")
+    result = CliRunner().invoke(app, ["validate", f"{tmp_path}/parts", "--format", "json"])
+    assert result.exit_code == 0
+    sharded, whole = json.loads(result.output), audit_samples(tmp_path / "whole.npz")
+    by_code = {each["code"]: each["count"] for each in sharded["findings"]}
+    assert by_code.pop("sampled") == 1
+    assert by_code == {each.code: each.count for each in whole.findings}
+    assert {key: sharded["counts"][key] for key in ("groups", "candidates", "positives", "none")} == {
+        key: whole.counts[key] for key in ("groups", "candidates", "positives", "none")
+    }
+
+
+def test_a_damaged_part_is_named(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", tool_lines(traces=30))
+    config = RunConfig(data=DataConfig(train=str(path)), features=("tool.coop",), encoder="hash")
+    featurize_and_save(config, f"{tmp_path}/parts/", rows=40)
+    part = tmp_path / "parts" / "part-00001.npz"
+    part.write_bytes(part.read_bytes()[:-1])
+    (finding,) = audit_shards.audit_columns(tmp_path / "parts").findings
+    assert (finding.severity, finding.where) == ("error", (str(part),))

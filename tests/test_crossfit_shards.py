@@ -10,6 +10,7 @@ from ltr.data.shards import sample_shards
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import UsageError
+from ltr.features import crossfit_shards
 from ltr.features.crossfit import fit_features
 from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
 from ltr.features.learning import Counted, Optimised
@@ -178,3 +179,11 @@ def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
     whole, counted = HashEncoder.fitted(texts), HashEncoder.fitted_to(parts)
     assert counted.documents == whole.documents == 4
     assert counted.frequencies.tolist() == whole.frequencies.tolist()
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(crossfit_shards, "IN_MEMORY", 500)
+    path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
+    names = [name for name in ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
+    assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 25))

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
 from ltr.audit.columns import column_findings
 from ltr.audit.degenerate import (
     NO_LABELS,
@@ -22,12 +24,15 @@ from ltr.audit.likeness import likeness_leak
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups, groups_to_learn
-from ltr.data.shards import SampleShards, sample_shards
+from ltr.data.shards import sample_shards
 from ltr.errors import DataError, UsageError
-from ltr.files.reading import STDIN
+from ltr.features.crossfit_shards import Shards
+from ltr.files.reading import STDIN, AnyPath
+from ltr.storage.columns_directory import open_columns
 
 EXAMINED = 500_000  # candidates that are compared with each other, in memory
 LINES_AT_ONCE = 100_000
+LOOKED_FOR = "leaks, tools without text and equal columns were looked for in"
 MEND_FIRST = (
     "only the errors of single lines are reported: mend them, and lines of one group are compared, leaks looked for"
 )
@@ -49,7 +54,7 @@ def audit_shards(
     try:
         with sample_shards(paths, rows=rows, tools=tools, graphs=graphs, labels_required=False) as shards:
             notes = [Finding(severity="info", code="copied", message=note) for note in shards.notes]
-            shares, sizes = _examined(shards, has_labels)
+            shares, sizes = _examined(shards, len(shards.files), has_labels=has_labels, is_cut=shards.are_regrouped)
             examined = groups_to_learn(shards.sample(EXAMINED))
     except DataError as error:
         return AuditReport.of([*findings, error_finding(error)], {})
@@ -59,10 +64,26 @@ def audit_shards(
     return AuditReport.of(findings, sizes)
 
 
-def _examined(shards: SampleShards, has_labels: bool) -> tuple[list[Finding], dict[str, int]]:
+def audit_columns(directory: AnyPath) -> AuditReport:
+    """All findings about a directory of columns; the columns of its first part are compared with each other."""
+    try:
+        shards = open_columns(directory)
+    except DataError as error:
+        return AuditReport.of([error_finding(error)], {})
+    has_labels = not all(np.isnan(shards.arrays(part, ["labels"])["labels"]).all() for part in range(len(shards)))
+    findings, sizes = _examined(shards, len(shards), has_labels=has_labels, is_cut=True)
+    examined = groups_to_learn(shards[0])
+    findings += _compared(examined, {})
+    if len(shards) > 1:
+        of = f"{len(examined.offsets) - 1:,} of {sizes['groups']:,} groups, those of the first part"
+        findings.append(Finding(severity="info", code="sampled", message=f"{LOOKED_FOR} {of}"))
+    return AuditReport.of(findings, sizes)
+
+
+def _examined(shards: Shards, files: int, *, has_labels: bool, is_cut: bool) -> tuple[list[Finding], dict[str, int]]:
     """What is odd about groups, all shards together; and how much was read."""
     shares: dict[tuple[str, str, str], Share] = {}
-    sizes = {"files": len(shards.files), **dict.fromkeys(("traces", "groups", "candidates", "positives", "none"), 0)}
+    sizes = {"files": files, **dict.fromkeys(("traces", "groups", "candidates", "positives", "none"), 0)}
     for number in range(len(shards)):
         whole = shards[number]
         groups = groups_to_learn(whole)
@@ -71,7 +92,7 @@ def _examined(shards: SampleShards, has_labels: bool) -> tuple[list[Finding], di
         sizes["candidates"] += len(groups.labels)
         sizes["positives"] += int((groups.labels > 0).sum())
         sizes["none"] += groups.num_none
-        for share in _shares(whole, groups, has_labels=has_labels, is_cut=shards.are_regrouped):
+        for share in _shares(whole, groups, has_labels=has_labels, is_cut=is_cut):
             key = share.severity, share.code, share.predicate
             shares[key] = _together(shares[key], share) if key in shares else share
     totals = {True: sizes["groups"] + sizes["none"], False: sizes["groups"]}
@@ -107,7 +128,7 @@ def _compared(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:
 def _examined_some(some: int, of: int) -> Finding:
     """That leaks were not looked for everywhere."""
     message = (
-        f"leaks, tools without text and equal columns were looked for in {some:,} of {of:,} groups, those of the "
+        f"{LOOKED_FOR} {some:,} of {of:,} groups, those of the "
         f"traces with the lowest digests: more than {EXAMINED:,} candidates are not compared in memory"
     )
     return Finding(severity="info", code="sampled", message=message)

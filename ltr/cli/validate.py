@@ -1,5 +1,6 @@
 """ltr validate: samples, or a run, in; what is wrong with them out."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,13 +43,17 @@ def validate(
     import msgspec
 
     from ltr.audit.audit import audit_samples
+    from ltr.audit.audit_shards import audit_columns
     from ltr.audit.run_integrity import audit_run
     from ltr.files.restoring import put_back
+    from ltr.storage.columns_directory import MANIFEST
 
     runs = [name for name in samples if put_back(name).is_dir()]
     if runs and (len(samples) > 1 or against or tools or graphs or shard_rows):
         raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools, --graphs or --shard-rows")
-    if runs:
+    if runs and Path(runs[0], MANIFEST).exists():
+        report = audit_columns(runs[0])
+    elif runs:
         report = audit_run(runs[0])
     else:
         report = audit_samples(samples, against=against, tools=tools, graphs=graphs, rows=shard_rows)

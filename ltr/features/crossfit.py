@@ -284,10 +284,15 @@ def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
     return part
 
 
-def states_without_each(config: FeatureConfig, learner: Counted, parts: Sequence[Any]) -> Iterator[State]:
-    """The state that the feature makes of the other parts, for each part, then that of all."""
+def states_without_each(
+    config: FeatureConfig, learner: Counted, parts: Sequence[Any], *, in_memory: int | None = None
+) -> Iterator[State]:
+    """The state that the feature makes of the other parts, for each part, then that of all.
+
+    `in_memory`: see `parts_without_each`.
+    """
     if learner.merge is merged:
-        without_each = parts_without_each(parts)
+        without_each = parts_without_each(parts, in_memory=in_memory)
     else:
         without_each = merges_without_each(parts, merge_of(config, learner))
     return (state_of(config, part) for part in without_each)
@@ -295,7 +300,7 @@ def states_without_each(config: FeatureConfig, learner: Counted, parts: Sequence
 
 def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
     """What makes one part of two."""
-    return merged if learner.merge is merged else partial(_called, config, learner.merge)
+    return partial(_called, config, learner.merge)
 
 
 def state_of(config: FeatureConfig, *source: Any) -> State:

@@ -39,8 +39,10 @@ from ltr.features.crossfit import (
 from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.words import Lexicon
-from ltr.files.parts import Merging
+from ltr.files.parts import Merging, Part, all_merged, merged
 from ltr.logs import LOG, stage
+
+IN_MEMORY = 4 << 20  # bytes of a table: some five of each fold grow with the data
 
 
 class Shards(Protocol):
@@ -163,7 +165,7 @@ def _states(
         listed.append(counted(config, learner, Shard(nothing, context)))
         without_it, _, of_all = states_without_each(config, learner, listed)
         return iter((without_it, of_all))
-    return states_without_each(config, learner, listed)
+    return states_without_each(config, learner, listed, in_memory=IN_MEMORY)
 
 
 def refuse_plain_fits(configs: Sequence[FeatureConfig]) -> None:
@@ -226,7 +228,8 @@ class _Counting:
                 for config, part in zip(self.configs, parts, strict=True):
                     learner = counter(config)
                     key = counting_key(config, learner)
-                    merges.setdefault(key, Merging(merge_of(config, learner))).add(part)
+                    merge = _merged if learner.merge is merged else merge_of(config, learner)
+                    merges.setdefault(key, Merging(merge)).add(part)
             on_shard(done, len(self.shards))
         return {fold: {key: merge.total() for key, merge in merging[fold].items()} for fold in sorted(merging)}
 
@@ -238,6 +241,11 @@ def _counted(counting: _Counting, number: int) -> dict[int, list[Any]]:
         shard = Shard(members, reading(counting.configs, members.candidates, encoder, lexicon))
         parts[fold] = [counted(config, counter(config), shard) for config in counting.configs]
     return parts
+
+
+def _merged(left: Part, right: Part) -> Part:
+    """Two parts as one, of which disk holds what would take much memory for all features and folds together."""
+    return all_merged([left, right], in_memory=IN_MEMORY)
 
 
 def counter(config: FeatureConfig) -> Counted:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.files.npz import Array, pack_texts, unpack_texts
-from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, on_disk
+from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
 MOST_ALIKE = 16  # keys that begin alike: with more, they are no digests
@@ -145,18 +145,26 @@ class Merging(Generic[AnyPart]):
         return reduce(lambda later, earlier: self._merge(earlier, later), merged_parts) if merged_parts else None
 
 
-def all_merged(parts: Sequence[Part]) -> Part:
-    """The part of some shards together."""
-    return {name: _together([part[name] for part in parts]) for name in parts[0]}
+def all_merged(parts: Sequence[Part], *, in_memory: int | None = None) -> Part:
+    """The part of some shards together; tables of more than `in_memory` bytes, or LARGEST_IN_MEMORY, are on disk."""
+    most = LARGEST_IN_MEMORY if in_memory is None else in_memory
+    return {name: _together([part[name] for part in parts], most) for name in parts[0]}
 
 
-def _together(tables: Sequence[Table]) -> Table:
+def _together(tables: Sequence[Table], in_memory: int) -> Table:
     """The rows of all tables, those of one key as one; large tables meet on disk, block by block."""
     all_columns = [_columns(table) for table in tables]
-    if sum(map(byte_count, all_columns)) > LARGEST_IN_MEMORY:
-        cuts = blocks_by_key(all_columns, KEYS, min(BLOCK, LARGEST_IN_MEMORY))
-        return _table_of(on_disk(_columns(_together_in_memory(list(map(_table_of, cut)))) for cut in cuts))
+    if sum(map(byte_count, all_columns)) > in_memory:
+        return _table_of(on_disk(_blocks_together(all_columns, min(BLOCK, LARGEST_IN_MEMORY))))
     return _together_in_memory(tables)
+
+
+def _blocks_together(all_columns: Sequence[Mapping[tuple[str, str], Any]], at_once: int) -> Iterator[Any]:
+    """The merge of the tables with these columns, block by block; what was read of maps leaves memory again."""
+    for cut in blocks_by_key(all_columns, KEYS, at_once):
+        yield _columns(_together_in_memory(list(map(_table_of, cut))))
+        for columns in all_columns:
+            leave_memory(columns)
 
 
 def _together_in_memory(tables: Sequence[Table]) -> Table:
@@ -206,23 +214,26 @@ def _stacked(columns: Sequence[Any]) -> Any:
     return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else type(columns[0]).stacked(columns)
 
 
-def parts_without_each(parts: Sequence[Part]) -> Iterator[Part]:
+def parts_without_each(parts: Sequence[Part], *, in_memory: int | None = None) -> Iterator[Part]:
     """For each of at least two parts the merge of the others, then that of all: the rows are sorted once for all.
+
+    Tables that have more than `in_memory` bytes together, or LARGEST_IN_MEMORY, are merged on disk for each.
 
     >>> shards = [{"texts": table(digests([text]), {"times": np.ones(1)})} for text in ("a", "b", "b")]
     >>> [part["texts"].sums["times"].tolist() for part in parts_without_each(shards)]
     [[2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 2.0]]
     """
-    of_tables = {name: _without_each([part[name] for part in parts]) for name in parts[0]}
+    most = LARGEST_IN_MEMORY if in_memory is None else in_memory
+    of_tables = {name: _without_each([part[name] for part in parts], most) for name in parts[0]}
     for _ in range(len(parts) + 1):
         yield {name: next(tables) for name, tables in of_tables.items()}
 
 
-def _without_each(tables: Sequence[Table]) -> Iterator[Table]:
+def _without_each(tables: Sequence[Table], in_memory: int) -> Iterator[Table]:
     """The same of the tables of one name; large ones are merged for each."""
-    if sum(byte_count(_columns(table)) for table in tables) > LARGEST_IN_MEMORY:
+    if sum(byte_count(_columns(table)) for table in tables) > in_memory:
         for left_out in range(len(tables) + 1):
-            yield _together([table for place, table in enumerate(tables) if place != left_out])
+            yield _together([table for place, table in enumerate(tables) if place != left_out], in_memory)
         return
     rows = _stacked_rows(tables)
     order = np.argsort(rows.keys, kind="stable")

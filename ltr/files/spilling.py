@@ -27,6 +27,17 @@ def byte_count(columns: Columns) -> int:
     return sum(array.nbytes for column in columns.values() for array in _arrays(column).values())
 
 
+def leave_memory(columns: Columns) -> None:
+    """Drop the pages of columns on disk that were read: they count as memory of the process until then."""
+    for column in columns.values():
+        for array in _arrays(column).values():
+            base: Any = array
+            while isinstance(base, np.ndarray | memoryview):
+                base = base.base if isinstance(base, np.ndarray) else base.obj
+            if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                base.madvise(mmap.MADV_DONTNEED)
+
+
 def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
     """The rows of at least one block after the other, each column in files that the system removes with this process.
 
