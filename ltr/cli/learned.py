@@ -14,13 +14,14 @@ from ltr.reporting.weights import FORMS, curves_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
+    from ltr.experiments.shard_run import ShardsResult
     from ltr.results.evaluated_ranking import Evaluated
     from ltr.storage.records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
 
 def short_lines(
-    home: Path, result: "RunResult", record: "MetricsRecord", seconds: float, *, is_plain: bool
+    home: Path, result: "RunResult | ShardsResult", record: "MetricsRecord", seconds: float, *, is_plain: bool
 ) -> list[str]:
     """The quality of a run beside its baselines, where the run is stored, and the next command."""
     place, notes = visible(home.as_posix()), len(result.router.training.warnings)
@@ -38,7 +39,7 @@ def short_lines(
     ]
 
 
-def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds: float) -> list[str]:
+def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRecord", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
     return [
         *measured_lines(result.measured, record),
@@ -52,7 +53,7 @@ def run_lines(home: Path, result: "RunResult", record: "MetricsRecord", seconds:
     ]
 
 
-def gain_lines(result: "RunResult") -> list[str]:
+def gain_lines(result: "RunResult | ShardsResult") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
     lead = result.measured.over_best_feature
     if lead is None:
@@ -61,14 +62,14 @@ def gain_lines(result: "RunResult") -> list[str]:
     return [f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)"]
 
 
-def weight_lines(result: "RunResult") -> list[str]:
+def weight_lines(result: "RunResult | ShardsResult") -> list[str]:
     """Each feature with its weight and how sure that is, or with its curve; and the loss without the feature."""
     training = result.router.training
     names = list(training.weights)
     return table_lines(curves_table(training, names) if result.model.knots else weights_table(training))
 
 
-def trust_lines(result: "RunResult") -> list[str]:
+def trust_lines(result: "RunResult | ShardsResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     training, settings = result.router.training, result.router.trainer
     steps = count(training.epochs, "epoch" if settings.trainer == "descent" else "step")

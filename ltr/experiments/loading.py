@@ -177,7 +177,12 @@ def refuse_given_probabilities(config: RunConfig) -> None:
 def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
     """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
     if state is not None:
-        raise UsageError(
-            f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
-            "name a file of samples instead"
-        )
+        raise fitted_on_all(why)
+
+
+def fitted_on_all(why: str) -> UsageError:
+    """The error about samples that bear features fitted on all of them."""
+    return UsageError(
+        f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
+        "name a file of samples instead"
+    )

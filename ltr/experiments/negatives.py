@@ -1,5 +1,6 @@
 """Candidates where the log has none or few: tools drawn from the catalogue, and what the draw means for training."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +9,7 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.drawn_candidates import Additions, with_additions
-from ltr.data.draws import NEAR, RANDOM
+from ltr.data.draws import NEAR, RANDOM, Draws
 from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
@@ -141,15 +142,18 @@ def score_offset(groups: Groups) -> FloatArray | None:
     Tools drawn at random that do not say how probably count as uniform draws, whose offset is the same for all.
     """
     draws = groups.candidates.draws
-    if draws is None:
-        return None
+    return None if draws is None else offset_of_draws(draws, groups.offsets, groups.candidates.place)
+
+
+def offset_of_draws(draws: Draws, offsets: IntArray, place: Callable[[int], tuple[str, int]]) -> FloatArray:
+    """The same of the rows of some groups; `place` is the file and line that a row comes from."""
     is_unknown = np.isnan(draws.probabilities)
-    starts = groups.offsets[:-1]
+    starts = offsets[:-1]
     lacks = np.logical_or.reduceat(is_unknown, starts)
     uneven = lacks & np.logical_or.reduceat((draws.rules == NEAR) | (draws.probabilities < 1), starts)
     if uneven.any():
-        rows = slice(*groups.offsets[int(np.argmax(uneven)) :][:2])
-        row = int(groups.offsets[int(np.argmax(uneven))] + np.argmax(is_unknown[rows]))
+        rows = slice(*offsets[int(np.argmax(uneven)) :][:2])
+        row = int(offsets[int(np.argmax(uneven))] + np.argmax(is_unknown[rows]))
         problem = "missing beside candidates that were drawn otherwise; a probability above 0, at most 1, is needed"
-        raise SampleError(*groups.candidates.place(row), "draw_probability", problem)
+        raise SampleError(*place(row), "draw_probability", problem)
     return -np.log(np.where(is_unknown, 1.0, draws.probabilities)) + 0.0

@@ -10,6 +10,7 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings
 from ltr.data.past import past_of
+from ltr.data.schema import Kind
 from ltr.encoders.naming import AUTO
 from ltr.engines.config import EngineConfig
 from ltr.evaluation.baselines import baselines, best_feature
@@ -24,7 +25,7 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, SharedInputs
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
-from ltr.features.crossfit import named_parts
+from ltr.features.crossfit import FittedFeatures, named_parts
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.known_answers import answer_marks, known_answers
@@ -177,13 +178,16 @@ def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
 
     Who did it changes no result, and is left out.
     """
-    kind = prepared.groups.candidates.kind
+    return decided_by(config, prepared.groups.candidates.kind, prepared.features)
+
+
+def decided_by(config: RunConfig, kind: Kind, fitted: FittedFeatures | None) -> RunConfig:
+    """The same where the candidates are of the kind and these features made their columns."""
     metrics = tuple(measure.name for measure in all_named(config.evaluate.metrics))
     config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics), engine=EngineConfig())
-    if prepared.features is None:
+    if fitted is None:
         return config
     features = tuple(
-        {"name": feature.name, **feature.options} if feature.options else feature.name
-        for feature in prepared.features.configs
+        {"name": feature.name, **feature.options} if feature.options else feature.name for feature in fitted.configs
     )
-    return replace(config, features=features, encoder=prepared.features.encoder.name)
+    return replace(config, features=features, encoder=fitted.encoder.name)

@@ -66,16 +66,19 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
     names = [name for paths in source_names(config.data) for name in expand(paths)] if recorded else [STDIN]
     if not {STDIN, *GIVEN_IN_PYTHON}.isdisjoint(names) or recorded is None or not is_whole(home):
         return False
-    return recorded == _task(config, [digests.of(name) for name in names], home)
+    return recorded == task_of_files(config, [digests.of(name) for name in names], home)
 
 
 def task_of(config: RunConfig, loaded: Loaded, home: Path) -> TaskRecord:
     """What decides every number of a run: its config but for name and engine, its inputs, the packages that compute."""
     read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test, loaded.calibrate) if groups]
-    return _task(config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home)
+    return task_of_files(
+        config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home
+    )
 
 
-def _task(config: RunConfig, files: Sequence[SourceFile], home: Path) -> TaskRecord:
+def task_of_files(config: RunConfig, files: Sequence[SourceFile], home: Path) -> TaskRecord:
+    """The same of a run that read these files."""
     return TaskRecord(
         config={key: value for key, value in plain_values(relocated(config, home)).items() if key not in UNDECIDING},
         inputs={file.path: file.sha256 for file in inputs(files, home)},

@@ -17,6 +17,8 @@ from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
+from ltr.experiments.shard_run import ShardsResult, run_shards
+from ltr.experiments.shard_saving import run_and_save_shards
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import write_lines, write_text
@@ -31,6 +33,7 @@ from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
 from ltr.results.without_texts import hash_texts, without_texts
 from ltr.serving.router import Router
+from ltr.storage.columns_directory import columns_directory
 from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
     EVALUATION_KIND,
@@ -53,7 +56,9 @@ class Finished:
     """A run and where it is kept."""
 
     directory: Path
-    result: RunResult | None  # None of a run that was complete and is left as it was: all of it lies in the directory
+    result: (
+        RunResult | ShardsResult | None
+    )  # None of a run that was complete and is left as it was: all of it lies in the directory
     seconds: float
 
     @property
@@ -78,10 +83,11 @@ def train(
     overwrite: bool = False,
     on_progress: OnProgress = silent,
     **settings: Value,
-) -> RunResult:
+) -> RunResult | ShardsResult:
     """The result of a run on the samples, also written into the directory `out`, if there is one.
 
     Samples, validation and test samples are files, or what `read_groups` takes; `valid` and `test` may be shares.
+    Samples and test samples may be a directory of columns, which is read shard by shard.
     `recommended` is the recipe of that name. `negatives` adds tools of the catalogue to the candidates: "catalogue", or
     a number for each query. `settings` are keys of `train` in a config, such as l2=0.1.
     """
@@ -100,10 +106,12 @@ def train(
     }
     config = checked(Document("ltr.train", document, {}))
     shared = SharedInputs(config, read_data(config, given)) if given else None
+    if out is None and columns_directory(config.data.train) is not None:
+        return run_shards(config, on_progress=on_progress)
     if out is None:
         return run(config, on_progress=on_progress, shared=shared)
     finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, shared=shared)
-    return cast(RunResult, finished.result)  # without resume every run is made
+    return cast(RunResult | ShardsResult, finished.result)  # without resume every run is made
 
 
 def _as_config(value: Any) -> Any:
@@ -134,6 +142,10 @@ def run_and_save(
     if resume and is_finished(config, home, digests or Digests()):
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
+    if columns_directory(config.data.train) is not None:
+        with locked(home):
+            made = run_and_save_shards(config, home, on_progress=on_progress)
+        return Finished(home, made, clock() - start)
     with locked(home):
         shared = SharedInputs(config) if shared is None else shared.for_run(config)
         task = task_of(config, shared.data(on_progress), home)

@@ -9,15 +9,15 @@ import msgspec
 
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import without_none
-from ltr.data.none_candidates import RIGHT
 from ltr.data.past import past_of
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.candidate_counts import CandidateCounts
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
+from ltr.experiments.column_source import WholeGroups, answered
 from ltr.experiments.loading import refuse_given_probabilities
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.warnings import outdone_warnings
@@ -66,7 +66,7 @@ class PartTask:
     """What is done to each shard: the same for all of them."""
 
     router: Router
-    shards: ColumnShards
+    shards: ColumnShards | WholeGroups
     config: RunConfig
     rules: Rules  # by which every shard is measured: those that have a value for each query
     are_pooled: bool  # whether a measure is of candidates
@@ -77,12 +77,13 @@ class PartTask:
 @stage("measuring")
 def evaluate_shards(
     router: Router,
-    shards: ColumnShards,
+    shards: ColumnShards | WholeGroups,
     config: RunConfig,
     wanted: Wanted | None = None,
     *,
     keep_in: AnyPath | None = None,
     on_progress: OnProgress = silent,
+    engine: Engine = IN_PROCESS,
 ) -> EvaluatedShards:
     """The groups of all shards ranked by the router and measured, as `evaluate_router` measures them in memory.
 
@@ -98,7 +99,7 @@ def evaluate_shards(
     by_rules = by_query(rules, measures), any(map(is_of_candidates, measures))
     task = PartTask(router, shards, config, *by_rules, wanted, are_kept=keep_in is not None)
     merging = Merging(rules, measures, config)
-    parts = map(partial(evaluated_part, task=task), range(len(shards)))
+    parts = engine.map(partial(evaluated_part, task=task), range(len(shards)))
     records = _merged(parts, merging, len(shards), on_progress)
     if keep_in is None:
         for _ in records:
@@ -110,23 +111,25 @@ def evaluate_shards(
 
 
 def _merged(
-    parts: Iterable[EvaluatedPart | None], merging: Merging, total: int, on_progress: OnProgress
+    parts: Iterable[EvaluatedPart | int], merging: Merging, total: int, on_progress: OnProgress
 ) -> Iterator[bytes]:
     """The records of the queries of each part, after it was taken in."""
     on_progress(Step("measuring", 0, total))
     for number, part in enumerate(parts, start=1):
-        if part is not None:
+        if isinstance(part, int):
+            merging.leave_out(part)
+        else:
             merging.add(part)
             yield from part.records
         on_progress(Step("measuring", number, total))
 
 
-def evaluated_part(number: int, task: PartTask) -> EvaluatedPart | None:
-    """What is kept of a shard; None of one in which no group counts, as nothing that they offer is right."""
-    router, config, groups = task.router, task.config, task.shards[number]
-    if groups.none is not None and (groups.none == RIGHT).all():
-        return None
-    groups = without_none(groups)
+def evaluated_part(number: int, task: PartTask) -> EvaluatedPart | int:
+    """What is kept of a shard; of one in which nothing that any group offers is right, how many there are."""
+    router, config, shard = task.router, task.config, task.shards[number]
+    groups = answered(shard)
+    if groups is None:
+        return len(shard.offsets) - 1
     if config.evaluate.no_relevant == "error":
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
     phi = router.phi(groups.candidates)

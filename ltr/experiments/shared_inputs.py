@@ -68,12 +68,15 @@ def prepare(
             shared=shared,
         )
         return Prepared(groups, phi, features, (*warnings, *feature_warnings(features)))
-    by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
-    names = () if by_recipe or not config.features else tuple(column.name for column in configs)
-    if names and names != groups.candidates.feature_names:
-        bears = ", ".join(groups.candidates.feature_names)
-        raise UsageError(f"the samples bear the ready features {bears}; the config names {', '.join(names)}")
+    refuse_other_features(config, tuple(column.name for column in configs), groups.candidates.feature_names)
     return Prepared(groups, ready, state)
+
+
+def refuse_other_features(config: RunConfig, named: tuple[str, ...], borne: tuple[str, ...]) -> None:
+    """Raise where the config names other features than the samples bear; a recipe's own are no wish."""
+    by_recipe = config.train.recipe == RECOMMENDED and config.features == (RECOMMENDED,)
+    if config.features and not by_recipe and named != borne:
+        raise UsageError(f"the samples bear the ready features {', '.join(borne)}; the config names {', '.join(named)}")
 
 
 def encoder_name(config: RunConfig) -> str:

@@ -181,6 +181,10 @@ class Merging:
         self._examples = most_instructive([*self._examples, *part.examples])
         self._warnings |= dict.fromkeys(part.warnings)
 
+    def leave_out(self, num_none: int) -> None:
+        """Count the groups of a shard in which nothing that any of them offers is right."""
+        self._numbers["none"] += num_none
+
     def _add_vectors(self, part: EvaluatedPart) -> None:
         for name, column in part.evaluation.values.items():
             self._values.setdefault(name, []).append(column)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ltr.data.catalogues.tools import read_tools
@@ -35,6 +36,8 @@ def _read(
     files = [] if isinstance(paths, TableRows) else expand(paths)
     if lost := next((name for name in files if name in GIVEN_IN_PYTHON), ""):
         raise UsageError(f"{lost}: the samples were given in Python, and a run does not keep them; name them as a file")
+    if directory := next((name for name in files if Path(name).is_dir()), ""):
+        raise UsageError(f"{directory}: a directory; train, evaluate, validate and rank --samples read one of columns")
     packed = [name for name in files if name.endswith(".npz")]
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
@@ -81,7 +84,10 @@ def _fingerprints(data: DataConfig) -> tuple[SourceFile, ...]:
 
 
 def fingerprinted(path: str) -> SourceFile:
-    """The file with the digest of its content."""
+    """The file with the digest of its content; of a directory of columns its manifest, which has those of its parts."""
+    from ltr.storage.columns_directory import MANIFEST
+
+    path = str(Path(path, MANIFEST)) if Path(path).is_dir() else path
     content = digest_file(path)
     return SourceFile(path, 0, sha256=content.sha256, byte_count=content.byte_count)
 

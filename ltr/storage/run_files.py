@@ -1,6 +1,6 @@
 """What a run directory says: written file by file when a run ends, read again for the page of an older run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +22,16 @@ NEEDED = {"": "a line as ltr writes it is needed"}
 Kind = TypeVar("Kind")
 
 
+@dataclass(frozen=True, slots=True)
+class StoredQueries:
+    """The records of the queries of a run, read from their file one by one, each time they are asked for."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[QueryRecord]:
+        return (query for _, query in records(self.path, read_lines(self.path), QueryRecord, NEEDED))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFiles:
     """The records of a run; an evaluation has metrics, curves and queries alone."""
@@ -33,7 +43,7 @@ class RunFiles:
     model: ModelRecord | None
     curves: dict[str, dict[str, list[float]]]
     history: list[EpochRecord]
-    queries: list[QueryRecord]
+    queries: Iterable[QueryRecord]
     examples: list[ExampleRecord]
     tools: list[ToolRecord]
     config: str
@@ -49,7 +59,9 @@ def write_run(run: RunFiles) -> None:
     home = Path(run.path)
     write_text(home / CONFIG, run.config)
     write_lines(home / HISTORY, map(msgspec.json.encode, run.history))
-    write_metrics(home, run.metrics, run.queries, run.curves)
+    write_summary(home, run.metrics, run.curves)
+    if not isinstance(run.queries, StoredQueries):  # those were written as they came
+        write_lines(home / PER_QUERY, map(msgspec.json.encode, run.queries))
     write_lines(home / EXAMPLES, map(msgspec.json.encode, run.examples))
     write_tools(home, run.tools)
 

@@ -1,0 +1,94 @@
+"""The numbers of a directory of columns as a training reads them, part by part."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ltr.arrays import IntArray, offsets_of
+from ltr.data.draws import Draws
+from ltr.data.groups import Groups, without_none
+from ltr.data.none_candidates import RIGHT
+from ltr.experiments.negatives import offset_of_draws
+from ltr.files.npz import Array, read_arrays
+from ltr.storage.columns_directory import ColumnShards
+from ltr.storage.feature_file import DRAWS, LARGEST_COLUMNS
+from ltr.training.shards import Shard
+
+NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSource:
+    """Where the parts lie: small, as it travels to whoever reads them."""
+
+    path: Path
+    files: tuple[str, ...]
+
+    @classmethod
+    def of(cls, shards: ColumnShards) -> "ColumnSource":
+        """That of a directory that was checked when it was opened."""
+        return cls(shards.path, tuple(part.file for part in shards.manifest.parts))
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def shard(self, number: int) -> Shard:
+        """The arrays of that part, without the groups for which nothing offered is right."""
+        path = self.path / self.files[number]
+        arrays = read_arrays(path, limit=LARGEST_COLUMNS, names=NUMBERS)
+        offset = None
+        if DRAWS.keys() <= arrays.keys():
+            draws = Draws(*(arrays[name] for name in DRAWS))
+            offset = offset_of_draws(draws, arrays["offsets"], lambda _: (str(path), 1))
+        shard = Shard(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
+        return _answered(shard, arrays.get("none"))
+
+
+def _answered(shard: Shard, none: Array | None) -> Shard:
+    """The groups for which something offered may be right."""
+    if none is None or not (is_none := none == RIGHT).any():
+        return shard
+    sizes = np.diff(shard.offsets)
+    rows, left = np.repeat(~is_none, sizes), np.flatnonzero(~is_none)
+    return Shard(
+        shard.phi[rows],
+        shard.labels[rows],
+        offsets_of(sizes[left]),
+        None if shard.weights is None else shard.weights[left],
+        None if shard.score_offset is None else shard.score_offset[rows],
+    )
+
+
+def trace_codes(shards: ColumnShards) -> IntArray:
+    """The trace of each group that `ColumnSource` gives, counted through all parts."""
+    codes, first = list[IntArray](), 0
+    for number, part in enumerate(shards.manifest.parts):
+        arrays = shards.arrays(number, ("traces", "none"))
+        none = arrays.get("none")
+        kept = slice(None) if none is None else none != RIGHT
+        codes.append(arrays["traces"][kept] + first)
+        first += part.traces
+    return np.concatenate(codes)
+
+
+def answered(groups: Groups) -> Groups | None:
+    """The groups for which something offered may be right; None where there is none."""
+    return None if groups.none is not None and (groups.none == RIGHT).all() else without_none(groups)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeGroups:
+    """Groups in memory as a single shard, with the columns that a router gives them."""
+
+    groups: Groups
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> Groups:
+        return (self.groups,)[number]
+
+    def extent(self) -> tuple[int, float]:
+        """The candidates of the longest group, and the greatest label."""
+        return int(np.diff(self.groups.offsets).max()), float(np.nanmax(self.groups.labels, initial=0.0))

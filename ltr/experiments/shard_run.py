@@ -1,0 +1,247 @@
+"""A run over a directory of columns: learned, measured and kept shard by shard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import distinct
+from ltr.config.run import RunConfig, feature_configs
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+from ltr.data.groups import Groups
+from ltr.data.past import past_of
+from ltr.data.source_files import SourceFile
+from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.errors import DataError, UsageError
+from ltr.evaluation.baselines import alone, best_of
+from ltr.evaluation.metrics.ranked import MRR, TOP1
+from ltr.evaluation.ranking import BestFeature
+from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
+from ltr.experiments.loading import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
+from ltr.experiments.pipeline import decided_by
+from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
+from ltr.experiments.shared_inputs import refuse_other_features
+from ltr.features.crossfit import named_parts
+from ltr.files.parts import Merging, Part, merged
+from ltr.files.reading import AnyPath
+from ltr.logs import stage
+from ltr.results.evaluated_shards import EvaluatedShards, Sums
+from ltr.results.known_answers import answer_marks
+from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
+from ltr.serving.router import Router
+from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns
+from ltr.storage.read_samples import read
+from ltr.storage.training_record import training_record
+from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
+from ltr.training.config import TrainConfig
+from ltr.training.model import Model
+from ltr.training.shard_knots import MOST_DISTINCT, SAMPLED, shard_knots
+from ltr.training.shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
+from ltr.training.updating import curvature_of
+
+NONE_UNLEARNED = (
+    "none: how probably nothing offered is right is learned from samples in memory, and not from a directory of columns"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedShards:
+    """What was learned from a directory of columns, before it is measured."""
+
+    config: RunConfig  # with everything decided: kind, features, encoder
+    router: Router
+    model: Model
+    shards: ColumnShards
+    update_base: UpdateBase | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsResult:
+    """What a run over shards came to."""
+
+    config: RunConfig
+    router: Router
+    model: Model
+    measured: EvaluatedShards
+    files: tuple[SourceFile, ...]  # that were read
+    warnings: tuple[str, ...]
+    update_base: UpdateBase | None
+    auto_encoder: str = ""  # the columns were made before
+
+
+def run_shards(
+    config: RunConfig,
+    *,
+    keep_in: AnyPath | None = None,
+    on_progress: OnProgress = silent,
+    engine: Engine = IN_PROCESS,
+) -> ShardsResult:
+    """Learn from the directory of columns that `data.train` names, rank the test samples, evaluate.
+
+    With `keep_in` the record of each query is written to that file as it comes.
+    """
+    learned = learn_shards(config, on_progress=on_progress, engine=engine)
+    tested, files = _test_shards(config, learned.shards)
+    wanted = Wanted(split="train" if config.data.test is None else "test", tools=keep_in is not None)
+    measured = evaluate_shards(
+        learned.router, tested, learned.config, wanted, keep_in=keep_in, on_progress=on_progress, engine=engine
+    )
+    files = tuple(dict.fromkeys((*learned.shards.part_files, *files)))
+    unlearned = (NONE_UNLEARNED,) if measured.counts["num_none"] and config.data.test is None else ()
+    warnings = tuple(dict.fromkeys((*learned.warnings, *unlearned, *measured.warnings)))
+    return ShardsResult(learned.config, learned.router, learned.model, measured, files, warnings, learned.update_base)
+
+
+def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine: Engine = IN_PROCESS) -> LearnedShards:
+    """What newton learns from the directory, with all that a run keeps of the training."""
+    refuse_in_shards(config)
+    directory = columns_directory(config.data.train)
+    if directory is None:
+        raise UsageError("data.train names no directory of columns")
+    on_progress(Step("reading"))
+    shards = open_columns(directory)
+    kind, features = shards.manifest.kind, shards.features
+    if config.kind and config.kind != kind:
+        raise DataError(f"the config says kind {config.kind}; the columns are of {kind}s")
+    configs, _ = feature_configs(config, kind, sum(part.traces for part in shards.manifest.parts))
+    refuse_other_features(config, tuple(column.name for column in configs), features.names)
+    train = replace(config.train, l2=config.train.penalty)
+    source, warnings = ColumnSource.of(shards), [APPLIED] if shards.manifest.is_applied else []
+    knots, is_sampled = shard_knots(source, train.knots, engine=engine)
+    if is_sampled:
+        warnings.append(
+            f"knots of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
+            "those with the lowest digests of their numbers"
+        )
+    with stage("training"):
+        on_epoch = lambda epoch: on_progress(Step("training", epoch.number, None, epoch))  # noqa: E731
+        model = fit_shards(source, train, knots=knots, on_epoch=on_epoch, engine=engine)
+    with stage("diagnosis"):
+        clusters = trace_codes(shards)
+        diagnosis = diagnose_shards(source, train, model, clusters=clusters, names=features.names, engine=engine)
+    summary = summarised(shards, engine)
+    training = msgspec.structs.replace(
+        training_record(model, diagnosis, features.names, summary.best),
+        traces=summary.traces,
+        answers=summary.answers,
+        past=summary.past,
+    )
+    trained = (kind, features.names, model.w, features, train, training, model.knots)
+    base = _update_base(source, train, model, summary) if kind == "tool" and len(model.w) <= MOST_COLUMNS else None
+    return LearnedShards(
+        decided_by(config, kind, features), Router(*trained, tools=summary.tools), model, shards, base, tuple(warnings)
+    )
+
+
+def refuse_in_shards(config: RunConfig) -> None:
+    """Raise for what a run over shards does not do, with what to do instead."""
+    refuse_given_probabilities(config)
+    refuse_half_sections(config)
+    refuse_chain(config.train)
+    data = config.data
+    if config.train.folds is not None:
+        raise fitted_on_all("folds are asked for")
+    refused = {
+        "sweep": bool(config.sweep),
+        "train.l2 of several values": len(config.train.l2s) > 1,
+        "data.valid": data.valid is not None,
+        "data.negatives": data.negatives is not None,
+        "data.previous": data.previous is not None,
+        "none": config.none.removed_share is not None or config.none.source is not None,
+        "abstain": config.abstain.rule is not None,
+    }
+    if asked := next((name for name, is_asked in refused.items() if is_asked), ""):
+        raise UsageError(f"{asked}: not with a directory of columns; name files of samples, which are read into memory")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """What a run keeps of its training groups beside the weights; that of shards adds up."""
+
+    best: BestFeature
+    traces: list[str]
+    answers: list[str]
+    past: str
+    tools: ToolCatalogue | None
+    parts: Mapping[str, Part]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ShardSummary:
+    alone: dict[BestFeature, Sums]
+    traces: list[str]
+    answers: list[str]
+    past: str
+    tools: ToolCatalogue
+    parts: dict[str, Part]
+
+
+def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
+    """The best single feature, the marks of traces and right tools, the tools, and what features count by name."""
+    alone_sums, tools, answers, traces = dict[BestFeature, Sums](), dict[str, ToolText](), set[str](), list[str]()
+    merging, past = dict[str, Merging[Part]](), ""
+    for part in engine.map(partial(_shard_summary, shards=shards), range(len(shards))):
+        if part is None:
+            continue
+        alone_sums = {name: alone_sums[name] + sums if alone_sums else sums for name, sums in part.alone.items()}
+        traces = sorted((*traces, *part.traces))[:MOST_MARKS]
+        answers.update(part.answers)
+        tools |= {name: text for name, text in part.tools.items() if name not in tools}
+        past = past or part.past
+        for name, counted in part.parts.items():
+            merging.setdefault(name, Merging[Part](merged)).add(counted)
+    means = {
+        feature: {name: sums.sums[name] / max(sums.numbers[name], 1) for name in (MRR, TOP1)}
+        for feature, sums in alone_sums.items()
+    }
+    best = best_of({feature: (of[MRR], of[TOP1]) for feature, of in means.items()})
+    parts = {name: total for name, one in merging.items() if (total := one.total()) is not None}
+    is_tools = shards.manifest.kind == "tool"
+    return Summary(best, traces, sorted(answers), past, tools if is_tools else None, parts)
+
+
+def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
+    groups = answered(shards[number])
+    if groups is None:
+        return None
+    candidates, features = groups.candidates, shards.features
+    phi = np.empty((0, len(features.names))) if candidates.features is None else candidates.features
+    evaluated = alone(features.names, phi, groups.labels, groups.offsets)
+    return _ShardSummary(
+        alone={feature: Sums.of(evaluation, None) for feature, evaluation in evaluated},
+        traces=trace_marks(candidates)[:MOST_MARKS],
+        answers=answer_marks(groups),
+        past=past_of(candidates) or "",
+        tools=tools_of(groups) if candidates.kind == "tool" else {},
+        parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
+    )
+
+
+def tools_of(groups: Groups) -> ToolCatalogue:
+    """The tools of the groups, in order of their first rows, each with the text of that row."""
+    candidates = groups.candidates
+    rows = np.unique(distinct(candidates.names)[0]).tolist()
+    return {candidates.name_texts[candidates.names[row]]: candidates.tool_texts[candidates.texts[row]] for row in rows}
+
+
+def _update_base(source: ColumnSource, train: TrainConfig, model: Model, summary: Summary) -> UpdateBase:
+    groups = trainable_shards(source, targets_are=train.targets)
+    return UpdateBase(curvature_of(groups, train, model), summary.parts)
+
+
+def _test_shards(config: RunConfig, train: ColumnShards) -> tuple[ColumnShards | WholeGroups, tuple[SourceFile, ...]]:
+    """What the run is measured on, and the files it was read from."""
+    test = config.data.test
+    if test is None:
+        return train, ()
+    if isinstance(test, float):
+        raise fitted_on_all("test is a share")
+    if directory := columns_directory(test):
+        shards = open_columns(directory)
+        return shards, shards.part_files
+    groups, _ = read(test, config.data)
+    return WholeGroups(groups), (*groups.candidates.files, *groups.candidates.catalogues)
