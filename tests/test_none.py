@@ -55,7 +55,7 @@ def test_b_is_the_optimum_that_scipy_finds():
         eta = u @ c - rows.rest
         return weight @ (np.logaddexp(0, eta) - rows.is_none * eta) + l2 * c @ c
 
-    best = optimize.minimize(objective, np.zeros(5), method="BFGS", options={"gtol": 1e-9})
+    best = optimize.minimize(objective, np.zeros(7), method="BFGS", options={"gtol": 1e-9})
     model = fitted(rows, l2=l2)
     slopes = best.x / deviation
     b = [best.x[0] - slopes[1:] @ mean[1:], *slopes[1:]]
@@ -82,22 +82,24 @@ def test_the_constant_moves_by_the_log_odds_of_the_share_and_nothing_else_does()
     trained = fitted(made_rows())
     moved = replace(trained, share=0.05)
     step = np.log(0.05 / 0.95) - np.log(trained.trained_share / (1 - trained.trained_share))
-    assert moved.served - trained.served == pytest.approx([step, 0, 0, 0, 0])
+    assert moved.served - trained.served == pytest.approx([step, 0, 0, 0, 0, 0, 0])
 
 
 def test_p_none_is_the_formula():
     model = fitted(made_rows())
     scores, relevance = np.array([0.3, -1.0, 2.0]), np.array([0.1, 0.2, 0.6])
     p = model.probabilities(scores, np.array([0, 3]), relevance, np.array([7.0]))
-    z = np.array([1, 2.0, 0.3, 0.6, np.log(8)])
-    assert p[0] == pytest.approx(1 / (1 + np.exp(np.log(np.exp(scores).sum()) - np.array(model.b) @ z)))
+    rest = np.log(np.exp(scores).sum())
+    z = np.array([1, 2.0, 0.3, 1.3 / 3, rest, 0.6, np.log(8)])
+    assert p[0] == pytest.approx(1 / (1 + np.exp(rest - np.array(model.b) @ z)))
 
 
 def test_the_order_of_candidates_and_a_shift_of_rows_change_no_input():
     scores, relevance = np.array([2.0, 2.0, 0.0]), np.array([0.1, 0.9, 0.5])
     z, rest = none_inputs(scores, np.array([0, 3]), relevance, np.array([1.0]))
     back, rest_back = none_inputs(scores[::-1], np.array([0, 3]), relevance[::-1], np.array([1.0]))
-    assert z.tolist() == back.tolist() == [[1, 2, 2, 0.9, np.log(2)]]
+    assert z == pytest.approx(back)
+    assert z[0] == pytest.approx([1, 2, 2, 4 / 3, np.log(2 * np.exp(2) + 1), 0.9, np.log(2)])
     assert rest == pytest.approx(rest_back)
 
 
@@ -188,8 +190,9 @@ def test_b_by_the_pipeline_is_b_of_rows_made_by_hand(tmp_path, rows):
             relevance = scored.phi[rows_of, 0][np.argmax(scored.scores[rows_of])]
             words = len(part.candidates.query_texts[part.candidates.queries[g]].split())
             trace = int(part.candidates.trace_ids[part.candidates.traces[g]].strip("t") or 0)
-            z = [1, s[0], s[1], relevance, np.log1p(words)]
-            by_hand.append((z, np.log(np.exp(s).sum()), is_none, trace, 1.0))
+            rest = np.log(np.exp(s).sum())
+            z = [1, s[0], s[1], s.mean(), rest, relevance, np.log1p(words)]
+            by_hand.append((z, rest, is_none, trace, 1.0))
     z, *columns = (np.array(column) for column in zip(*by_hand, strict=True))
     expected = fit_none(NoneRows(z, *columns), relevance="tool.rel", source="removed:0.3", share=0.1, l2=1e-4)
     learned = learn_none(config, source, models)
@@ -217,7 +220,7 @@ def test_a_model_file_with_a_none_that_fits_nothing_is_refused(tmp_path, rows):
     replace(router, none=replace(router.none, relevance="tool.other")).save(tmp_path)
     with pytest.raises(FileError, match="none reads the column tool.other"):
         load_model(tmp_path / "model.json")
-    with pytest.raises(DataError, match="none has 5 finite coefficients"):
+    with pytest.raises(DataError, match="none has 7 finite coefficients"):
         replace(router.none, b=(1.0,))
 
 

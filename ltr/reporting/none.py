@@ -10,7 +10,7 @@ from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.records import MetricsRecord
-from ltr.training.none_logit import INPUTS, NoneLogit
+from ltr.training.none_logit import INPUTS, RELEVANCE, NoneLogit
 
 PROOFS = {"found": "the optimum is proved", "not_reached": "the optimum was not reached"}
 
@@ -44,7 +44,8 @@ def none_section(model: ModelRecord | None, metrics: MetricsRecord) -> list[Sect
     if model is None or model.none is None:
         return []
     none, names = model.none, [*INPUTS]
-    names[3] = f"{INPUTS[3]} ({none.relevance})" if none.relevance else f"{INPUTS[3]}: no such column"
+    of = f"{RELEVANCE} ({none.relevance})" if none.relevance else f"{RELEVANCE}: no such column"
+    names[INPUTS.index(RELEVANCE)] = of
     errors = none.standard_errors or (None,) * len(names)
     columns = (
         Column("input", "input"),

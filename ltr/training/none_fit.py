@@ -20,7 +20,7 @@ ROUNDING = 1e-14  # the objective moves by so much of itself without falling
 class NoneRows:
     """What b learns from: a row a group."""
 
-    z: FloatArray  # (groups, 5)
+    z: FloatArray  # (groups, inputs)
     rest: FloatArray  # ln sum_j exp s_j
     is_none: BoolArray
     traces: IntArray
@@ -39,7 +39,7 @@ class _Point:
     objective: float
     gradient: FloatArray
     hessian: FloatArray
-    slopes: FloatArray  # (groups, 5): of each row's weighted loss
+    slopes: FloatArray  # (groups, inputs): of each row's weighted loss
 
 
 def none_objective(u: FloatArray, rows: NoneRows, c: FloatArray, l2: float) -> _Point:

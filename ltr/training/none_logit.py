@@ -8,7 +8,16 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.errors import DataError
 
-INPUTS = ("1", "best score", "second-best score", "relevance of the best", "ln(1 + words of the query)")
+RELEVANCE = "relevance of the best"
+INPUTS = (
+    "1",
+    "best score",
+    "second-best score",
+    "mean score",  # says how low all of the list are: scores of a list mean something beside each other only
+    "ln sum exp of the scores",  # how far the odds follow the softmax
+    RELEVANCE,
+    "ln(1 + words of the query)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +25,7 @@ class NoneLogit:
     """P(none) = 1 / (1 + exp(ln sum_j exp s_j - b . z)), z as INPUTS, and how b was learned."""
 
     b: tuple[float, ...]  # of INPUTS, at the share in training
-    relevance: str  # the column that the fourth input is of; "": the features have none, and the input is 0
+    relevance: str  # the column that RELEVANCE is of; "": the features have none, and the input is 0
     source: str  # log: queries for which none is right; removed:SHARE: copies without their right candidates
     trained_share: float  # of the queries b learned from, how many are of none
     share: float  # that P(none) is for: the constant is moved from the one to the other
@@ -75,13 +84,13 @@ def sigmoid(values: FloatArray) -> FloatArray:
 def none_inputs(
     scores: FloatArray, offsets: IntArray, relevance: FloatArray, words: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """z of each group, (groups, 5), and ln sum_j exp s_j; `relevance` is a number a row, `words` one a group.
+    """z of each group, (groups, 7), and ln sum_j exp s_j; `relevance` is a number a row, `words` one a group.
 
     A lone candidate is its own second. Of candidates level at the top the most relevant counts.
 
     >>> z, rest = none_inputs(np.array([0.0, 0.0, 5.0]), np.array([0, 2, 3]), np.array([.1, .7, .2]), np.array([0, 0]))
-    >>> z.tolist()
-    [[1.0, 0.0, 0.0, 0.7, 0.0], [1.0, 5.0, 5.0, 0.2, 0.0]]
+    >>> z.round(3).tolist()
+    [[1.0, 0.0, 0.0, 0.0, 0.693, 0.7, 0.0], [1.0, 5.0, 5.0, 5.0, 5.0, 0.2, 0.0]]
     >>> np.exp(rest).round(9).tolist() == [2.0, round(np.exp(5), 9)]
     True
     """
@@ -93,4 +102,5 @@ def none_inputs(
     second = np.where(is_single & (sizes > 1), below, best)
     of_best = np.maximum.reduceat(np.where(is_best, relevance, -np.inf), starts) if len(starts) else best
     rest = best + np.log(group_sums(np.exp(scores - np.repeat(best, sizes)), offsets))
-    return np.column_stack([np.ones(len(best)), best, second, of_best, np.log1p(words)]), rest
+    mean = group_sums(scores, offsets) / sizes
+    return np.column_stack([np.ones(len(best)), best, second, mean, rest, of_best, np.log1p(words)]), rest
