@@ -14,10 +14,10 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
 from ltr.errors import DataError
 from ltr.evaluation.abstention import (
-    FIXED,
     ConfidentAnswers,
     drawn_rows,
     fewest_traces,
+    fixed_thresholds,
     precision_threshold,
     risk_over_coverage,
     risk_threshold,
@@ -30,7 +30,7 @@ from ltr.reporting.model_card import card
 from ltr.serving import router as serving
 from ltr.storage.run_files import read_run
 from ltr.training.softmax import log_softmax
-from ltr.training.temperature import fit_temperature
+from ltr.training.temperature import fit_temperature, helpful_temperature
 from tests.made import tool_rows, written
 from tests.test_none_and_context import with_none
 
@@ -96,20 +96,46 @@ def test_the_upper_limit_is_that_of_clopper_and_pearson(wrong, of):
         assert stats.binom.cdf(wrong, of, limit) == pytest.approx(error)
 
 
-def test_precision_takes_the_lowest_fixed_threshold_whose_limit_is_low_enough():
+def test_precision_takes_the_last_threshold_before_the_first_whose_limit_is_too_high():
     rng = np.random.default_rng(0)
-    sure = rng.uniform(0, 1, 4000)
-    answers = ConfidentAnswers(sure, rng.random(4000) > np.where(sure > 0.82, 0.999, 0.5), np.arange(4000))
-    chosen = precision_threshold(answers, 0.95, np.random.default_rng(0))
+    sure, asked = rng.uniform(0, 1, 4000), (0.95, 0.9, 0.84, 0.6, 0.0)
+    answers = ConfidentAnswers(sure, rng.random(4000) > np.where(sure > 0.82, 0.99, 0.5), np.arange(4000))
     limits = []
-    for threshold in FIXED:
+    for threshold in asked:
         answered = sure > threshold
         limits.append(
-            stats.beta.ppf(0.995, (answered & answers.is_wrong).sum() + 1, (answered & ~answers.is_wrong).sum())
+            stats.beta.ppf(0.95, (answered & answers.is_wrong).sum() + 1, (answered & ~answers.is_wrong).sum())
         )
-    assert chosen == next(threshold for threshold, limit in zip(FIXED, limits, strict=True) if limit <= 0.05)
+    holds = [limit <= 0.05 for limit in limits]
+    assert holds == [True, True, True, False, False]
+    assert precision_threshold(answers, 0.95, asked, np.random.default_rng(0)) == 0.84
+    assert precision_threshold(answers, 0.95, (0.6, *asked), np.random.default_rng(0)) is None
     few = ConfidentAnswers(sure[:30], answers.is_wrong[:30] & False, np.arange(30))
-    assert precision_threshold(few, 0.95, np.random.default_rng(0)) is None
+    assert precision_threshold(few, 0.95, asked, np.random.default_rng(0)) is None
+
+
+def test_thresholds_follow_from_confidences_of_training_and_the_number_of_traces_alone():
+    sure = np.random.default_rng(0).uniform(0, 1, 10_000)
+    for precision, traces, surest in ((0.95, 2000, 0.1), (0.9, 400, 0.25), (0.95, 100, 1.0)):
+        thresholds = fixed_thresholds(sure, precision, traces)
+        through = [(sure > threshold).mean() for threshold in thresholds]
+        assert through == pytest.approx(np.geomspace(surest, 1, 10)[-len(through) :], abs=1e-3)
+    assert fixed_thresholds(np.full(50, 0.7), 0.95, 2000) == (0.7, 0.0)
+
+
+def test_precision_is_held_in_more_than_19_of_20_calibrations():
+    rng = np.random.default_rng(0)
+
+    def drawn(traces):
+        sure = rng.uniform(0, 1, traces)
+        return ConfidentAnswers(sure, rng.random(traces) > 0.7 + 0.28 * sure, np.arange(traces))
+
+    thresholds = fixed_thresholds(drawn(2000).confidence, 0.9, 800)
+    chosen = [precision_threshold(drawn(800), 0.9, thresholds, rng) for _ in range(300)]
+    answered = [threshold for threshold in chosen if threshold is not None]
+    errors = [1 - 0.7 - 0.28 * (1 + threshold) / 2 for threshold in answered]  # the mean over sure > threshold
+    assert np.mean([error > 0.1 for error in errors]) * len(errors) / 300 <= 0.05
+    assert len(answered) > 150
 
 
 def test_one_query_of_each_trace_is_drawn_and_each_as_often():
@@ -144,6 +170,15 @@ def test_the_temperature_is_the_optimum_that_scipy_finds():
     best = optimize.minimize_scalar(loss, bounds=(1e-3, 10), method="bounded", options={"xatol": 1e-10})
     assert 1 / fit_temperature(scores, labels, offsets) == pytest.approx(best.x, rel=1e-5)
     assert fit_temperature(scores, labels * 0, offsets) == 1.0
+
+
+def test_a_temperature_is_taken_where_it_helps_in_folds_it_was_not_fitted_on():
+    rng, offsets, folds = np.random.default_rng(0), np.arange(0, 2401, 6), np.arange(400) % 5
+    scores = rng.normal(0, 1.5, 2400)
+    drawn = scores + rng.gumbel(size=2400)  # the highest has the probability of the softmax of the scores
+    labels = (drawn == np.repeat(drawn.reshape(-1, 6).max(axis=1), 6)).astype(float)
+    assert helpful_temperature(3 * scores, labels, offsets, folds) == fit_temperature(3 * scores, labels, offsets)
+    assert helpful_temperature(scores, labels, offsets, folds) == 1.0
 
 
 @pytest.fixture
@@ -219,7 +254,10 @@ def test_a_cut_takes_the_promise_away(tmp_path, samples, monkeypatch):
     monkeypatch.setattr(serving, "MOST_SCORED", 3)
     router.save(tmp_path)
     loaded = ltr.load(tmp_path / "model.json", tools=[{"name": f"get_{n}", "description": "d"} for n in range(9)])
-    assert loaded.rank("what is the map?").warnings == (serving.CUT,)
+    (warning,) = loaded.rank("what is the map?").warnings
+    assert warning == f"{serving.CUT}: probabilities are over that, and the promise of abstaining does not apply"
+    plain = replace(loaded, abstain=None)
+    assert plain.rank("what is the map?").warnings == (f"{serving.CUT}: probabilities are over that",)
     assert loaded.rank("what is the map?", exact=True).warnings == ()
 
 
@@ -261,6 +299,9 @@ def test_precision_with_few_traces_answers_nothing_and_says_so(cli):
     written("s.jsonl", tool_rows(range(60)))
     shown = cli.good("train", "s.jsonl", "-o", "r", "--abstain", "precision=0.95", "--format", "human")
     assert "abstains always: too few traces" in shown
+    written("new.jsonl", [row | {"tool": f"new_{row['tool']}"} for row in tool_rows(range(60))])
+    again = cli.good("evaluate", "r", "new.jsonl", "--format", "human")
+    assert "the calibration does not apply here: 10 candidates of 10 are not in the calibration data" in again
     assert json.loads(cli.good("rank", "r", "what is the map?", "--format", "json"))["abstains"]
 
 
@@ -278,5 +319,6 @@ def test_outcomes_that_move_the_weights_take_the_promise_away(tmp_path):
     router = ltr.load(tmp_path / "r")
     assert router.rank("what is the map?").warnings == ()
     router.update("what is the map?", ["get_map", "get_mail"], right="get_map")
-    assert router.rank("what is the map?").warnings == (serving.UPDATED,)
-    assert ltr.load(tmp_path / "r").rank("what is the map?").warnings == (serving.UPDATED,)
+    lost = (f"{serving.UPDATED}: the promise of abstaining does not apply",)
+    assert router.rank("what is the map?").warnings == lost
+    assert ltr.load(tmp_path / "r").rank("what is the map?").warnings == lost

@@ -166,6 +166,7 @@ def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
         query_fields = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
         none = {} if answer.none is None else {"none": answer.none}
         none |= {"abstains": True} if answer.abstains else {}
+        none |= {"scored": answer.scored, "offered": answer.offered} if answer.scored < answer.offered else {}
         say(json_text({**query_fields, **none, "ranking": choices}))
 
 

@@ -82,7 +82,7 @@ def abstaining_lines(record: "MetricsRecord", rule: "AbstainRule | None") -> lis
     from ltr.reporting.abstaining import measured_texts, rule_texts
 
     texts = [] if rule is None else [*rule_texts(rule)]
-    texts += [] if record.abstention is None else [*measured_texts(record.abstention)]
+    texts += [] if record.abstention is None else [*measured_texts(record.abstention, rule)]
     return [line for text in texts for line in wrapped(text)]
 
 

@@ -41,7 +41,7 @@ def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]
     place = np.empty(len(rows), dtype=np.int64)
     place[order] = np.arange(len(rows)) - starts[owner]
     is_left_out = (place < np.minimum(right, sizes - right)[owner]) & ~is_right
-    return _of_rows(groups, ~is_left_out, usable), _of_rows(groups, ~is_right, copied)
+    return of_rows(groups, ~is_left_out, usable), of_rows(groups, ~is_right, copied)
 
 
 def _keys(groups: Groups, seed: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
@@ -51,7 +51,7 @@ def _keys(groups: Groups, seed: int) -> "np.ndarray[tuple[int], np.dtype[np.uint
     return mixed(hashed(f"{seed}\0{candidates.trace_ids[trace]}\0{node}" for trace, node in pairs))
 
 
-def _of_rows(groups: Groups, stays: BoolArray, indices: IntArray) -> Groups:
+def of_rows(groups: Groups, stays: BoolArray, indices: IntArray) -> Groups:
     """The groups at the indices with those of their rows that stay, at least one each."""
     chosen = np.zeros(len(groups.offsets) - 1, dtype=bool)
     chosen[indices] = True

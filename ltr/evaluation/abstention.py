@@ -9,8 +9,9 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums
 from ltr.errors import DataError
 
-ERROR = 0.05  # of an upper limit, shared over the thresholds it is asked of
-FIXED = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)  # thresholds of `precision`, fixed beforehand
+ERROR = 0.05  # of an upper limit, also of all that `precision` asks for
+THRESHOLDS = 10  # of `precision`
+WRONG_ALLOWED = 10  # answers that may be wrong at the surest of them, about: with fewer a limit says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +123,39 @@ def drawn_rows(traces: IntArray, rng: np.random.Generator) -> IntArray:
     return rows
 
 
-def precision_threshold(answers: ConfidentAnswers, precision: float, rng: np.random.Generator) -> float | None:
-    """The lowest of FIXED at which the upper limit of the error among the answered is at most 1 - precision.
+def fixed_thresholds(confidence: FloatArray, precision: float, traces: int) -> tuple[float, ...]:
+    """Thresholds for so many calibration traces, the surest first, by confidences that calibrate nothing.
 
-    The limit is that of Clopper and Pearson, of one query a trace, its error shared over the thresholds: with
-    probability .95 it holds at all of them, so also at the one that is chosen. None where none has it.
+    The surest lets a share 10 / ((1 - precision) traces) of the confidences through, the last all of them; the shares
+    between have equal ratios.
+
+    >>> fixed_thresholds(np.arange(1, 101) / 100, 0.9, 1000)[::3]  # shares .1, .1^(2/3), .1^(1/3), 1
+    (0.9, 0.79, 0.54, 0.0)
     """
-    rows = drawn_rows(answers.traces, rng)
-    for threshold in FIXED:
+    shares = np.geomspace(min(1.0, WRONG_ALLOWED / ((1 - precision) * traces)), 1.0, THRESHOLDS)
+    ordered = np.sort(confidence)[::-1]
+    through = np.minimum((shares * len(ordered)).astype(np.int64), len(ordered) - 1)
+    levels = np.where(shares < 1, ordered[through], 0.0) if len(ordered) else np.zeros(1)
+    return tuple(dict.fromkeys(levels.tolist()))
+
+
+def precision_threshold(
+    answers: ConfidentAnswers, precision: float, thresholds: Sequence[float], rng: np.random.Generator
+) -> float | None:
+    """The last of the thresholds up to which the upper limit of the error is at most 1 - precision at every one.
+
+    The error is that among the answered; its limit is that of Clopper and Pearson, of one query a trace. Thresholds
+    are fixed beforehand and asked in their order until one fails: then the first that should have failed passes with
+    probability .05 at most, and with .95 the limit holds at the one that is chosen. None where the first fails.
+    """
+    rows, chosen = drawn_rows(answers.traces, rng), None
+    for threshold in thresholds:
         is_answered = answers.confidence[rows] > threshold
         wrong, answered = int((is_answered & answers.is_wrong[rows]).sum()), int(is_answered.sum())
-        if upper_limit(wrong, answered, ERROR / len(FIXED)) <= 1 - precision:
-            return threshold
-    return None
+        if upper_limit(wrong, answered) > 1 - precision:
+            break
+        chosen = threshold
+    return chosen
 
 
 def risk_over_coverage(answers: ConfidentAnswers) -> dict[str, list[float]]:

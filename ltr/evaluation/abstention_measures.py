@@ -22,7 +22,7 @@ class AbstentionMeasures:
     error_low: float | None
     error_high: float | None
     error_limit: float  # the Clopper-Pearson upper limit of it, of one query a trace
-    not_promised: tuple[str, ...] = ()  # why the promise of the risk does not apply here
+    not_promised: tuple[str, ...] = ()  # why what the calibration claims does not apply here
 
 
 def measure_abstention(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ltr.arrays import IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.past import past_of
@@ -12,13 +13,14 @@ from ltr.errors import count
 from ltr.evaluation.abstention import (
     ConfidentAnswers,
     OneDraw,
+    fixed_thresholds,
     precision_threshold,
     risk_over_coverage,
     risk_threshold,
     upper_limit,
 )
 from ltr.evaluation.abstention_measures import measure_abstention
-from ltr.experiments.cross_fitted_scores import fold_models
+from ltr.experiments.cross_fitted_scores import ScoredGroups, fold_models
 from ltr.experiments.learned_none import learn_none, none_source
 from ltr.experiments.own_past import with_own_past
 from ltr.experiments.progress import OnProgress, silent
@@ -26,7 +28,7 @@ from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.candidate_warnings import text_mark
 from ltr.serving.router import Router
 from ltr.storage.abstain_rule import RISK, AbstainRule
-from ltr.training.temperature import fit_temperature
+from ltr.training.temperature import helpful_temperature
 
 MOST_NAMES = 5_000  # of calibration data that a model keeps marks of
 
@@ -48,16 +50,22 @@ def with_none_and_abstaining(
     router = replace(router, none=None if source is None else learn_none(config, source, models))
     if config.abstain.chosen is None or calibrate is None:
         return router
-    temperature = fit_temperature(models.scored(train).scores, train.labels, train.offsets)
-    rule = abstaining(router, config.abstain.chosen, calibrate, train, temperature, config.seed)
+    scored = models.scored(train)
+    rule = abstaining(router, config.abstain.chosen, calibrate, scored, models.of_groups(train), config.seed)
     return replace(router, abstain=rule)
 
 
 def abstaining(
-    router: Router, chosen: tuple[str, float], calibrate: Groups, train: Groups, temperature: float, seed: int
+    router: Router, chosen: tuple[str, float], calibrate: Groups, scored: ScoredGroups, folds: IntArray, seed: int
 ) -> AbstainRule:
-    """The rule with the threshold that the calibration data choose; they choose nothing else."""
+    """The rule with the threshold that the calibration data choose; they choose nothing else.
+
+    `scored` are the training data and what models that do not know their trace make of them, `folds` those of each
+    group: they choose the temperature, and the thresholds that `precision` asks for.
+    """
     rule, level = chosen
+    train = scored.groups
+    temperature = helpful_temperature(scored.scores, train.labels, train.offsets, folds)
     candidates = calibrate.candidates
     names = candidates.name_texts if candidates.kind == "tool" else ()
     times = [groups.times for groups in (train, calibrate)]
@@ -77,13 +85,14 @@ def abstaining(
         newest=newest,
         candidates=tuple(sorted(map(text_mark, names))[:MOST_NAMES]),
     )
-    answers = confident_answers(replace(router, abstain=plain), calibrate)
-    rng = np.random.default_rng(seed)
-    threshold = (
-        risk_threshold(answers, level)
-        if rule == RISK
-        else precision_threshold(answers, level, np.random.default_rng(seed))
-    )
+    at_temperature = replace(router, abstain=plain)
+    answers, rng = confident_answers(at_temperature, calibrate), np.random.default_rng(seed)
+    if rule == RISK:
+        threshold = risk_threshold(answers, level)
+    else:
+        _, sure = at_temperature.first_of(train.candidates, scored.phi, scored.scores)
+        thresholds = fixed_thresholds(sure, level, answers.num_traces)
+        threshold = precision_threshold(answers, level, thresholds, np.random.default_rng(seed))
     answered, draw = answers.answered(threshold), OneDraw.of(answers, threshold, rng)
     return replace(
         plain,
@@ -130,7 +139,7 @@ def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) ->
     _, confidence = router.first_choices(groups.candidates)
     is_answered = np.array([not rule.abstains(value) for value in confidence.tolist()])
     moved = () if router.feedback is None else ("outcomes have moved the weights since the calibration",)
-    doubts = (*moved, *promise_warnings(rule, groups)) if rule.rule == RISK else ()
+    doubts = (*moved, *promise_warnings(rule, groups))
     of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
     return replace(
         measured,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, select
 from ltr.errors import DataError, DivergedError
@@ -38,11 +38,15 @@ class FoldModels:
     folds: Mapping[str, int]  # of each trace id
     models: tuple[tuple[Prepared, Model], ...]
 
+    def of_groups(self, groups: Groups) -> IntArray:
+        """The fold of each group."""
+        of_trace = np.array([self.folds[trace] for trace in groups.candidates.trace_ids], dtype=np.int64)
+        folds: IntArray = of_trace[groups.candidates.traces]
+        return folds
+
     def scored(self, groups: Groups) -> ScoredGroups:
         """The groups, each as the model that knows nothing of its trace scores it."""
-        candidates = groups.candidates
-        fold_of_trace = np.array([self.folds[trace] for trace in candidates.trace_ids], dtype=np.int64)
-        fold_of_group = fold_of_trace[candidates.traces]
+        fold_of_group = self.of_groups(groups)
         phi = np.empty((len(groups.labels), len(self.models[0][0].names)))
         scores = np.empty(len(groups.labels))
         for fold, (prepared, model) in enumerate(self.models):

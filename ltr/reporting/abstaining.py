@@ -28,11 +28,12 @@ def rule_texts(rule: AbstainRule) -> Iterator[str]:
         "" if rule.error is None else f", of the answered {share(rule.error)} (upper limit {share(rule.error_limit)})"
     )
     answered = f"answered {share(rule.coverage)}, wrongly {share(rule.risk)} of all{error}"
-    yield f"on the calibration data: {answered}; temperature {rule.temperature:.3g}"
+    temperature = "1, as no other helps in folds" if rule.temperature == 1 else f"{rule.temperature:.3g}"
+    yield f"on the calibration data: {answered}; temperature {temperature}"
 
 
-def measured_texts(of: AbstentionMeasures) -> Iterator[str]:
-    """Both shares with their intervals by trace, and why the promise may not apply."""
+def measured_texts(of: AbstentionMeasures, rule: AbstainRule | None) -> Iterator[str]:
+    """Both shares with their intervals by trace, and why what the rule claims may not apply."""
     yield f"answered: {share(of.coverage)} of {count(of.queries, 'query', 'queries')}"
     ends = "" if of.risk_low is None else f" {span(of.risk_low, of.risk_high)}"
     yield f"of all queries answered wrongly: {share(of.risk)}{ends} (mean over {count(of.traces, 'trace')})"
@@ -41,7 +42,7 @@ def measured_texts(of: AbstentionMeasures) -> Iterator[str]:
         limit = f"upper limit {share(of.error_limit)}, of one query a trace"
         yield f"of the answered wrong, which nothing is promised of: {share(of.error)}{ends} ({limit})"
     for why in of.not_promised:
-        yield f"the promise does not apply here: {why}"
+        yield f"{rule.claim if rule else 'the promise'} does not apply here: {why}"
 
 
 def abstaining_section(run: RunFiles) -> list[Section]:
@@ -51,7 +52,7 @@ def abstaining_section(run: RunFiles) -> list[Section]:
     rule = run.model.abstain
     texts: list[Block] = [Text(_sentence(text)) for text in rule_texts(rule)]
     if run.metrics.abstention is not None:
-        texts += [Text(_sentence(text)) for text in measured_texts(run.metrics.abstention)]
+        texts += [Text(_sentence(text)) for text in measured_texts(run.metrics.abstention, rule)]
     drawn = run.curves.get("risk_coverage", {})
     names = ("coverage", "risk", "error", "threshold")
     rows = list(zip(*(drawn.get(name, []) for name in names), strict=False))

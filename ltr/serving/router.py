@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 DEFAULT_K = 5
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run
-UPDATED = "outcomes have moved the weights since the calibration: what abstaining promises does not apply"
-CUT = "the catalogue was cut to a shortlist for this query: what abstaining promises does not apply"
+UPDATED = "outcomes have moved the weights since the calibration"
+CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
@@ -233,8 +233,8 @@ class Router(StoredModel):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.features, offer, part, previous)
             for answer in self._answers(offer.asked(part, previous), phi, k, at_least=at_least, offer=offer):
-                doubts = self._promise_doubts(is_cut=whole is not offer)
-                yield replace(answer, offered=len(whole.tools.names), warnings=doubts)
+                warnings = tuple(self._warnings(is_cut=whole is not offer))
+                yield replace(answer, offered=len(whole.tools.names), warnings=warnings)
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
         """The graphs of the catalogue for the query."""
@@ -304,16 +304,21 @@ class Router(StoredModel):
         shares = softmax(scores / temperature, offsets)
         return shares if none is None else shares * np.repeat(1 - none, np.diff(offsets))
 
-    def _promise_doubts(self, *, is_cut: bool) -> tuple[str, ...]:
-        """Why what abstaining promises does not apply to an answer."""
-        if self.abstain is None:
-            return ()
-        return (*([CUT] if is_cut else []), *([UPDATED] if self.feedback is not None else []))
+    def _warnings(self, *, is_cut: bool) -> Iterator[str]:
+        """What a cut does to probabilities, and why what abstaining claims does not apply to an answer."""
+        lost = "" if self.abstain is None else f"{self.abstain.claim} of abstaining does not apply"
+        if is_cut:
+            yield f"{CUT}: probabilities are over that" + (f", and {lost}" if lost else "")
+        if lost and self.feedback is not None:
+            yield f"{UPDATED}: {lost}"
 
     def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
         """The row that stands first in each group, and its probability."""
         phi = self.phi(candidates)
-        scores = self.scores(phi)
+        return self.first_of(candidates, phi, self.scores(phi))
+
+    def first_of(self, candidates: Candidates, phi: FloatArray, scores: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The same of columns and scores that another model gave them."""
         ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         none = self.none_probabilities(candidates, phi, scores)
         first: IntArray = order(ranking, Ties.EXPECTED)[candidates.offsets[:-1]]

@@ -34,6 +34,11 @@ class AbstainRule:
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise DataError(f"the temperature is {self.temperature}; a number above 0 is needed")
 
+    @property
+    def claim(self) -> str:
+        """What the calibration says of queries like those in it: a risk is promised, a precision is not."""
+        return "the promise" if self.rule == RISK else "the calibration"
+
     def abstains(self, confidence: float) -> bool:
         """Whether a query whose first choice is so probable is not answered."""
         return self.threshold is None or not confidence > self.threshold

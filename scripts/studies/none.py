@@ -3,7 +3,8 @@
 Of each FOLDER a fifth of the training queries is copied without right candidates, and b learned from the copies. Then
 the same is done to the test queries, and to a fifth of the training traces kept out of a second training, which are
 drawn like those it learns from. The calibration error is that of P(none) over queries weighted to a share of none:
-the share in training, .05 and .4, with the constant moved to it and without.
+the share in training, .05 and .4, with the constant moved to it and without. The last lines are of the same queries
+with three tools each, drawn, and with tools of other names, which training never saw.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from ltr.config.answers import NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
-from ltr.data.removed import removed
+from ltr.data.removed import of_rows, removed
 from ltr.data.splits import split_off
 from ltr.evaluation.none_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
@@ -84,6 +85,32 @@ def measure(title, train, test, encoder):
             f"  share {share:.3f}: calibration error {plain:.3f} as trained (mean P {mean:.3f}), "
             f"{moved:.3f} with the constant moved (mean P {moved_mean:.3f})"
         )
+    weights = np.where(is_none, learned.trained_share / len(p_none), (1 - learned.trained_share) / len(p_rest))
+    for name, change in OTHER_LISTS.items():
+        p = np.concatenate([judged(prepared, model, learned, change(part))[0] for part in (rest, copies)])
+        print(f"  {name}: calibration error {calibration_error(p, is_none, weights):.3f} (mean P {weights @ p:.3f})")
+
+
+def of_three(groups):
+    """The groups with their right candidates and two more, else three, drawn."""
+    rows = np.random.default_rng(0).random(len(groups.labels)) - (groups.labels > 0)
+    owner = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
+    places = np.empty(len(rows), dtype=np.int64)
+    places[np.lexsort((rows, owner))] = np.arange(len(rows)) - groups.offsets[:-1][owner]
+    return of_rows(groups, places < 3, np.arange(len(groups.offsets) - 1))
+
+
+def of_new_tools(groups):
+    """The groups with tools of other names and the same texts."""
+    names = tuple(f"{name} v2" for name in groups.candidates.name_texts)
+    return replace(groups, candidates=replace(groups.candidates, name_texts=names))
+
+
+OTHER_LISTS = {
+    "three tools": of_three,
+    "new tools": of_new_tools,
+    "three new tools": lambda groups: of_new_tools(of_three(groups)),
+}
 
 
 def judged(prepared, model, logit, groups):

@@ -18,7 +18,7 @@ from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.splits import split_off
-from ltr.evaluation.abstention import FIXED, ConfidentAnswers, precision_threshold, risk_threshold
+from ltr.evaluation.abstention import ConfidentAnswers, fixed_thresholds, precision_threshold, risk_threshold
 from ltr.evaluation.none_measures import calibration_error
 from ltr.experiments.abstaining import confident_answers
 from ltr.experiments.cross_fitted_scores import fold_models
@@ -28,7 +28,7 @@ from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.temperature import fit_temperature
+from ltr.training.temperature import fit_temperature, helpful_temperature
 
 LEVELS, PRECISIONS, SPLITS = (0.05, 0.1), (0.9, 0.95), 200
 TRAIN = TrainConfig(trainer="newton", standardize=True)
@@ -80,18 +80,23 @@ def simulated_risk(draws):
 def simulated_precision(draws):
     """How often the error among the answered, of one query a trace, is what was asked for."""
     rng = np.random.default_rng(1)
-    many = simulated(400_000, rng)
-    errors = {}
-    for threshold in FIXED:
-        answered = many.answered(threshold)
-        errors[threshold] = np.average(many.is_wrong[answered], weights=many.weights[answered])
-    listed = ", ".join(f"{threshold:g}: {error:.3f}" for threshold, error in errors.items())
-    print(f"precision, {draws:,} draws of 2,000 traces; true error of the answered at {listed}")
+    many, sure = simulated(400_000, rng), simulated(1000, rng).confidence
+    print(f"precision, {draws:,} draws of 2,000 traces")
     for precision in PRECISIONS:
-        chosen = [precision_threshold(simulated(2000, rng), precision, rng) for _ in range(draws)]
-        held = np.mean([threshold is None or errors[threshold] <= 1 - precision for threshold in chosen])
+        errors, shares, thresholds = {None: 0.0}, {None: 0.0}, fixed_thresholds(sure, precision, 2000)
+        for threshold in thresholds:
+            answered = many.answered(threshold)
+            errors[threshold] = np.average(many.is_wrong[answered], weights=many.weights[answered])
+            shares[threshold] = np.average(answered, weights=many.weights)
+        chosen = [precision_threshold(simulated(2000, rng), precision, thresholds, rng) for _ in range(draws)]
+        held = np.mean([errors[threshold] <= 1 - precision for threshold in chosen])
         none = np.mean([threshold is None for threshold in chosen])
-        print(f"  {precision:g}: held in {held:.1%}; answers nothing (too few traces) in {none:.1%} of the draws")
+        print(
+            f"  {precision:g}: held in {held:.1%}; answers nothing (too few traces) in {none:.1%} of the draws; "
+            f"coverage {np.mean([shares[threshold] for threshold in chosen]):.3f}"
+        )
+        listed = ", ".join(f"{threshold:.3f}: {errors[threshold]:.3f}" for threshold in thresholds)
+        print(f"    true error of the answered at {listed}")
 
 
 def real(folder, encoder):
@@ -103,19 +108,22 @@ def real(folder, encoder):
     config = RunConfig(features=("recommended",), encoder=encoder, train=TRAIN)
     prepared = prepare(config, train, None)
     model = fit(prepared.phi, train.labels, train.offsets, TRAIN)
-    scores = fold_models(config, TRAIN, train, ()).scored(train).scores
-    temperature = fit_temperature(scores, train.labels, train.offsets)
+    models = fold_models(config, TRAIN, train, ())
+    of_scores = models.scored(train).scores, train.labels, train.offsets
+    fitted, temperature = fit_temperature(*of_scores), helpful_temperature(*of_scores, models.of_groups(train))
     kind = groups.candidates.kind
     router = Router(kind, prepared.names, model.w, prepared.features, TRAIN, TrainingRecord(), model.knots)
     plain = confident_answers(router, pool)
     answers = confident_answers(_at(router, temperature), pool)
     errors = [
-        calibration_error(some.confidence, ~some.is_wrong, np.ones(len(some.is_wrong))) for some in (plain, answers)
+        calibration_error(some.confidence, ~some.is_wrong, np.ones(len(some.is_wrong)))
+        for some in (plain, confident_answers(_at(router, fitted), pool), answers)
     ]
     print(f"\n{folder.name}: {answers.num_traces:,} traces, {len(answers.is_wrong):,} queries nothing was learned from")
     print(
-        f"  first choice: calibration error {errors[0]:.3f}, at the temperature {temperature:.3f} of training scores "
-        f"{errors[1]:.3f}; wrong {answers.is_wrong.mean():.3f}"
+        f"  first choice: calibration error {errors[0]:.3f}, at the temperature {fitted:.3f} of training scores "
+        f"{errors[1]:.3f}, at the one folds keep, {temperature:.3f}, {errors[2]:.3f}; "
+        f"wrong {answers.is_wrong.mean():.3f}"
     )
     for level in LEVELS:
         rng, rows = np.random.default_rng(0), []
