@@ -129,13 +129,11 @@ def fixed_thresholds(confidence: FloatArray, precision: float, traces: int) -> t
     The surest lets a share 10 / ((1 - precision) traces) of the confidences through, the last all of them; the shares
     between have equal ratios.
 
-    >>> fixed_thresholds(np.arange(1, 101) / 100, 0.9, 1000)[::3]  # shares .1, .1^(2/3), .1^(1/3), 1
-    (0.9, 0.79, 0.54, 0.0)
+    >>> np.round(fixed_thresholds(np.arange(101) / 100, 0.9, 1000)[::3], 3).tolist()  # 1 - .1^(1, 2/3, 1/3, 0)
+    [0.9, 0.785, 0.536, 0.0]
     """
     shares = np.geomspace(min(1.0, WRONG_ALLOWED / ((1 - precision) * traces)), 1.0, THRESHOLDS)
-    ordered = np.sort(confidence)[::-1]
-    through = np.minimum((shares * len(ordered)).astype(np.int64), len(ordered) - 1)
-    levels = np.where(shares < 1, ordered[through], 0.0) if len(ordered) else np.zeros(1)
+    levels = np.where(shares < 1, np.quantile(confidence, 1 - shares), 0.0)
     return tuple(dict.fromkeys(levels.tolist()))
 
 
