@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ltr.reporting.report import write_report as write_report
     from ltr.rerankers.registry import reranker as reranker
     from ltr.results.comparison import compare as compare
-    from ltr.serving.router import Answer as Answer
+    from ltr.serving.answers import Answer as Answer
     from ltr.serving.router import Router as Router
     from ltr.serving.router import load as load
     from ltr.training.config import TrainConfig as TrainConfig
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HOMES = {
     "load": "ltr.serving.router",
     "Router": "ltr.serving.router",
-    "Answer": "ltr.serving.router",
+    "Answer": "ltr.serving.answers",
     "train": "ltr.experiments.runs",
     "run": "ltr.experiments.pipeline",
     "RunConfig": "ltr.config.run",

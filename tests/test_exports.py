@@ -39,9 +39,9 @@ def test_the_names_that_a_type_checker_sees_are_those_of_the_table():
 
 SIGNATURES = {
     "Router.answers": ("self", "candidates", "k", "at_least"),
-    "Router.rank": ("self", "query", "tools", "k", "at_least", "previous", "exact"),
-    "Router.arank": ("self", "query", "tools", "k", "at_least", "previous", "exact"),
-    "Router.rank_many": ("self", "queries", "tools", "k", "at_least", "previous", "exact"),
+    "Router.rank": ("self", "query", "tools", "k", "options"),
+    "Router.arank": ("self", "query", "tools", "k", "options"),
+    "Router.rank_many": ("self", "queries", "tools", "k", "options"),
     "Router.read": ("self", "samples", "data", "labels_required"),
     "Router.save": ("self", "directory"),
     "audit_run": ("directory",),

@@ -14,7 +14,7 @@ import pytest
 import ltr
 from ltr.errors import FileError, RunError, UsageError
 from ltr.files.locked import locked
-from ltr.serving.feedback import Outcome
+from ltr.serving.outcomes import Outcome
 from ltr.serving.pack import pack
 from tests.made import WORDS, graph_rows, tool_rows, written
 

@@ -25,7 +25,8 @@ from ltr.reporting.numbers import fixed
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
-    from ltr.serving.router import Answer, Choice, Router
+    from ltr.serving.answers import Answer, Choice
+    from ltr.serving.router import Router
 
 DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")

@@ -28,17 +28,15 @@ def update_command(
     verbose: Verbose = False,
 ) -> None:
     """Learn from OUTCOMES of served queries, without the training data."""
-    from ltr.serving.feedback import read_outcomes
+    from ltr.serving.outcomes import read_outcomes
     from ltr.serving.router import load
 
     if outcomes is None and not compact:
         raise UsageError("give OUTCOMES, --compact, or both")
     router = load(run, tools=tools)
-    update = None if outcomes is None else router.update_many(list(read_outcomes(outcomes)))
+    update = router.update_many([] if outcomes is None else list(read_outcomes(outcomes)))
     if compact:
-        folded = router.compact()
-        update = folded if update is None else folded.after(update)
-    assert update is not None  # one of the two was asked for
+        update = router.compact().after(update)
     SHOW[chosen_format(shown)](update)
 
 

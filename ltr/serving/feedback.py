@@ -1,63 +1,30 @@
 """Outcomes of served queries: kept in a journal, learned from without the training data."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray
-from ltr.data.catalogue_query import tool_candidates
-from ltr.data.catalogues.tool_objects import offered_tools
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-from ltr.data.groups import Candidates, Groups
-from ltr.data.jsonlines import excerpt, records
-from ltr.errors import FileError, OutcomeError, RunError, SampleError, UsageError, suggestion
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.groups import Groups
+from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.features.crossfit import FittedFeatures, named_parts, state_of
 from ltr.features.registry import FEATURES
 from ltr.files.journal import append_line, read_journal
 from ltr.files.parts import Part, merged
-from ltr.files.reading import AnyPath, read_lines, shown
+from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed
 from ltr.storage.update_file import UpdateBase, files_of, read_base, write_base
 from ltr.training.curves import Knots
 from ltr.training.updating import Quadratic, Solved
 
-NONE: Final = "none"  # the right answer of a query for which nothing that was offered is right
-MOST_OFFERED = 1 << 11  # tools in an outcome, whose columns the journal holds
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a query: the tools that were offered, and which was right."""
-
-    query: str
-    offered: Iterable[object] | None = None  # names of the catalogue or tool objects; None: the whole catalogue
-    right: str | None = None  # a name, "none" where nothing offered is right, or None where nobody knows
-    chosen: str | None = None  # the tool that was used: without a right one, it is known to be wrong
-    previous: Sequence[str] | None = None  # names used before in the same trace
-
-
-class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An outcome in the journal, with the columns of its tools as they were when it was written."""
-
-    query: str
-    names: list[str]
-    columns: list[list[float]]  # of each tool
-    right: int | None = None  # its place among the names
-    chosen: int | None = None
-    is_none: bool = False
-    previous: list[str] | None = None
-
-    @property
-    def teaches_weights(self) -> bool:
-        """Whether w learns from it."""
-        return self.right is not None and len(self.names) > 1
+READY_NUMBERS = "the model was trained on ready numbers; outcomes of tools with texts can be learned from"
 
 
 class JournalLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,16 +68,18 @@ class Feedback:
     """The outcomes of a run directory, and what they make of its model. Threads may share it."""
 
     def __init__(self, home: Path, model: StoredModel) -> None:
+        if model.kind != "tool":
+            raise UsageError(f"the model ranks {model.kind}s; outcomes of tools can be learned from")
+        if model.features is None:
+            raise DataError(READY_NUMBERS)
         self.home, self.model, self.lock = home, model, threading.Lock()
+        self._trained: FittedFeatures = model.features
         self._digest = model_digest(home)
         self._base: UpdateBase | None = None
         self._open()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"home": self.home, "model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["home"], state["model"])  # type: ignore[misc]  # the journal is the state
+    def __reduce__(self) -> tuple[type["Feedback"], tuple[Path, StoredModel]]:
+        return Feedback, (self.home, self.model)  # the journal is the state
 
     @property
     def has_outcomes(self) -> bool:
@@ -178,8 +147,7 @@ class Feedback:
         self._is_cut, self._end = lines.is_cut, lines.end
         if rows or self._w is None or last != lines.end:
             self._learn(base, rows)
-        assert self._w is not None  # _learn has set it
-        return Applied(self._w, self._features(base))
+        return Applied(self._weights(base), self._features(base))
 
     def _skip(self, reason: str, number: int) -> None:
         if number:
@@ -193,9 +161,9 @@ class Feedback:
         for row in usable:
             kind = "none" if row.is_none else "wrong_only" if row.right is None else "learned"
             self._counts["alone" if kind == "learned" and len(row.names) < 2 else kind] += 1
-        self._rows.add([row for row in usable if row.teaches_weights], self.model.knots)
-        if self.model.features and (counted := [row for row in usable if not row.is_none]):
-            new = named_parts(self.model.features.configs, counted_groups(counted), self.model.features.encoder)
+        self._rows.add(usable, self.model.knots)
+        if counted := [row for row in usable if not row.is_none]:
+            new = named_parts(self._trained.configs, counted_groups(counted), self._trained.encoder)
             self._parts = {name: merged(self._parts[name], new[name]) for name in new} if self._parts else new
         quadratic = Quadratic(self.model.w if base.w is None else base.w, base.hessian)
         self._held = quadratic.held
@@ -205,16 +173,19 @@ class Feedback:
         else:
             self._w = quadratic.w
 
+    def _weights(self, base: UpdateBase) -> FloatArray:
+        """w after what was learned."""
+        before = self.model.w if base.w is None else base.w
+        return before if self._w is None else self._w
+
     def _features(self, base: UpdateBase) -> FittedFeatures:
         """The features with the states that counts of training and outcomes make."""
-        features = self.model.features
-        assert features is not None  # a model of ready numbers has no journal
         parts = self._all_parts(base)
         states = tuple(
             state_of(config, parts[config.name]) if config.name in parts else state
-            for config, state in zip(features.configs, features.states, strict=True)
+            for config, state in zip(self._trained.configs, self._trained.states, strict=True)
         )
-        return replace(features, states=states)
+        return replace(self._trained, states=states)
 
     def _all_parts(self, base: UpdateBase) -> dict[str, Part]:
         """What was counted in training and in the outcomes."""
@@ -225,12 +196,11 @@ class Feedback:
         """The base after all outcomes: w is where they moved it; their curvature there is added to the Hessian."""
         base = self.base()
         rest = self._solved.hessian if self._solved is not None else np.zeros_like(base.hessian)
-        w = self._w if self._w is not None else (self.model.w if base.w is None else base.w)
         hessian = base.hessian + rest
         return UpdateBase(
             (hessian + hessian.T) / 2,
             self._all_parts(base),
-            w,
+            self._weights(base),
             self._end,
             base.folded + sum(self._counts.values()),
             self._digest.encode(),
@@ -280,8 +250,9 @@ class _Stacked:
         return len(self._bounds) - 1
 
     def add(self, rows: Sequence[OutcomeRow], knots: Knots) -> None:
-        """Add the outcomes."""
-        new = sum(len(row.names) for row in rows)
+        """Add the outcomes that w can learn from."""
+        teaching = [(row, row.right) for row in rows if row.right is not None and len(row.names) > 1]
+        new = sum(len(row.names) for row, _ in teaching)
         if not new:
             return
         if self._rows + new > len(self._phi):
@@ -289,14 +260,15 @@ class _Stacked:
             phi, labels = np.empty((size, self._phi.shape[1])), np.zeros(size)
             phi[: self._rows], labels[: self._rows] = self._phi[: self._rows], self._labels[: self._rows]
             self._phi, self._labels = phi, labels
-        self._phi[self._rows : self._rows + new] = knots(np.array([line for row in rows for line in row.columns]))
-        for row in rows:
-            assert row.right is not None  # the caller has looked
-            self._labels[self._rows + row.right] = 1.0
+        self._phi[self._rows : self._rows + new] = knots(
+            np.array([line for row, _ in teaching for line in row.columns])
+        )
+        for row, right in teaching:
+            self._labels[self._rows + right] = 1.0
             self._rows += len(row.names)
             self._bounds.append(self._rows)
 
-    def arrays(self) -> tuple[FloatArray, FloatArray, Any]:
+    def arrays(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Phi, labels and offsets."""
         return self._phi[: self._rows], self._labels[: self._rows], np.array(self._bounds)
 
@@ -309,41 +281,6 @@ def _is_sound(row: OutcomeRow, columns: int) -> bool:
     return tools > 0 and len(set(row.names)) == tools and is_table and all(0 <= place < tools for place in places)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTo:
-    """The tools that a query was offered."""
-
-    query: str
-    names: tuple[str, ...]
-    texts: tuple[ToolText, ...]
-    previous: tuple[str, ...]
-
-
-def candidates_of(offers: Sequence[OfferedTo]) -> Candidates:
-    """The offers as groups, a trace each."""
-    names = dict.fromkeys(name for offer in offers for name in offer.names)
-    texts = dict.fromkeys(text for offer in offers for text in offer.texts)
-    queries = dict.fromkeys(offer.query for offer in offers)
-    places = [{value: place for place, value in enumerate(table)} for table in (names, texts, queries)]
-    rows = sum(len(offer.names) for offer in offers)
-    return replace(
-        tool_candidates("", {}),
-        offsets=np.cumsum([0, *(len(offer.names) for offer in offers)]),
-        traces=np.arange(len(offers)),
-        trace_ids=tuple(map(str, range(len(offers)))),
-        node_ids=("",) * len(offers),
-        queries=np.array([places[2][offer.query] for offer in offers], dtype=np.int64),
-        query_texts=tuple(queries),
-        names=np.array([places[0][name] for offer in offers for name in offer.names], dtype=np.int64),
-        name_texts=tuple(names),
-        texts=np.array([places[1][text] for offer in offers for text in offer.texts], dtype=np.int64),
-        tool_texts=tuple(texts),
-        lines=np.arange(rows),
-        previous=np.arange(len(offers)),
-        previous_lists=tuple(offer.previous for offer in offers),
-    )
-
-
 def counted_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """The outcomes as groups to count: names and labels alone; where only a wrong choice is known all labels are 0."""
     nothing = ToolText("")
@@ -353,84 +290,3 @@ def counted_groups(rows: Sequence[OutcomeRow]) -> Groups:
     starts = candidates.offsets[:-1].tolist()
     labels[[start + row.right for start, row in zip(starts, rows, strict=True) if row.right is not None]] = 1.0
     return Groups(candidates, labels, candidates.offsets)
-
-
-def offered_to(outcome: Outcome, catalogue: ToolCatalogue | None) -> OfferedTo:
-    """The tools that were offered, with their texts; an error where the outcome says what cannot be."""
-    offered = catalogue if outcome.offered is None else outcome.offered
-    if offered is None:
-        raise UsageError("no tools were offered: name them, or load the router with a catalogue")
-    if isinstance(offered, str | bytes) or not isinstance(offered, Iterable):
-        raise UsageError(f"offered is {excerpt(offered)}; names of tools or tool objects are needed")
-    listed = list(offered)
-    if len(listed) > MOST_OFFERED:
-        problem = f"{len(listed):,} tools were offered; at most {MOST_OFFERED:,}: name those that the agent saw"
-        raise OutcomeError("more tools than an outcome may offer", problem)
-    if not listed:
-        raise OutcomeError("nothing was offered", "offered is empty; name the tools that the agent saw")
-    if all(isinstance(tool, str) for tool in listed):
-        names, known = tuple(map(str, listed)), catalogue or {}
-        if unknown := [name for name in names if name not in known]:
-            problem = f"the tool {excerpt(unknown[0])} is not in the catalogue{suggestion(unknown[0], known)}"
-            raise OutcomeError("tools that the catalogue does not have", problem)
-        if len(set(names)) < len(names):
-            again = next(name for place, name in enumerate(names) if name in names[:place])
-            raise OutcomeError("a tool offered twice", f"the tool {excerpt(again)} is offered twice")
-        texts = tuple(known[name] for name in names)
-    else:
-        tools = offered_tools(listed)
-        names, texts = tools.names, tools.texts
-    return OfferedTo(outcome.query, names, texts, tuple(outcome.previous or ()))
-
-
-class Places(NamedTuple):
-    """Where the right and the chosen tool stand among those offered, and whether nothing that was offered is right."""
-
-    right: int | None
-    chosen: int | None
-    is_none: bool
-
-
-def checked_places(outcome: Outcome, names: Sequence[str]) -> Places:
-    """The places of an outcome; an error where it says what cannot be."""
-    for field, name in (("right", outcome.right), ("chosen", outcome.chosen)):
-        if name is not None and not isinstance(name, str):
-            raise UsageError(f"{field} is {excerpt(name)}; the name of a tool is needed, or None")
-    if outcome.right is None and outcome.chosen is None:
-        raise OutcomeError("nothing is known", "nothing is known: give right=, or chosen= if only that is known wrong")
-    is_none = outcome.right == NONE and NONE not in names
-    places: dict[str, int | None] = {}
-    for field, name in (("right", None if is_none else outcome.right), ("chosen", outcome.chosen)):
-        if name is not None and name not in names:
-            problem = f"{field} is {excerpt(name)}, which was not offered{suggestion(name, names)}"
-            raise OutcomeError(f"{field} was not offered", problem)
-        places[field] = None if name is None else names.index(name)
-    return Places(places["right"], places["chosen"], is_none)
-
-
-class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a file of outcomes."""
-
-    query: str
-    offered: list[str | dict[str, Any]] | None = None
-    right: str | None = None
-    chosen: str | None = None
-    previous: list[str] | None = None
-
-
-NEEDED = {
-    "": 'an object such as {"query": "...", "offered": ["a", "b"], "right": "a"} is needed',
-    "query": "a text is needed",
-    "offered": "a list of names or of tool objects is needed",
-    "right": 'the name of a tool, "none" or null is needed',
-    "chosen": "the name of a tool or null is needed",
-    "previous": "a list of names is needed",
-}
-
-
-def read_outcomes(path: AnyPath) -> Iterator[Outcome]:
-    """The outcomes of a file of JSON lines; an error names the line and the field."""
-    for number, line in records(path, read_lines(path), OutcomeRecord, NEEDED):
-        if not line.query.strip():
-            raise SampleError(shown(path), number, "query", "found nothing but blanks; a text is needed")
-        yield Outcome(line.query, line.offered, line.right, line.chosen, line.previous)

@@ -9,7 +9,8 @@ from ltr import __version__
 from ltr.data.jsonlines import excerpt
 from ltr.errors import LtrError, UsageError
 from ltr.files.packages import install_line
-from ltr.serving.router import DEFAULT_K, Router
+from ltr.serving.rank_options import DEFAULT_K
+from ltr.serving.router import Router
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream

@@ -16,7 +16,8 @@ from ltr.files.atomic_write import atomic_file, write_lines, write_text
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath, read_bytes, read_lines
 from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing
-from ltr.serving.router import Answer, Router, load
+from ltr.serving.answers import Answer
+from ltr.serving.router import Router, load
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.records import QueryRecord

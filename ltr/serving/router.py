@@ -5,9 +5,8 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Self, Unpack
 
 import numpy as np
 
@@ -16,14 +15,16 @@ from ltr.data.catalogue_query import graph_candidates
 from ltr.data.catalogues.tool_objects import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
-from ltr.data.jsonlines import excerpt
 from ltr.data.ready_numbers import refuse_other_columns
-from ltr.errors import DataError, OutcomeError, UsageError
+from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
+from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
+from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.known_tools import KnownTools, Offer
 from ltr.serving.none_probability import none_probabilities
+from ltr.serving.rank_options import DEFAULT_K, RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
@@ -33,57 +34,14 @@ from ltr.training.softmax import softmax
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
-    from ltr.serving.feedback import Applied, Feedback, Outcome, Update
+    from ltr.serving.feedback import Applied, Feedback, Update
+    from ltr.serving.outcomes import Outcome
 
-DEFAULT_K = 5
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One ranked candidate."""
-
-    rank: int
-    candidate: str
-    probability: float  # softmax of the scores of all scored candidates, of what P(none) leaves
-    score: float
-    contributions: dict[str, float]  # of each feature to the score
-    text: str  # the candidate as a person is told it: a graph with its first nodes
-    tool: object | None = None  # the object that the caller gave for it
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A query and its candidates, best first; equal scores by name. It is a sequence of its choices."""
-
-    trace_id: str
-    node_id: str
-    query: str
-    choices: tuple[Choice, ...]
-    scored: int  # candidates that share the probability
-    offered: int  # candidates there were: more than were scored where a large catalogue was cut
-    warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
-    none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
-    abstains: bool = False  # the first choice is not sure enough, by the rule of the model
-
-    def __iter__(self) -> Iterator[Choice]:
-        return iter(self.choices)
-
-    def __len__(self) -> int:
-        return len(self.choices)
-
-    @overload
-    def __getitem__(self, place: int) -> Choice: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Choice, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> Choice | tuple[Choice, ...]:
-        return self.choices[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +67,29 @@ class Router(StoredModel):
     ) -> Self:
         """The router of a model that was read, with catalogues."""
         trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
-        catalogues: dict[str, Any] = {"tools": tools, "graphs": graphs, "tool_objects": tool_objects}
-        return cls(*trained, none=model.none, abstain=model.abstain, **catalogues, home=home)
+        return cls(
+            *trained,
+            none=model.none,
+            abstain=model.abstain,
+            tools=tools,
+            graphs=graphs,
+            tool_objects=tool_objects,
+            home=home,
+        )
+
+    @property
+    def fitted(self) -> FittedFeatures:
+        """The features; an error of a model that was trained on ready numbers."""
+        if self.features is None:
+            raise DataError(READY_NUMBERS)
+        return self.features
 
     def phi(self, candidates: Candidates) -> FloatArray:
         """The features of the candidates: their ready numbers, or computed from their texts."""
         if candidates.kind != self.kind:
             raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
         if candidates.features is None:
-            if self.features is None:
-                raise DataError(READY_NUMBERS)
-            return self.features(candidates)
+            return self.fitted(candidates)
         refuse_other_columns(self.names, candidates.feature_names)
         return candidates.features
 
@@ -144,10 +114,7 @@ class Router(StoredModel):
         query: str,
         tools: Iterable[object] | None = None,
         k: int | None = DEFAULT_K,
-        *,
-        at_least: float | None = None,
-        previous: Sequence[str] | None = None,
-        exact: bool = False,
+        **options: Unpack[RankKeywords],
     ) -> Answer:
         """The candidates for the query, best first: the first k of them, all where k is None.
 
@@ -155,40 +122,31 @@ class Router(StoredModel):
         `at_least` drops choices that are less probable. `previous` names what was used before in the same trace.
         Of more than MOST_SCORED tools a shortlist is scored, over which probabilities are, unless `exact` is set.
         """
-        return self.rank_many([query], tools, k, at_least=at_least, previous=previous, exact=exact)[0]
+        return self.rank_many([query], tools, k, **options)[0]
 
     async def arank(
         self,
         query: str,
         tools: Iterable[object] | None = None,
         k: int | None = DEFAULT_K,
-        *,
-        at_least: float | None = None,
-        previous: Sequence[str] | None = None,
-        exact: bool = False,
+        **options: Unpack[RankKeywords],
     ) -> Answer:
         """The same in a thread of its own, while the event loop goes on."""
         import asyncio
 
-        ranking = partial(self.rank, query, tools, k, at_least=at_least, previous=previous, exact=exact)
-        return await asyncio.to_thread(ranking)
+        return await asyncio.to_thread(partial(self.rank, query, tools, k, **options))
 
     def rank_many(
         self,
         queries: Iterable[str],
         tools: Iterable[object] | None = None,
         k: int | None = DEFAULT_K,
-        *,
-        at_least: float | None = None,
-        previous: Sequence[str] | None = None,
-        exact: bool = False,
+        **options: Unpack[RankKeywords],
     ) -> list[Answer]:
         """The answers to queries with the same candidates, each as `rank` gives it."""
-        texts = checked_queries(queries)
-        refuse_unusable_limits(k, at_least)
-        refuse_unusable_names(previous)
+        texts, wanted = checked_queries(queries), RankOptions.of(k, options)
         if self.kind == "graph":
-            return [self._rank_graphs(text, tools, k, at_least) for text in texts]
+            return [self._rank_graphs(text, tools, wanted) for text in texts]
         if tools is not None:
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
@@ -197,68 +155,48 @@ class Router(StoredModel):
         else:
             raise UsageError("no tools to choose from: name a catalogue (--tools), tools in memory, or samples to rank")
         if not offer.tools.names:
-            return [
-                Answer(
-                    "", "", text, (), 0, 0, none=None if self.none is None else 1.0, abstains=self.abstain is not None
-                )
-                for text in texts
-            ]
-        if self.features is None:
-            raise DataError(READY_NUMBERS)
-        if len(offer.tools.names) > MOST_SCORED and not exact:
-            shortlist = self.known.shortlist(self.features, offer.tools)
-            return [
-                answer
-                for text in texts
-                for answer in self._rank_tools(
-                    offer.of_tools(shortlist.best(text)), [text], k, at_least=at_least, previous=previous, whole=offer
-                )
-            ]
-        return list(self._rank_tools(offer, texts, k, at_least=at_least, previous=previous, whole=offer))
+            none = None if self.none is None else 1.0
+            return [Answer("", "", text, (), 0, 0, none=none, abstains=self.abstain is not None) for text in texts]
+        if len(offer.tools.names) > MOST_SCORED and not wanted.exact:
+            shortlist = self.known.shortlist(self.fitted, offer.tools)
+            some = ((offer.of_tools(shortlist.best(text)), text) for text in texts)
+            return [answer for part, text in some for answer in self._rank_tools(part, [text], wanted, whole=offer)]
+        return list(self._rank_tools(offer, texts, wanted, whole=offer))
 
     def _rank_tools(
-        self,
-        offer: Offer,
-        queries: Sequence[str],
-        k: int | None,
-        *,
-        at_least: float | None,
-        previous: Sequence[str] | None,
-        whole: Offer,
+        self, offer: Offer, queries: Sequence[str], wanted: RankOptions, *, whole: Offer
     ) -> Iterator[Answer]:
         """The tools of the offer for each query; they may be some of a whole catalogue."""
-        assert self.features is not None  # the caller has looked
         at_once = max(ROWS_AT_ONCE // len(offer.tools.names), FEWEST_AT_ONCE)
+        warnings = tuple(self._warnings(is_cut=whole is not offer))
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
-            phi = self.known.phi(self.features, offer, part, previous)
-            for answer in self._answers(offer.asked(part, previous), phi, k, at_least=at_least, offer=offer):
-                warnings = tuple(self._warnings(is_cut=whole is not offer))
+            phi = self.known.phi(self.fitted, offer, part, wanted.previous)
+            for answer in self._answers(offer.asked(part, wanted.previous), phi, wanted, offer=offer):
                 yield replace(answer, offered=len(whole.tools.names), warnings=warnings)
 
-    def _rank_graphs(self, query: str, tools: Iterable[object] | None, k: int | None, at_least: float | None) -> Answer:
+    def _rank_graphs(self, query: str, tools: Iterable[object] | None, wanted: RankOptions) -> Answer:
         """The graphs of the catalogue for the query."""
         if tools is not None:
             raise UsageError("the model ranks graphs; tools were given")
         if not self.graphs:
             raise UsageError("no graphs to choose from: name a catalogue (--graphs), or samples to rank")
         candidates = graph_candidates(query, self.graphs)
-        return next(self._answers(candidates, self.phi(candidates), k, at_least=at_least))
+        return next(self._answers(candidates, self.phi(candidates), wanted))
 
     def answers(
         self, candidates: Candidates, k: int | None = None, *, at_least: float | None = None
     ) -> Iterator[Answer]:
         """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
         phi, warnings = self.phi(candidates), tuple(candidate_warnings(self, candidates))
-        return self._answers(candidates, phi, k, at_least=at_least, warnings=warnings)
+        return self._answers(candidates, phi, RankOptions(k, at_least), warnings=warnings)
 
     def _answers(
         self,
         candidates: Candidates,
         phi: FloatArray,
-        k: int | None,
+        wanted: RankOptions,
         *,
-        at_least: float | None = None,
         offer: Offer | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Iterator[Answer]:
@@ -270,9 +208,9 @@ class Router(StoredModel):
         probabilities = self._probabilities(ranking.scores, candidates.offsets, none)
         best, bounds = listed[candidates.offsets[:-1]], candidates.offsets.tolist()
         for group in range(groups):
-            rows = listed[bounds[group] : bounds[group + 1]][:k]
-            if at_least is not None:
-                rows = rows[probabilities[rows] >= at_least]
+            rows = listed[bounds[group] : bounds[group + 1]][: wanted.k]
+            if wanted.at_least is not None:
+                rows = rows[probabilities[rows] >= wanted.at_least]
             choices = [
                 Choice(
                     rank=place,
@@ -352,7 +290,7 @@ class Router(StoredModel):
         "none" where nothing offered was right, or None: then `chosen` is known to be wrong, offers are counted, and
         the weights learn nothing. Outcomes of other processes are learned from, too. The router itself changes.
         """
-        from ltr.serving.feedback import Outcome
+        from ltr.serving.outcomes import Outcome
 
         return self._updated([Outcome(query, offered, right, chosen, previous)], is_strict=True)
 
@@ -361,34 +299,16 @@ class Router(StoredModel):
         return self._updated(outcomes, is_strict=False)
 
     def _updated(self, outcomes: "Iterable[Outcome]", *, is_strict: bool) -> "Update":
-        from ltr.serving.feedback import OutcomeRow, candidates_of, checked_places, offered_to
+        """What all outcomes of the run come to, with these in its journal."""
+        from ltr.serving.outcomes import candidates_of, usable_outcomes
 
-        feedback, listed = self._opened_feedback(), list(outcomes)
-        assert self.features is not None  # a router with feedback has them
-        offers, places, skipped = [], [], dict[str, int]()
-        for outcome in listed:
-            checked_queries([outcome.query])
-            refuse_unusable_names(outcome.previous)
-            try:
-                offers.append(offered_to(outcome, self.tools))
-                places.append(checked_places(outcome, offers[-1].names))
-            except OutcomeError as error:
-                if is_strict:
-                    raise
-                offers = offers[: len(places)]
-                skipped[error.args[0]] = skipped.get(error.args[0], 0) + 1
+        feedback = self._opened_feedback()
+        usable = usable_outcomes(outcomes, self.tools, is_strict=is_strict)
         with feedback.lock:
-            if offers:
-                candidates = candidates_of(offers)
-                phi = self.known.columns(self.features, candidates)
-                columns = np.split(phi, candidates.offsets[1:-1])
-                rows = [
-                    OutcomeRow(offer.query, list(offer.names), own.tolist(), *at, previous=list(offer.previous) or None)
-                    for offer, own, at in zip(offers, columns, places, strict=True)
-                ]
-                feedback.append(rows)
+            if usable.offers:
+                feedback.append(usable.rows(self.known.columns(self.fitted, candidates_of(usable.offers))))
             self._apply(feedback.replayed(), feedback)
-            return feedback.summary(len(offers), skipped)
+            return feedback.summary(len(usable.offers), usable.skipped)
 
     def compact(self) -> "Update":
         """Fold the outcomes of the journal into what stands for the training data, for all who load the run.
@@ -399,8 +319,7 @@ class Router(StoredModel):
         from ltr.files.locked import locked
 
         feedback = self._opened_feedback()
-        assert self.home is not None  # a router with feedback has one
-        with feedback.lock, locked(self.home):
+        with feedback.lock, locked(feedback.home):
             feedback.compact()
             self._apply(feedback.replayed(), feedback)
             return feedback.summary(0, {})
@@ -417,16 +336,13 @@ class Router(StoredModel):
         from ltr.serving.feedback import Feedback
 
         with OPENING:
-            if self.feedback is None:
-                if self.kind != "tool":
-                    raise UsageError(f"the model ranks {self.kind}s; outcomes of tools can be learned from")
-                if self.features is None:
-                    raise DataError(READY_NUMBERS)
+            feedback = self.feedback
+            if feedback is None:
                 if self.home is None:
                     raise UsageError("outcomes are kept in a run directory: train with one (out=), then load it")
-                object.__setattr__(self, "feedback", Feedback(self.home, load_model(self.home)))
-            assert self.feedback is not None  # just opened
-            return self.feedback
+                feedback = Feedback(self.home, load_model(self.home))
+                object.__setattr__(self, "feedback", feedback)
+            return feedback
 
     def _apply(self, applied: "Applied | None", feedback: "Feedback") -> None:
         """Rank by the weights and counts after an update.
@@ -441,37 +357,6 @@ class Router(StoredModel):
     def save(self, directory: AnyPath) -> None:
         """Write the model into the directory: model.json, and model.npz where something learned is an array."""
         save_model(directory, self)
-
-
-def checked_queries(queries: Iterable[str]) -> list[str]:
-    """The queries; an error unless each is a text that says something."""
-    if isinstance(queries, str) or not isinstance(queries, Iterable):
-        raise UsageError(f"queries is {excerpt(queries)}; a list of texts is needed (rank takes a single one)")
-    texts = list(queries)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"the query is {excerpt(text)}; a text is needed")
-        if not text.strip():
-            raise UsageError(f"the query {text!r} says nothing; a text is needed")
-    return texts
-
-
-def refuse_unusable_limits(k: Any, at_least: Any) -> None:
-    """Raise unless k is None or a whole number above 0, and at_least None or a probability."""
-    if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
-        raise UsageError(f"k is {excerpt(k)}; a whole number is needed, or None for all")
-    if k is not None and k < 1:
-        raise UsageError(f"k is {k}; at least 1 is needed")
-    is_number = isinstance(at_least, Real) and not isinstance(at_least, bool)
-    if at_least is not None and not (is_number and 0 <= at_least <= 1):
-        raise UsageError(f"at_least is {excerpt(at_least)}; a probability from 0 to 1 is needed")
-
-
-def refuse_unusable_names(previous: Any) -> None:
-    """Raise unless these are names, or None."""
-    is_list = isinstance(previous, Sequence) and not isinstance(previous, str | bytes)
-    if previous is not None and not (is_list and all(isinstance(name, str) for name in previous)):
-        raise UsageError(f"previous is {excerpt(previous)}; a list of names is needed, or None")
 
 
 def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, graphs: AnyPath | None = None) -> Router:

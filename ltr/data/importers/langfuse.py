@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
+from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.chat_requests import (
     allowed,
     id_text,
@@ -18,7 +19,6 @@ from ltr.data.importers.chat_requests import (
 from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
-from ltr.data.importers.outcomes import outcome_note, outcomes
 from ltr.data.importers.span import Span, nanoseconds, tool_name
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tables import read_table
@@ -49,7 +49,7 @@ def import_langfuse(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), outcomes(outcome)
+    tally, judged = Tally(), call_outcomes(outcome)
     return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
+from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.chat_requests import (
     allowed,
     id_text,
@@ -20,7 +21,6 @@ from ltr.data.importers.chat_requests import (
 from ltr.data.importers.conversations import UNFINISHED, Message, answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
-from ltr.data.importers.outcomes import outcome_note, outcomes
 from ltr.data.importers.span import NANOSECONDS, Kind, Span, nanoseconds, tool_name
 from ltr.data.importers.tally import Tally
 from ltr.data.importers.traces import groups_of_spans
@@ -45,7 +45,7 @@ def import_langsmith(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), outcomes(outcome)
+    tally, judged = Tally(), call_outcomes(outcome)
     return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
 
 

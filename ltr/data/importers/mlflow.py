@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
+from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.chat_requests import allowed, log_objects, object_or_empty, objects, table_of, text_or_empty
 from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
-from ltr.data.importers.outcomes import outcome_note, outcomes
 from ltr.data.importers.span import LATEST, Kind, Span, tool_name
 from ltr.data.importers.tally import Tally
 from ltr.data.importers.traces import groups_of_spans
@@ -35,7 +35,7 @@ def import_mlflow(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), outcomes(outcome)
+    tally, judged = Tally(), call_outcomes(outcome)
     return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ltr.data.importers.any_messages import decoded
+from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.chat_requests import log_objects, object_or_empty, objects, text_or_empty
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.opening import Opening
-from ltr.data.importers.outcomes import outcome_note, outcomes
 from ltr.data.importers.span import LATEST, Span, nanoseconds
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
@@ -48,7 +48,7 @@ def import_otel(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), outcomes(outcome)
+    tally, judged = Tally(), call_outcomes(outcome)
     return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
 
 

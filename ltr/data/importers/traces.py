@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ltr.data.importers.call_matching import Moment, Used, match_calls
+from ltr.data.importers.call_outcomes import CallOutcomes
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool
 from ltr.data.importers.decisions import LONGEST_PAST, SEEN_BEFORE, Group, decisions
-from ltr.data.importers.outcomes import Outcomes
 from ltr.data.importers.span import NANOSECONDS, Kind, Span
 from ltr.data.importers.spool import Spool
 from ltr.data.importers.tally import Tally
@@ -31,7 +31,7 @@ NO_OUTCOME = "calls without an outcome: taken to be right"
 UNKNOWN = "decisions left without a right tool: unknown"
 
 
-def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: Outcomes | None = None) -> Iterator[Group]:
+def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: CallOutcomes | None = None) -> Iterator[Group]:
     """The decisions of all traces, in the order in which the traces first appear; inside a trace by time."""
     encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Span).decode
     with Spool() as spool:
@@ -90,7 +90,7 @@ class _Verdict:
 class _Trace:
     """The spans of one trace, in order of time: which called what before which, and with what outcome."""
 
-    outcomes: Outcomes | None
+    outcomes: CallOutcomes | None
     _events: list[_Event] = field(default_factory=list)
     _starts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of model spans
     _parents: dict[str, str] = field(default_factory=dict)  # of all spans

@@ -26,7 +26,7 @@ WORDS |= {"failed": False, "correct": True, "incorrect": False, "good": True, "b
 FORM = '{"trace_id": ..., "node_id": ..., "score": ...}'
 
 
-class Outcomes:
+class CallOutcomes:
     """True for a good outcome, False for a bad one, None where nothing is known."""
 
     def __init__(self, source: str, scores: Mapping[tuple[str, str], bool]) -> None:
@@ -45,15 +45,15 @@ class Outcomes:
         return self._scores.get((trace_id, ""))
 
 
-def outcomes(option: str) -> Outcomes | None:
+def call_outcomes(option: str) -> CallOutcomes | None:
     """What the option names: span-status, feedback, or evaluation:FILE; None without one."""
     source, _, path = option.partition(":")
     if not option:
         return None
     if source == EVALUATION and path:
-        return Outcomes(source, dict(_read_evaluation(path)))
+        return CallOutcomes(source, dict(_read_evaluation(path)))
     if option in (STATUS, FEEDBACK):
-        return Outcomes(source, {})
+        return CallOutcomes(source, {})
     choices = f"{STATUS}, {FEEDBACK} or {EVALUATION}:FILE"
     raise UsageError(f"outcome {option!r}{suggestion(option, (STATUS, FEEDBACK))}; {choices} is needed")
 

@@ -1,0 +1,48 @@
+"""What a router answers: a query with its candidates, best first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import overload
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One ranked candidate."""
+
+    rank: int
+    candidate: str
+    probability: float  # softmax of the scores of all scored candidates, of what P(none) leaves
+    score: float
+    contributions: dict[str, float]  # of each feature to the score
+    text: str  # the candidate as a person is told it: a graph with its first nodes
+    tool: object | None = None  # the object that the caller gave for it
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A query and its candidates, best first; equal scores by name. It is a sequence of its choices."""
+
+    trace_id: str
+    node_id: str
+    query: str
+    choices: tuple[Choice, ...]
+    scored: int  # candidates that share the probability
+    offered: int  # candidates there were: more than were scored where a large catalogue was cut
+    warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
+    none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
+    abstains: bool = False  # the first choice is not sure enough, by the rule of the model
+
+    def __iter__(self) -> Iterator[Choice]:
+        return iter(self.choices)
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    @overload
+    def __getitem__(self, place: int) -> Choice: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Choice, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Choice | tuple[Choice, ...]:
+        return self.choices[place]
