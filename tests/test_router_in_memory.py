@@ -34,6 +34,10 @@ class McpTool(pydantic.BaseModel):
     inputSchema: dict  # noqa: N815  # as the protocol spells it
 
 
+class McpAnswer(pydantic.BaseModel):
+    tools: list[McpTool]
+
+
 class Function(pydantic.BaseModel):
     name: str
     description: str
@@ -310,3 +314,28 @@ def test_ranking_loads_no_library_of_the_extras(home):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_answer_of_an_mcp_server_is_its_list(home):
+    tools = [SHAPES[0], OTHER]
+    answers = [
+        ltr.load(home / "tools").rank("what is the weather?", of)
+        for of in (
+            tools,
+            {"tools": tools, "nextCursor": None},
+            McpAnswer(tools=[SHAPES[4], {**OTHER, "inputSchema": {}}]),
+        )
+    ]
+    assert len({tuple((choice.candidate, choice.score) for choice in answer) for answer in answers}) == 1
+    assert answers[1][0].tool is SHAPES[0]
+
+
+@pytest.mark.parametrize("tools", [{"tools": {"get_mail": OTHER}}, {"tools": 3}, {"name": "get_mail"}])
+def test_an_object_without_a_list_of_tools_is_refused(home, tools):
+    with pytest.raises(UsageError, match="a list of tool objects"):
+        ltr.load(home / "tools").rank("mail?", tools)
+
+
+def test_an_option_that_there_is_not_is_named(home):
+    with pytest.raises(UsageError, match="rank has no option exakt; did you mean exact"):
+        ltr.load(home / "tools").rank("mail?", [OTHER], exakt=True)

@@ -18,7 +18,8 @@ def feature_warnings(features: FittedFeatures) -> Iterator[str]:
         if is_estimated and state and strength_by_moments(state["wins"], state["chance"]) == float("inf"):
             yield (
                 "tool.lift is 0 for every tool: how often tools are right differs no more than by chance; "
-                "its option strength: 5 would let it differ all the same"
+                "{name: tool.lift, strength: 5} in its place under `features` of the config, or in --set "
+                "'features=[...]', would let it differ all the same"
             )
 
 

@@ -24,12 +24,16 @@ class OfferedTools:
 def offered_tools(tools: object) -> OfferedTools:
     """The tools of a list of mappings, or of objects with such attributes; an error names the place of a wrong one.
 
+    The answer of an MCP server, which holds such a list under `tools`, is taken as that list.
+
     >>> offered_tools([{"name": "add", "description": "Adds."}, {"function": {"name": "mean"}}]).names
     ('add', 'mean')
     """
-    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
+    page = tools.get("tools") if isinstance(tools, Mapping) else getattr(tools, "tools", None)
+    listed = tools if page is None else page
+    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
         raise UsageError(f"tools is {excerpt(tools)}; {NEEDED}")
-    objects = tuple(tools)
+    objects = tuple(listed)
     places: dict[str, int] = {}
     texts = []
     for place, tool in enumerate(objects):
