@@ -16,7 +16,7 @@ from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
 from ltr.features.prepared import Tables
-from ltr.features.registry import ToolList
+from ltr.features.registry import StateMemo, ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
 from ltr.results.prompt_tokens import PromptSums, added, tool_tokens
@@ -75,7 +75,8 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
     rules = replace(evaluation.rules, metrics=tuple(evaluation.values), no_relevant=NoRelevant.ZERO)
     if router.features is None:
         raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
-    prepared = router.features.prepared(ToolList(names, tuple(tools.values())), {})
+    of_states: StateMemo = {}
+    prepared = router.features.prepared(ToolList(names, tuple(tools.values())), of_states)
     parts, sums = list[Evaluation](), list[PromptSums]()
     tokens = np.array([tool_tokens(name, text) for name, text in tools.items()])
     is_counted = ~np.isnan(evaluation.values[TOP1])
@@ -83,7 +84,7 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
         queries = select(groups, block)
         candidates = _all_tools(queries.candidates, tools)
         labels = _labels(queries, names)
-        scores = router.scores(router.features(candidates, Tables(prepared, candidates.names)))
+        scores = router.scores(router.features(candidates, Tables(prepared, candidates.names, of_states)))
         ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         parts.append(evaluate_by(ranking, labels, rules))
         is_right = labels >= rules.rel_threshold

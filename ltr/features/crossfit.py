@@ -52,6 +52,8 @@ class FittedFeatures:
         """
         refuse_other_kind(self.kind, candidates)
         context = reading(self.configs, candidates, self.encoder, Lexicon(), are_prepared=True)
+        if tables is not None:
+            context = replace(context, of_states=tables.of_states)
         phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
         for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
             table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)

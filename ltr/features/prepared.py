@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import IntArray, distinct
 from ltr.data.groups import Candidates
-from ltr.features.registry import ToolList
+from ltr.features.registry import StateMemo, ToolList
 
 
 def listed_tools(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:
@@ -26,6 +26,7 @@ class Tables:
 
     of_features: tuple[Any, ...]
     rows: IntArray  # (rows,)
+    of_states: StateMemo  # what features made of their states alone, held from query to query
 
 
 def extended(table: Any, more: Any) -> Any:

@@ -126,12 +126,13 @@ class KnownTools:
         if len(names) <= MOST_TOOLS:
             tables = self.tables(features, offer.tools)
             rows = np.tile(tables.rows, len(queries))
-            return served(offer.asked(queries, previous), Tables(tables.of_features, rows))
+            return served(offer.asked(queries, previous), Tables(tables.of_features, rows, self._of_states))
         phi = np.empty((len(queries), len(names), len(features.configs)))
         for first in range(0, len(names), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             some = Offer.of(names[part], offer.tools.texts[part])
-            tables = Tables(served.prepared(some.tools, {}), np.tile(some.candidates.names, len(queries)))
+            every = np.tile(some.candidates.names, len(queries))
+            tables = Tables(served.prepared(some.tools, self._of_states), every, self._of_states)
             phi[:, part] = served(some.asked(queries, previous), tables).reshape(
                 len(queries), -1, len(features.configs)
             )
@@ -141,7 +142,7 @@ class KnownTools:
         """The columns of queries with tools of their own."""
         tools, tool_of_row = listed_tools(candidates, None)
         tables = self.tables(features, tools)
-        return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row]))
+        return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row], self._of_states))
 
     def tables(self, features: FittedFeatures, tools: ToolList) -> Tables:
         """What the features prepared of the tools; only those that are new to this object are prepared."""
@@ -160,7 +161,7 @@ class KnownTools:
                 self._tables = more if self._tables is None else all_extended(self._tables, more)
                 self._rows |= {tool: len(self._rows) + place for place, tool in enumerate(part)}
             rows = np.array([self._rows[tool] for tool in listed], dtype=np.int64)
-            tables = Tables(self._tables or (None,) * len(features.configs), rows)
+            tables = Tables(self._tables or (None,) * len(features.configs), rows, self._of_states)
             if self._own is not None and self._own[1].tools is tools:
                 self._last = tools, tables
             return tables
