@@ -5,6 +5,8 @@ import pytest
 
 import ltr
 from ltr.config.run import DataConfig, RunConfig
+from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogues.tools import ToolText
 from ltr.encoders.hashing import HashEncoder
 from ltr.experiments.runs import run_and_save
 from ltr.features.presets import ALL
@@ -81,10 +83,29 @@ def test_tools_that_training_has_met_are_cut_among_themselves(home, monkeypatch)
     features, own = ltr.load(home / "tools").features, ltr.load(home / "tools").tools
     names = (*(f"weather_{n}" for n in range(90)), *own)
     texts = (*(next(iter(own.values()))._replace(description="what is the weather?") for _ in range(90)), *own.values())
-    chosen = {names[place] for place in Shortlist.of(ToolList(names, texts), features).best("what is the weather?")}
+    tools = ToolList(names, texts)
+    asked = tool_candidates("what is the weather?", dict(zip(names, texts, strict=True)))
+    chosen = {names[place] for place in Shortlist.of(tools, features).best(asked)}
     assert set(learned_tools(features)) == set(own)
     assert set(own) <= chosen
     assert len(chosen) == 20
+
+
+def test_up_to_half_of_a_shortlist_are_tools_whose_words_go_with_those_of_the_query(home, monkeypatch):
+    features, own = ltr.load(home / "tools").features, ltr.load(home / "tools").tools
+    others = {f"what_{n}": ToolText(f"what is the number {n} in the city") for n in range(60)}
+    tools = others | {f"new_{n}": own["get_weather"] for n in range(3)}  # names that training has not met
+    made = Shortlist.of(ToolList(tuple(tools), tuple(tools.values())), features)
+    asked = tool_candidates(QUERIES[0], tools)
+    (talk,) = made.talk(asked, made.prepared).T
+    assert np.array_equal(talk, features(asked)[:, features.names.index("tool.talk")])
+    assert np.flatnonzero(talk > 0).tolist() == [60, 61, 62]
+    monkeypatch.setattr(shortlist, "LISTED", 4)
+    best, letters = made.best(asked), made.letters(QUERIES[0])
+    assert len(best) == 4
+    assert {60, 61} <= set(best.tolist())
+    without = Shortlist.of(ToolList(tuple(tools), tuple(tools.values())), features.only("tool.clause_char"))
+    assert without.best(asked).tolist() == np.sort(np.argsort(-letters, kind="stable")[:4]).tolist()
 
 
 def test_the_column_that_cuts_is_the_largest_cosine_over_query_and_clauses(home):
@@ -99,5 +120,5 @@ def test_the_column_that_cuts_is_the_largest_cosine_over_query_and_clauses(home)
     )
     every = np.arange(len(own))
     cosines = [asked.dots(np.full(len(own), clause), rows, every) for clause in range(3)]
-    values = made.values("send a mail to Ann, then book a flight")
+    values = made.letters("send a mail to Ann, then book a flight")
     np.testing.assert_allclose(values, np.max(cosines, axis=0), atol=1e-6)

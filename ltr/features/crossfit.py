@@ -45,6 +45,12 @@ class FittedFeatures:
         """The names of the columns, in order."""
         return tuple(config.name for config in self.configs)
 
+    def only(self, *names: str) -> "FittedFeatures":
+        """Those of the features that have one of the names."""
+        places = [place for place, name in enumerate(self.names) if name in names]
+        configs, states = tuple(self.configs[at] for at in places), tuple(self.states[at] for at in places)
+        return replace(self, configs=configs, states=states)
+
     def __call__(self, candidates: Candidates, tables: Tables | None = None) -> FloatArray:
         """Phi of candidates that were not trained on, (rows, features).
 

@@ -95,11 +95,7 @@ class KnownTools:
             new._own, new._shortlist, new._rows = self._own, self._shortlist, dict(self._rows)
             if self._tables is not None:
                 names, texts = zip(*new._rows, strict=True)
-                some = replace(
-                    new.served(features),
-                    configs=tuple(features.configs[place] for place in places),
-                    states=tuple(features.states[place] for place in places),
-                )
+                some = new.served(features).only(*changed)
                 tables = dict(zip(places, some.prepared(ToolList(names, texts), {}), strict=True))
                 new._tables = tuple(tables.get(place, table) for place, table in enumerate(self._tables))
         return new

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
+from ltr.data.groups import Candidates
 from ltr.encoders.hashing import HashEncoder
 from ltr.features.crossfit import FittedFeatures
+from ltr.features.prepared import Tables
 from ltr.features.registry import FEATURES, ToolList
 from ltr.features.tables import table_texts
 from ltr.features.tool_vectors import Postings
@@ -16,24 +18,28 @@ from ltr.features.words import clauses
 from ltr.files.state_types import Record, TextTable, declared_type
 
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
-LISTED = 1_000  # tools that are nearest to the query, and as many of those that training has met
+LISTED = 1_000  # tools by the columns that cut, and as many of those that training has met
 AT_ONCE = 1 << 13  # tools whose grams are counted at once
 SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
 GRAMS = ("tool.clause_char", "tool.char")  # features whose states know
+TALK = "tool.talk"  # knows words that go with a text and do not stand in it, which letters miss
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """Hashed character grams of the texts of all tools, in single precision: the column that cuts.
+    """The columns that cut: hashed character grams of the texts of all tools, and the words that go with them.
 
-    It is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it; without a feature
-    that has counted grams they are counted on the catalogue. Tools that training has met are cut among themselves: a
-    text says little of them.
+    The one is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it, in single
+    precision; without a feature that has counted grams they are counted on the catalogue. The other is `tool.talk`,
+    where the model has it: up to half of the tools are those that it sets highest above 0. Tools that training has
+    met are cut among themselves: a text says little of them.
     """
 
     encoder: HashEncoder
     blocks: tuple[Postings, ...]
     is_learned: BoolArray  # (tools,) whether training has met it
+    talk: FittedFeatures  # of that one column, or of none
+    prepared: Tables  # of the talk
 
     @classmethod
     def of(cls, tools: ToolList, features: FittedFeatures) -> "Shortlist":
@@ -47,23 +53,31 @@ class Shortlist:
         for first in range(0, len(texts), AT_ONCE):
             postings = Postings.of(encoder.encode(texts[first : first + AT_ONCE], "document"))
             blocks.append(replace(postings, numbers=postings.numbers.astype(np.float32)))
-        return cls(encoder, tuple(blocks), np.array([name in learned for name in tools.names], dtype=bool))
+        is_learned = np.array([name in learned for name in tools.names], dtype=bool)
+        talk, of_states = features.only(TALK), dict[Any, Any]()
+        prepared = Tables(talk.prepared(tools, of_states), np.arange(len(texts)), of_states)
+        return cls(encoder, tuple(blocks), is_learned, talk, prepared)
 
-    def best(self, query: str) -> IntArray:
-        """The tools that all columns are computed of, in the order of the catalogue."""
-        values, learned = self.values(query), np.flatnonzero(self.is_learned)
-        return np.union1d(highest(values, np.arange(len(values))), highest(values, learned))
+    def best(self, candidates: Candidates) -> IntArray:
+        """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
+        letters, every = self.letters(candidates.query_texts[0]), np.arange(len(self.is_learned))
+        listed = every[:0]
+        for talk in self.talk(candidates, self.prepared).T:
+            listed = highest(talk, np.flatnonzero(talk > 0), LISTED // 2)
+        near = highest(letters, np.setdiff1d(every, listed, assume_unique=True), LISTED - len(listed))
+        met = highest(letters, np.flatnonzero(self.is_learned), LISTED)
+        return np.unique(np.concatenate([listed, near, met]))
 
-    def values(self, query: str) -> FloatArray:
-        """The column that cuts, (tools,)."""
+    def letters(self, query: str) -> FloatArray:
+        """The cosines of grams, (tools,)."""
         cut = clauses(query)
         asked = self.encoder.encode([query, *cut] if len(cut) > 1 else [query], "query")
         return np.concatenate([block.products(asked).max(axis=0) for block in self.blocks])
 
 
-def highest(values: FloatArray, among: IntArray) -> IntArray:
-    """LISTED of the places whose values are highest; equal ones in their order."""
-    return among[np.argsort(-values[among], kind="stable")[:LISTED]]
+def highest(values: FloatArray, among: IntArray, number: int) -> IntArray:
+    """So many of the places whose values are highest; equal ones in their order."""
+    return among[np.argsort(-values[among], kind="stable")[:number]]
 
 
 def learned_tools(features: FittedFeatures) -> Iterator[str]:
