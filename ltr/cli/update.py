@@ -51,7 +51,10 @@ def show_update(update: "Update") -> None:
         say(f"  the weights learned from {count(update.learned, 'outcome')} beside those folded in ({near})")
     for number, what in (
         (update.wrong_only, "only say what was wrong: offers are counted, the weights learn nothing"),
-        (update.none, "say that nothing offered was right: counts, weights and P(none) stay, the next training learns from them"),
+        (
+            update.none,
+            "say that nothing offered was right: weights, counts and P(none) stay as they were",
+        ),
         (update.alone, "offered a single tool: counted, the weights learn nothing"),
     ):
         if number:
