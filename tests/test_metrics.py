@@ -175,6 +175,11 @@ def test_err_of_a_large_tie_with_many_grades_stays_exact():
     assert found == pytest.approx(np.mean(drawn), abs=5 * np.std(drawn) / np.sqrt(2000))
 
 
+def test_a_grade_above_the_greatest_satisfies_nobody_and_is_refused():
+    with pytest.raises(DataError, match="label 3 is above max_grade 2; set it to the greatest there can be"):
+        stop_probabilities([3, 0], max_grade=2)
+
+
 def test_stop_probabilities_leave_what_no_candidate_satisfies():
     stops = stop_probabilities([1, 0, 2], max_grade=2)
     assert stops.tolist() == [1 / 4, 0, 3 / 4 * 3 / 4]

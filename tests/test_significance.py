@@ -61,6 +61,11 @@ def test_a_drawn_p_is_b_plus_one_over_m_plus_one_and_never_zero():
     assert permutation_p(np.ones(1000), rng(), permutations=99) == 1 / 100
 
 
+def test_drawn_signs_come_near_all_signs_and_the_first_unit_is_flipped_as_well():
+    units = np.append(5.0, 0.01 * np.arange(1, 14) * (-1) ** np.arange(13))
+    assert permutation_p(units, rng(), permutations=2_000) == pytest.approx(enumerated_p(units.tolist()), abs=0.05)
+
+
 def test_the_same_seed_gives_the_same_p():
     units = rng(1).normal(size=50)
     assert permutation_p(units, rng(7)) == permutation_p(units, rng(7))
@@ -81,6 +86,10 @@ def test_rounding_is_not_a_difference():
     assert permutation_p(differences(np.array([0.1 + 0.2]), np.array([0.3])), rng()) == 1.0
 
 
+def test_without_clusters_each_difference_is_a_unit():
+    assert unit_sums(np.array([0.5, -1.0])).tolist() == [0.5, -1.0]
+
+
 def test_a_cluster_is_flipped_as_a_whole():
     paired, clusters = np.array([1.0, 1.0, 1.0, 1.0]), np.array([4, 9, 4, 4])
     assert permutation_p(unit_sums(paired, clusters), rng()) == enumerated_p([3.0, 1.0]) == 0.5
@@ -99,6 +108,7 @@ def test_the_paired_t_of_one_unit_is_unknown():
 
 def test_the_paired_t_of_one_constant_difference_is_zero():
     assert paired_t_p(np.full(10, 0.1)) == 0.0
+    assert paired_t_p(np.array([0.1 + 0.2, 0.3] * 5) * 1e6) == 0.0  # constant but for rounding
 
 
 @pytest.mark.parametrize("seed", range(10))
