@@ -244,8 +244,9 @@ def test_one_trace_alone_and_a_fit_on_nothing_give_numbers(tmp_path, name, lines
     assert np.isfinite(features(alone.candidates)).all()
 
 
-def test_every_feature_says_in_a_title_and_in_one_line_what_it_is(name):
-    assert len(FEATURES[name].summary) > 20
-    assert name not in FEATURES[name].title
-    assert 10 < len(FEATURES[name].title) <= 40  # a column of a table
-    assert FEATURES[name].kind in LINES
+def test_every_feature_says_in_a_title_and_in_one_line_what_it_is():
+    for name in FEATURES.names():
+        assert len(FEATURES[name].summary) > 20, name
+        assert name not in FEATURES[name].title
+        assert 10 < len(FEATURES[name].title) <= 40, name  # a column of a table
+        assert FEATURES[name].kind in LINES, name

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ltr.errors import ArrayError, DataError
 from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
-from ltr.training.objective import derivatives, trainable
+from ltr.training.objective import derivatives, joined, slope, trainable
 from ltr.training.softmax import log_softmax, softmax
 from tests.oracles import naive_objective, random_groups, slices
 
@@ -141,3 +141,41 @@ def test_deviations_inside_groups_follow_the_scale_of_a_column(scale):
     by_hand = np.sqrt(np.mean(np.concatenate(spread) ** 2))
     groups = trainable(phi * scale, labels, offsets)
     assert deviations(groups, largest_steps(groups))[0] == pytest.approx(by_hand * scale, rel=1e-12)
+
+
+def shards():
+    """Groups of one shard without an offset, and of one with."""
+    plain = trainable([[1.0], [2.0], [2.0], [4.0]], [1, 0, 0, 1], [0, 2, 4], weights=[1, 3])
+    return plain, trainable([[3.0], [4.0], [5.0]], [0, 1, 0], [0, 3], score_offset=[0.0, -1.0, 2.0])
+
+
+def test_shards_are_joined_with_an_offset_of_0_where_one_has_none():
+    plain, drawn = shards()
+    both = joined([plain, drawn])
+    assert both.phi.ravel().tolist() == [1, 2, 2, 4, 3, 4, 5]
+    assert both.offsets.tolist() == [0, 2, 4, 7]
+    assert both.weights.tolist() == [0.25, 0.75, 1.0]
+    assert both.shares.tolist() == [0.25, 0, 0, 0.75, 0, 1, 0]
+    assert both.score_offset.tolist() == [0, 0, 0, 0, 0, -1, 2]
+    assert both.trains.tolist() == [True] * 3
+    assert not len(joined([plain, plain]).score_offset)
+
+
+def test_groups_may_weigh_the_same():
+    plain, _ = shards()
+    assert plain.with_equal_weights().weights.tolist() == [0.5, 0.5]
+    assert plain.with_equal_weights().shares.tolist() == plain.shares.tolist()
+
+
+def test_loss_and_derivatives_of_shards_add_up():
+    first, second = shards()
+    w, scale = np.array([0.3]), np.ones(1)
+    slopes, both = slope(first, w, scale) + slope(second, w, scale), joined([first, second])
+    assert slopes.loss == pytest.approx(slope(both, w, scale).loss, rel=1e-14)
+    np.testing.assert_allclose(slopes.gradient, slope(both, w, scale).gradient, rtol=1e-14)
+    added, whole = derivatives(first, w, scale) + derivatives(second, w, scale), derivatives(both, w, scale)
+    assert added.loss == pytest.approx(whole.loss, rel=1e-14)
+    np.testing.assert_allclose(added.gradient, whole.gradient, rtol=1e-14)
+    np.testing.assert_allclose(added.hessian, whole.hessian, rtol=1e-14)
+    with pytest.raises(TypeError):
+        derivatives(first, w, scale) + slope(second, w, scale)

@@ -71,3 +71,14 @@ def test_scores_that_cannot_be_ranked_are_refused(scores):
 def test_keys_must_be_one_integer_a_row(keys):
     with pytest.raises(ArrayError, match="^keys: one integer a row is needed"):
         rank([0.0, 1.0], [0, 2], keys=keys)
+
+
+def test_of_three_rows_that_share_a_key_the_first_two_are_named():
+    with pytest.raises(ArrayError, match="rows 1 and 2 of group 0 share a key; ids differ"):
+        rank([1.0] * 4, [0, 4], keys=[5, 7, 7, 7])
+
+
+@pytest.mark.parametrize("listed", [[True], [1, 0]])
+def test_which_rows_are_listed_is_one_truth_value_a_row(listed):
+    with pytest.raises(ArrayError, match="listed: one truth value a row is needed"):
+        rank([1.0, 2.0], [0, 2], listed=np.array(listed))
