@@ -2,7 +2,7 @@
 
 Each mutant is tried in a fork of one process that has loaded all tests: those that reach its lines run, the quickest
 first, until one fails. One that no test finds is named; where it changes nothing that anybody could see,
-stresses/equivalent_mutants.txt says why. A mutant that runs into a limit of time or memory is found as well.
+stresses/equivalent_mutants.yaml says why. A mutant that runs into a limit of time or memory is found as well.
 """
 
 import fnmatch
@@ -17,9 +17,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 from _pytest.runner import runtestprotocol
 
 from stresses import mutated_code
@@ -47,8 +49,9 @@ TESTS = {  # of each module
     "files/atomic_write": WRITER,
     "files/replacing": WRITER,
 }
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")  # module, mutant, reason: a line each, by tabs
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
 CPU_SECONDS, WALL_SECONDS, MEMORY = 20, 240, 3 << 30
+LEAST = 0.9  # share of the mutants that are found
 FOUND, SURVIVES, NOT_APPLIED = "found", "survives", "not applied"
 
 
@@ -62,44 +65,40 @@ def main(*, modules):
     chosen = [name for name in TESTS if any(fnmatch.fnmatch(name, pattern) for pattern in modules or ["*"])]
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     known, rows, survivors = equivalent(), [], []
-    for name in chosen:
-        counts = tried(name)
-        survive = counts.pop(SURVIVES, [])
-        of_module = [mutant for mutant in survive if (name, mutant) not in known]
-        survivors += [(name, mutant) for mutant in of_module]
-        rows.append((len(counts.get(FOUND, [])), len(survive) - len(of_module), len(of_module)))
-        found, same, left = rows[-1]
-        print(
-            f"{name:38} {found + same + left:5} mutants {found:5} found {same:4} equivalent {left:4} survive",
-            flush=True,
-        )
+    for tests in dict.fromkeys(TESTS[name] for name in chosen):
+        for name, counts in tried([name for name in chosen if TESTS[name] == tests], tests).items():
+            same = [mutant for mutant in counts[SURVIVES] if (name, mutant) in known]
+            survivors += [(name, mutant) for mutant in counts[SURVIVES] if (name, mutant) not in known]
+            found, left = len(counts[FOUND]), len(counts[SURVIVES]) - len(same)
+            rows.append((found, left))
+            line = f"{name:36} {found + len(same) + left:4} mutants {found:4} found {len(same):3} equivalent"
+            print(f"{line} {left:3} survive; {len(counts[NOT_APPLIED])} could not be made", flush=True)
     for name, mutant in survivors:
         print(f"  {name}: {mutant}")
-    found, _, left = (sum(column) for column in zip(*rows, strict=True))
+    found, left = (sum(column) for column in zip(*rows, strict=True))
     share = found / max(found + left, 1)
-    return Figure(f"{share:.1%} of {found + left} mutants that are not equivalent are found", share >= 0.9)
+    return Figure(f"{share:.1%} of {found + left} mutants that are not equivalent are found", share >= LEAST)
 
 
 def equivalent():
     """Module and mutant of each that changes nothing."""
-    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines() if EQUIVALENT.exists() else []
-    return {tuple(line.split("\t")[:2]) for line in lines}
+    reasons = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8"))
+    return {(name, mutant) for name, mutants in reasons.items() for mutant in mutants}
 
 
-def tried(name):
-    """The mutants of a module by what became of them, from one process that runs its tests."""
-    path, tests = ROOT / "ltr" / f"{name}.py", [ROOT / "tests" / f"{test}.py" for test in TESTS[name]]
-    cases, outcomes = Cases("mutants", f"{name} {path.read_text(encoding='utf-8')}"), defaultdict(list)
-    cases.entries = {case: entry for case, entry in cases.entries.items() if entry["outcome"] != SURVIVES}
+def tried(names, tests):
+    """The mutants of each module by what became of them, from one process that runs their tests."""
+    modules = [Module(name) for name in names]
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.close(read)
         try:
-            run = Run(name, path, cases)
+            run = Run(modules)
             silence()
+            paths = [*(str(module.path) for module in modules), *(str(ROOT / "tests" / f"{test}.py") for test in tests)]
             arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
-            pytest.main([*arguments, "--doctest-modules", str(path), *map(str, tests)], plugins=[run])
+            pytest.main([*arguments, "--doctest-modules", *paths], plugins=[run])
             os.write(write, (run.problem or "").encode()[:60_000])
         finally:
             os._exit(0)
@@ -107,16 +106,28 @@ def tried(name):
     problem = b"".join(iter(lambda: os.read(read, 1 << 16), b"")).decode()
     os.waitpid(child, 0)
     if problem:
-        raise RuntimeError(f"{name}: {problem}")
-    for mutant, outcome in stored(cases).items():
-        outcomes[outcome].append(mutant)
-    return outcomes
+        raise RuntimeError(problem)
+    return {module.name: stored(module.cases) for module in modules}
+
+
+class Module:
+    """A module of the package, and what became of its mutants earlier; those that survived are tried again."""
+
+    def __init__(self, name):
+        self.name, self.path = name, ROOT / "ltr" / f"{name}.py"
+        self.source = self.path.read_text(encoding="utf-8")
+        self.cases = Cases("mutants", f"{name} {self.source}")
+        entries = self.cases.entries.items()
+        self.cases.entries = {case: entry for case, entry in entries if entry["outcome"] == FOUND}
 
 
 def stored(cases):
-    """What the child wrote down: of each mutant the last outcome, as new tests may find what survived earlier."""
+    """What the child wrote down: mutants by their last outcome, as new tests may find what survived earlier."""
     entries = [json.loads(line) for line in cases.path.read_text(encoding="utf-8").splitlines()[1:]]
-    return {entry["case"][0]: entry["outcome"] for entry in entries}
+    outcomes = defaultdict(list)
+    for mutant, outcome in {entry["case"][0]: entry["outcome"] for entry in entries}.items():
+        outcomes[outcome].append(mutant)
+    return outcomes
 
 
 def silence():
@@ -129,16 +140,16 @@ def silence():
 class Run:
     """A pytest plug-in that runs the tests once, noting the lines they reach, and then again for each mutant."""
 
-    def __init__(self, name, path, cases):
-        self.name, self.path, self.cases = name, path, cases
-        self.reached, self.seconds, self.problem = defaultdict(set), [], "no test was collected"
+    def __init__(self, modules):
+        self.modules, self.seconds, self.problem = modules, [], "no test was collected"
+        self.reached = {str(module.path): defaultdict(set) for module in modules}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         """Instead of the tests: the mutants."""
         self.problem = None
         if session.testsfailed or not session.items:
-            self.problem = "its tests cannot be collected"
+            self.problem = "the tests cannot be collected"
             return True
         for index, item in enumerate(session.items):
             begin = time.process_time()
@@ -146,48 +157,45 @@ class Run:
                 self.problem = f"{item.nodeid} fails without a mutant"
                 return True
             self.seconds.append(time.process_time() - begin)
-        self.try_all(session)
+        for module in self.modules:
+            self.try_all(session, module)
         return True
 
     def passes(self, index, item, following):
-        """Whether a test passes; which lines of the module it reaches is noted."""
-        path, lines = str(self.path), set()
+        """Whether a test passes; which lines of the modules it reaches is noted."""
+        reached = self.reached
 
         def of_line(frame, event, argument):
-            lines.add(frame.f_lineno)
+            reached[frame.f_code.co_filename][frame.f_lineno].add(index)
             return of_line
 
-        sys.settrace(lambda frame, event, argument: of_line if frame.f_code.co_filename == path else None)
+        sys.settrace(lambda frame, event, argument: of_line if frame.f_code.co_filename in reached else None)
         try:
             reports = runtestprotocol(item, nextitem=following, log=False)
         finally:
             sys.settrace(None)
-        for line in lines:
-            self.reached[line].add(index)
         return not any(report.failed for report in reports)
 
-    def try_all(self, session):
-        """Each mutant in a fork."""
-        source = self.path.read_text(encoding="utf-8")
-        module = importlib.import_module("ltr." + self.name.replace("/", "."))
-        known = {mutant.id: mutant for mutant in mutated_code.mutants(source)}
+    def try_all(self, session, of):
+        """Each mutant of a module in a fork."""
+        module = importlib.import_module("ltr." + of.name.replace("/", "."))
+        known = {mutant.id: mutant for mutant in mutated_code.mutants(of.source)}
         functions = mutated_code.loaded([module.__file__])[module.__file__]
         gc.freeze()
 
         def outcome(name):
-            chosen = self.tests_of(known[name])
-            if not chosen:
-                return SURVIVES
-            items = [session.items[index] for index in chosen]
-            return in_fork(session, items, lambda: mutated_code.apply(known[name], source, module, functions))
+            items = [session.items[index] for index in self.tests_of(known[name], str(of.path))]
+            change = partial(mutated_code.apply, known[name], of.source, module, functions)
+            return in_fork(session, items, change) if items else SURVIVES
 
-        for _ in self.cases.outcomes(((name,) for name in known), outcome):
+        for _ in of.cases.outcomes(((name,) for name in known), outcome):
             pass
 
-    def tests_of(self, mutant):
+    def tests_of(self, mutant, path):
         """The tests that reach a line of it, quickest first; a constant is reached by all that reach the module."""
-        lines = self.reached if mutant.kind != "body" else mutant.lines
-        reaching = set().union(*(self.reached.get(line, ()) for line in lines))
+        reached = self.reached[path]
+        lines = list(reached) if mutant.kind != "body" else mutant.lines
+        reaching = set().union(*(reached.get(line, ()) for line in lines))
         return sorted(reaching, key=self.seconds.__getitem__)
 
 
