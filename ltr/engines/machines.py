@@ -9,6 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ltr import __version__
+from ltr.errors import FileError
+from ltr.files.reading import read_bytes
 
 SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # what BLAS adds up depends on its threads
 
@@ -51,8 +53,8 @@ def usable_processors() -> int:
 def processor() -> str:
     """The name of the processor."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = read_bytes("/proc/cpuinfo").decode(errors="replace").splitlines()
+    except FileError:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()

@@ -142,6 +142,7 @@ class Run:
 
     def __init__(self, modules):
         self.modules, self.seconds, self.problem = modules, [], "no test was collected"
+        self.failing = []
         self.reached = {str(module.path): defaultdict(set) for module in modules}
 
     @pytest.hookimpl(tryfirst=True)
@@ -154,9 +155,11 @@ class Run:
         for index, item in enumerate(session.items):
             begin = time.process_time()
             if not self.passes(index, item, session.items[index + 1] if index + 1 < len(session.items) else None):
-                self.problem = f"{item.nodeid} fails without a mutant"
-                return True
+                self.failing.append(item.nodeid)
             self.seconds.append(time.process_time() - begin)
+        if self.failing:
+            self.problem = f"tests fail without a mutant: {', '.join(self.failing)}"
+            return True
         for module in self.modules:
             self.try_all(session, module)
         return True
