@@ -81,8 +81,8 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
                 assert problem(check, base, path, [value] if is_list else value) == "", path
     wanted = {
         "run": "kind data.split data.negatives data.previous features encoder train.trainer train.l2_rule train.recipe "
-        "train.targets train.metric none.source abstain.rule evaluate.metrics evaluate.preset evaluate.probability "
-        "evaluate.ties evaluate.no_relevant engine.name",
+        "train.choose train.prior train.targets train.metric none.source abstain.rule evaluate.metrics "
+        "evaluate.preset evaluate.probability evaluate.ties evaluate.no_relevant engine.name",
         "bench": "rerankers metrics ties",
     }
     assert sorted(enumerated) == sorted(wanted["bench" if base else "run"].split())

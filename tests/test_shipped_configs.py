@@ -9,7 +9,7 @@ import pytest
 
 from ltr.benchmark.config import BenchConfig, BenchEntry, load_bench
 from ltr.config.run import RunConfig, load_config
-from ltr.features.presets import recommended_features
+from ltr.features.presets import ALL, RECOMMENDED
 from ltr.features.registry import FEATURES
 
 FOLDER = Path(__file__).parent.parent / "configs"
@@ -54,13 +54,16 @@ def test_the_shipped_bench_can_be_read_and_explains_every_key():
 def test_a_shipped_config_names_features_of_its_kind(path):
     config = load_config(path)
     names = [entry if isinstance(entry, str) else entry["name"] for entry in config.features]
-    assert {FEATURES[name].kind for name in names} == {config.kind}
+    assert names == [RECOMMENDED] or {FEATURES[name].kind for name in names} == {config.kind}
 
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
-def test_the_recommended_configs_name_the_recommended_features(kind):
-    config = load_config(CONFIGS[0].parent / f"{kind}s-recommended.yaml")
-    assert config.features == recommended_features(kind, 1000)[0]
+def test_the_recommended_configs_explain_the_recommended_features(kind):
+    path = CONFIGS[0].parent / f"{kind}s-recommended.yaml"
+    config, lines = load_config(path), path.read_text(encoding="utf-8").splitlines()
+    explained = [line.split()[1] for line in lines if line.startswith(f"  # {kind}.")]
+    assert explained == list(ALL[kind])
+    assert config.features == (RECOMMENDED,)
     assert config.train.standardize
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ltr.cli.result import abstaining_lines, breakdown_lines, headline_lines, measured_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.errors import count
+from ltr.reporting.alternatives import alternatives_table, choice_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.kinds import DIFFERENCE
 from ltr.reporting.metric_tables import title_of
@@ -31,6 +32,7 @@ def short_lines(
     return [
         *headline_lines(record),
         *gain_lines(result),
+        *choice_lines(result),
         *fold_lines(result.measured, result.config.data.split),
         *abstaining_lines(record, result.router.abstain),
         *breakdown_lines(record),
@@ -48,6 +50,7 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
         "",
         *weight_lines(result),
         "",
+        *alternative_lines(result),
         *(line for text in trust_lines(result) for line in wrapped(text)),
         f"kept in {visible(home.as_posix())}/ ({seconds:.1f} s)",
     ]
@@ -60,6 +63,19 @@ def gain_lines(result: "RunResult | ShardsResult") -> list[str]:
         return []
     ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
     return [f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)"]
+
+
+def choice_lines(result: "RunResult | ShardsResult") -> list[str]:
+    """What folds chose, and why."""
+    choice = result.router.training.choice
+    return [] if choice is None else [*wrapped(choice_text(choice))]
+
+
+def alternative_lines(result: "RunResult | ShardsResult") -> list[str]:
+    """Every alternative that folds chose among, and the choice."""
+    choice = result.router.training.choice
+    table = [*table_lines(alternatives_table(choice)), ""] if choice is not None and choice.alternatives else []
+    return [*table, *choice_lines(result)]
 
 
 def weight_lines(result: "RunResult | ShardsResult") -> list[str]:

@@ -1,10 +1,12 @@
 """Recipes: sets of defaults that lie under a config. Its keys, `--set` and the named flags decide above them."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from ltr.configtext.document import Document, Value
 from ltr.errors import Place
 from ltr.features.presets import RECOMMENDED
+from ltr.training.config import CHOICES, COLUMNS, KNOTS, L2
 
 SPECIFICATION_RECIPE = "specification"  # the defaults of the config itself: four columns, descent, no scaling
 RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
@@ -17,23 +19,28 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
                 "train.standardize": True,
                 "train.l2": 0.001,
                 "train.knots": 0,
+                "train.prior": "shipped",
+                "train.choose": list(CHOICES),
             }
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 2})  # raised with a value above, or the columns
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 3})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
     """The document, where it says nothing, with the defaults of the recipe that its `train.recipe` names.
 
     >>> document = Document("ltr.yaml", {"train": {"recipe": "recommended", "l2": 0.1}}, {})
-    >>> with_recipe(document).value["train"]
-    {'recipe': 'recommended', 'l2': 0.1, 'trainer': 'newton', 'standardize': True, 'knots': 0}
+    >>> with_recipe(document).value["train"]["choose"]  # what the document names is not chosen
+    ['columns', 'knots']
     """
     train = document.value.get("train")
     name = train.get("recipe") if isinstance(train, dict) else None
-    for path, value in RECIPES.get(name, {}).items() if isinstance(name, str) else ():
+    recipe = dict(RECIPES.get(name, {})) if isinstance(name, str) else {}
+    if recipe and isinstance(train, dict):
+        recipe |= _left_to_folds(train, has_features="features" in document.value)
+    for path, value in recipe.items():
         section, _, key = path.rpartition(".")
         written = document.value.get(section) if section else document.value
         if isinstance(written, dict) and key not in written:
@@ -41,10 +48,26 @@ def with_recipe(document: Document) -> Document:
     return document
 
 
+def _left_to_folds(train: Mapping[str, Value], *, has_features: bool) -> dict[str, Value]:
+    """What folds choose, and the prior, beside the keys of train that a document names.
+
+    >>> _left_to_folds({"knots": 7}, has_features=True)
+    {'train.choose': ['l2']}
+    >>> _left_to_folds({"trainer": "descent"}, has_features=False)
+    {'train.choose': [], 'train.prior': 'zero'}
+    """
+    has_one_scale = train.get("trainer", "newton") == "newton" and train.get("standardize", True) is True
+    if not has_one_scale:
+        return {"train.choose": [], "train.prior": "zero"}
+    is_named = {COLUMNS: has_features, KNOTS: KNOTS in train, L2: L2 in train}
+    several = isinstance(train.get(L2), list)  # among which train.folds choose
+    return {"train.choose": [] if several else [key for key in CHOICES if not is_named[key]]}
+
+
 def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/2'
+    'recommended/3'
     """
     return f"{name}/{VERSIONS[name]}"

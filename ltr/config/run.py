@@ -17,10 +17,10 @@ from ltr.engines.config import EngineConfig
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
-from ltr.features.presets import ALL, RECOMMENDED, SPECIFICATION, recommended_features
+from ltr.features.presets import ALL, PAST, RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
-from ltr.training.config import LOSS, TrainConfig
+from ltr.training.config import COLUMNS, LOSS, TrainConfig
 from ltr.training.early_stopping import watchable
 from ltr.training.fit import TRAINERS
 
@@ -221,16 +221,21 @@ def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
     return FeatureConfig(name, options)
 
 
-def feature_configs(config: RunConfig, kind: Kind, traces: int) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+def feature_configs(
+    config: RunConfig, kind: Kind, traces: int, *, has_past: bool = False
+) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
     """The features of a run, and the warnings about them.
 
     They are those it names, or the specification's of the kind. `recommended` among them stands for the recommended
-    ones of so many training traces, in its place.
+    ones of so many training traces, in its place; where folds choose columns for all of them, with those that read what
+    was done before a query, if that is known.
     """
     columns: list[FeatureConfig] = []
     warnings: tuple[str, ...] = ()
     for entry in config.features or SPECIFICATION[kind]:
-        if entry == RECOMMENDED:
+        if entry == RECOMMENDED and COLUMNS in config.train.choose:
+            columns += map(FeatureConfig, (*ALL[kind], *(PAST if has_past else ())))
+        elif entry == RECOMMENDED:
             names, warnings = recommended_features(kind, traces)
             columns += map(FeatureConfig, names)
         else:

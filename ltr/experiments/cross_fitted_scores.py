@@ -12,7 +12,7 @@ from ltr.data.groups import Groups, select
 from ltr.errors import DataError, DivergedError
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import Prepared, prepare
+from ltr.experiments.shared_inputs import Prepared, prepare, prior_of
 from ltr.features.crossfit import SharedCounts
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
@@ -81,7 +81,8 @@ def fold_models(
         prepared = prepare(config, inside, None, shared=None if counts is None else (counts, fold))
         try:
             data = prepared.phi, inside.labels, inside.offsets
-            model = fit(*data, train, weights=inside.weights, score_offset=score_offset(inside))
+            prior, offset = prior_of(train, prepared.names), score_offset(inside)
+            model = fit(*data, train, weights=inside.weights, score_offset=offset, prior=prior)
         except DataError as error:
             raise DataError(f"scores without fold {fold + 1} of the traces: {error}") from error
         except DivergedError as error:

@@ -41,7 +41,13 @@ class Fold:
 
 @stage("cross-validation")
 def cross_validate(
-    config: RunConfig, groups: Groups, featurise: Featurise, rules: Rules, on_progress: OnProgress = silent
+    config: RunConfig,
+    groups: Groups,
+    featurise: Featurise,
+    rules: Rules,
+    on_progress: OnProgress = silent,
+    *,
+    prior: FloatArray | None = None,
 ) -> CrossValidation:
     """Each fold's groups ranked by what was learned without them, and measured by the rules."""
     if config.train.folds is None:
@@ -50,7 +56,7 @@ def cross_validate(
     folds = []
     for number, sides in enumerate(dealing, start=1):
         on_progress(Step("folds", number - 1, config.train.folds))
-        folds.append(_fold(config, groups, sides, featurise, number))
+        folds.append(_fold(config, groups, sides, featurise, number, prior))
     l2s, table = config.train.l2s, np.array([fold.values for fold in folds]).T
     l2 = chosen_l2(l2s, table, config.train.l2_rule)
     columns = [fold.scores[l2s.index(l2)] for fold in folds]
@@ -62,12 +68,17 @@ def cross_validate(
 
 
 def _fold(
-    config: RunConfig, groups: Groups, sides: tuple[IntArray, IntArray], featurise: Featurise, number: int
+    config: RunConfig,
+    groups: Groups,
+    sides: tuple[IntArray, IntArray],
+    featurise: Featurise,
+    number: int,
+    prior: FloatArray | None,
 ) -> Fold:
     learned, held = (select(groups, side) for side in sides)
     try:
         phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
-        ws, knots = path_weights(config.train, phi, learned), Knots.of(phi, config.train.knots)
+        ws, knots = path_weights(config.train, phi, learned, prior=prior), Knots.of(phi, config.train.knots)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
     except DivergedError as error:
@@ -81,13 +92,18 @@ def _fold(
 
 
 def path_weights(
-    config: TrainConfig, phi: FloatArray, groups: Groups, *, held: Validation | None = None
+    config: TrainConfig,
+    phi: FloatArray,
+    groups: Groups,
+    *,
+    prior: FloatArray | None = None,
+    held: Validation | None = None,
 ) -> list[FloatArray]:
     """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
     inputs = (phi, groups.labels, groups.offsets)
     weights, offset = groups.weights, score_offset(groups)
     if config.trainer == "newton":
-        return exact_path(*inputs, config, weights=weights, score_offset=offset)
+        return exact_path(*inputs, config, weights=weights, score_offset=offset, prior=prior)
     ws = []
     for l2 in config.l2s:
         try:
@@ -108,7 +124,13 @@ class Settled:
 
 
 def settled(
-    config: RunConfig, phi: FloatArray, groups: Groups, folds: CrossValidation | None, held: Validation | None
+    config: RunConfig,
+    phi: FloatArray,
+    groups: Groups,
+    folds: CrossValidation | None,
+    held: Validation | None,
+    *,
+    prior: FloatArray | None = None,
 ) -> Settled:
     """Of several l2 the one that folds chose, or else validation data."""
     train, l2s = config.train, config.train.l2s
@@ -121,7 +143,7 @@ def settled(
     if train.l2_rule == "one_se":
         raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
     watched = held.with_curves(Knots.of(phi, train.knots))
-    values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, held=held)])
+    values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, prior=prior, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     penalties = [PenaltyRecord(l2, value) for l2, value in zip(l2s, path.tolist(), strict=True)]
     return Settled(replace(train, l2=l2), by_validation=ChoiceRecord(train.metric, l2, penalties))

@@ -17,7 +17,7 @@ from ltr.engines.config import EngineConfig
 from ltr.errors import UsageError
 from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.shared_inputs import nothing_to_choose, prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
 from ltr.files.replacing import new_files, refuse_existing
@@ -74,7 +74,7 @@ def featurize_and_save(
     warnings: tuple[str, ...] = () if config.engine == EngineConfig() else (NO_SHARDS,)
     if model is None:
         learned = without_none(groups)
-        prepared = prepare(config, learned, None, on_progress)
+        prepared = prepare(nothing_to_choose(config), learned, None, on_progress)
         features, phi = prepared.features, prepared.phi
         warnings = (*warnings, *none_warnings(learned), *prepared.warnings)
         phi = with_none_rows(groups, phi, features)

@@ -15,7 +15,7 @@ from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
 from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import encoder_name
+from ltr.experiments.shared_inputs import encoder_name, nothing_to_choose
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
@@ -89,7 +89,7 @@ def _fit(shards: LearnedShards, on_progress: OnProgress, engine: Engine) -> tupl
         names = ", ".join(file.path for file in shards.samples.files)
         number = count(shards.samples.groups, "group")
         raise DataError(f"{names}: none is right in {number}, and there is no other to use")
-    configs, warnings = feature_configs(shards.config, shards.samples.kind, len(traces))
+    configs, warnings = feature_configs(nothing_to_choose(shards.config), shards.samples.kind, len(traces))
     folds, encoder = TraceFolds.of(traces), encoder_name(shards.config)
 
     def on_shard(done: int, of: int) -> None:

@@ -22,7 +22,8 @@ from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.own_past import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import Prepared, SharedInputs
+from ltr.experiments.recommended_choice import chosen
+from ltr.experiments.shared_inputs import Prepared, SharedInputs, listed_features, prior_of
 from ltr.experiments.warnings import choice_warnings, outdone_warnings
 from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.features.crossfit import FittedFeatures, named_parts
@@ -66,31 +67,33 @@ def run(
     The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
+    choice = chosen(config, shared, on_progress)
+    config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
-    folds = None
+    folds, prior = None, prior_of(config.train, names)
     if config.train.folds is not None:
         fold_rules = rules(config, groups, also=judged_by(config.train))
-        folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress)
-    settings = settled(config, phi, groups, folds, valid)
+        folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress, prior=prior)
+    settings = settled(config, phi, groups, folds, valid, prior=prior)
     learned_phi, learned = rows_to_learn(config, settings.train, prepared, on_progress)
     inputs = (learned_phi, learned.labels, learned.offsets, settings.train)
     fixed: dict[str, Any] = {"weights": learned.weights, "score_offset": score_offset(learned)}
     on_epoch = _epoch_steps(settings.train, on_progress)
     with stage("training"):
-        model = fit(*inputs, **fixed, valid=valid, on_epoch=on_epoch, progress=resume)
+        model = fit(*inputs, **fixed, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume)
     with stage("diagnosis"):
-        diagnosis = diagnose(*inputs, model, **fixed, clusters=learned.candidates.traces, names=names)
-    training = _recorded(model, diagnosis, prepared, settings)
+        diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
+    training = msgspec.structs.replace(_recorded(model, diagnosis, prepared, settings), choice=choice.record)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
-    chosen = choice_warnings(config, settings, folds, model.training.watched)
-    warnings = tuple(dict.fromkeys((*data.warnings, *chosen, *prepared.warnings, *measured.warnings)))
+    doubts = choice_warnings(config, settings, folds, model.training.watched)
+    warnings = tuple(dict.fromkeys((*data.warnings, *doubts, *prepared.warnings, *measured.warnings)))
     measured = replace(measured, folds=folds)
     if prepared.features:
         router = replace(router, tools=tools_to_rank(groups.candidates, config.data))
@@ -187,7 +190,4 @@ def decided_by(config: RunConfig, kind: Kind, fitted: FittedFeatures | None) -> 
     config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics), engine=EngineConfig())
     if fitted is None:
         return config
-    features = tuple(
-        {"name": feature.name, **feature.options} if feature.options else feature.name for feature in fitted.configs
-    )
-    return replace(config, features=features, encoder=fitted.encoder.name)
+    return replace(config, features=listed_features(fitted.configs), encoder=fitted.encoder.name)

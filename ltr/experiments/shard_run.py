@@ -23,7 +23,7 @@ from ltr.experiments.loading import APPLIED, fitted_on_all, refuse_given_probabi
 from ltr.experiments.pipeline import decided_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
-from ltr.experiments.shared_inputs import refuse_other_features
+from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
 from ltr.features.crossfit import named_parts
 from ltr.files.parts import Merging, Part, merged
 from ltr.files.reading import AnyPath
@@ -45,6 +45,8 @@ from ltr.training.updating import curvature_of
 NONE_UNLEARNED = (
     "none: how probably nothing offered is right is learned from samples in memory, and not from a directory of columns"
 )
+
+NOT_CHOSEN = "a directory of columns: folds choose nothing; columns, knots and l2 are as the config says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,12 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
     kind, features = shards.manifest.kind, shards.features
     if config.kind and config.kind != kind:
         raise DataError(f"the config says kind {config.kind}; the columns are of {kind}s")
+    warnings = [NOT_CHOSEN] * bool(config.train.choose) + [APPLIED] * shards.manifest.is_applied
+    config = nothing_to_choose(config)
     configs, _ = feature_configs(config, kind, sum(part.traces for part in shards.manifest.parts))
     refuse_other_features(config, tuple(column.name for column in configs), features.names)
-    train = replace(config.train, l2=config.train.penalty)
-    source, warnings = ColumnSource.of(shards), [APPLIED] if shards.manifest.is_applied else []
+    train, source = replace(config.train, l2=config.train.penalty), ColumnSource.of(shards)
+    prior = prior_of(train, features.names)
     knots, is_sampled = shard_knots(source, train.knots, engine=engine)
     if is_sampled:
         warnings.append(
@@ -119,10 +123,11 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         )
     with stage("training"):
         on_epoch = lambda epoch: on_progress(Step("training", epoch.number, None, epoch))  # noqa: E731
-        model = fit_shards(source, train, knots=knots, on_epoch=on_epoch, engine=engine)
+        model = fit_shards(source, train, knots=knots, prior=prior, on_epoch=on_epoch, engine=engine)
     with stage("diagnosis"):
-        clusters = trace_codes(shards)
-        diagnosis = diagnose_shards(source, train, model, clusters=clusters, names=features.names, engine=engine)
+        diagnosis = diagnose_shards(
+            source, train, model, prior=prior, clusters=trace_codes(shards), names=features.names, engine=engine
+        )
     summary = summarised(shards, engine)
     training = msgspec.structs.replace(
         training_record(model, diagnosis, features.names, summary.best),

@@ -1,12 +1,16 @@
 """What runs of the same data, features, encoder and seed share: groups and their columns, made once."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from ltr.arrays import FloatArray
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, feature_configs
 from ltr.configtext.rendering import plain_values
 from ltr.data.groups import Candidates, Groups
+from ltr.data.past import past_of
 from ltr.data.ready_numbers import refuse_other_columns, unnamed
 from ltr.data.splits import fold_indices
 from ltr.encoders.naming import AUTO, best_installed
@@ -16,7 +20,10 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures, SharedCounts, fit_features
 from ltr.features.presets import RECOMMENDED
+from ltr.features.prior_weights import prior_weights
+from ltr.features.registry import FeatureConfig
 from ltr.serving.router import Router
+from ltr.training.config import COLUMNS, TrainConfig
 
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
 
@@ -34,6 +41,16 @@ class Prepared:
     def names(self) -> tuple[str, ...]:
         """The names of the columns of phi."""
         return self.features.names if self.features else unnamed(self.phi.shape[1])
+
+    def only(self, places: IntArray) -> "Prepared":
+        """Some of the columns, by their places."""
+        if len(places) == self.phi.shape[1]:
+            return self
+        features = self.features
+        if features is not None:
+            configs, states = ([column[place] for place in places] for column in (features.configs, features.states))
+            features = replace(features, configs=tuple(configs), states=tuple(states))
+        return replace(self, phi=np.ascontiguousarray(self.phi[:, places]), features=features)
 
     def applied(self, candidates: Candidates) -> FloatArray:
         """The columns of candidates that were not trained on."""
@@ -57,7 +74,9 @@ def prepare(
     `shared`: see `fit_features`.
     """
     ready = groups.candidates.features
-    configs, warnings = feature_configs(config, groups.candidates.kind, len(groups.candidates.trace_ids))
+    kind, traces = groups.candidates.kind, len(groups.candidates.trace_ids)
+    has_past = kind == "tool" and past_of(groups.candidates) is not None
+    configs, warnings = feature_configs(config, kind, traces, has_past=has_past)
     if ready is None:
         on_progress(Step("featurising"))
         features, phi = fit_features(
@@ -101,6 +120,16 @@ class SharedInputs:
         if columns_key(config) == columns_key(self.config):
             return self
         return type(self)(config, self._data if data_key(config) == data_key(self.config) else None)
+
+    def narrowed(self, config: RunConfig, places: IntArray) -> Self:
+        """What a run uses whose config names some of the columns, by their places."""
+        columns = self.columns()
+        narrow = type(self)(config, self._data)
+        narrow._columns = columns.only(places)
+        if len(places) == columns.phi.shape[1]:
+            narrow._valid_columns, narrow._test_columns = self._valid_columns, self._test_columns
+        narrow._folds = {fold: (learned[:, places], held[:, places]) for fold, (learned, held) in self._folds.items()}
+        return narrow
 
     def data(self, on_progress: OnProgress = silent) -> Loaded:
         """The training, validation and test groups; read at the first call."""
@@ -155,6 +184,24 @@ class SharedInputs:
         return columns
 
 
+def nothing_to_choose(config: RunConfig) -> RunConfig:
+    """The config where folds choose nothing: `recommended` stands for the same columns whatever the samples say."""
+    return replace(config, train=replace(config.train, choose=()))
+
+
+def listed_features(configs: Sequence[FeatureConfig]) -> tuple[str | dict[str, Any], ...]:
+    """The features as a config lists them."""
+    return tuple({"name": column.name, **column.options} if column.options else column.name for column in configs)
+
+
+def prior_of(config: TrainConfig, names: Sequence[str]) -> FloatArray | None:
+    """What the penalty pulls the weights of these columns towards; None: 0."""
+    if config.prior == "zero":
+        return None
+    config.refuse_other_scale("prior")
+    return prior_weights(names)
+
+
 def data_key(config: RunConfig) -> Any:
     """All that decides what is read: the encoder too, where it chooses candidates."""
     encoder = None if config.data.negatives is None else config.encoder
@@ -163,4 +210,4 @@ def data_key(config: RunConfig) -> Any:
 
 def columns_key(config: RunConfig) -> Any:
     """All that decides groups and columns."""
-    return data_key(config), plain_values((config.features, config.encoder))
+    return data_key(config), plain_values((config.features, config.encoder)), COLUMNS in config.train.choose

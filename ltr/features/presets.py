@@ -17,6 +17,8 @@ ALL = {
     "tool": (*FOUR["tool"], "tool.clause_words", "tool.known", "tool.talk", "tool.ridge"),
     "graph": (*FOUR["graph"], "graph.start", "graph.size", "graph.clauses", "graph.order"),
 }
+SINGLES = {"tool": ("tool.proto", "tool.ridge"), "graph": ("graph.proto", "graph.near_edges")}  # good alone
+PAST = ("tool.follows",)  # reads what was done before a query
 
 
 def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """How the weights came about: the loss by epoch, the training in words, and what the weights rest on."""
 
 from ltr.errors import count
+from ltr.reporting.alternatives import alternatives_blocks
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.kinds import AMOUNT, COUNT, WRITTEN
 from ltr.reporting.numbers import percent, short
@@ -38,7 +39,8 @@ def learning_section(model: ModelRecord, history: list[EpochRecord]) -> Section:
         (turn, metric),
     )
     figures = [figure for figure in (learned, watched) if figure]
-    return Section("Learning", (*figures, Text(_training_text(model, turn)), _basis(model)))
+    chosen = alternatives_blocks(training.choice)
+    return Section("Learning", (*figures, Text(_training_text(model, turn)), *chosen, _basis(model)))
 
 
 def _training_text(model: ModelRecord, turn: str) -> str:

@@ -73,6 +73,25 @@ class ChoiceRecord(msgspec.Struct, omit_defaults=True):
     folds: int | None = None
 
 
+class AlternativeRecord(msgspec.Struct, omit_defaults=True):
+    """One way to train, its loss on what it did not learn from, and by how much that is above the chosen one's."""
+
+    title: str
+    loss: float
+    difference: float  # paired by trace
+    low: float | None = None  # of its 95 % interval; None: one trace
+    high: float | None = None
+
+
+class RecommendedChoiceRecord(msgspec.Struct, omit_defaults=True):
+    """What folds chose for the recommended recipe, and why."""
+
+    chosen: str
+    reason: str
+    folds: int = 0
+    alternatives: list[AlternativeRecord] = []  # from simple to rich
+
+
 class EpochRecord(msgspec.Struct, omit_defaults=True):
     """A line of history.jsonl: the loss of an epoch, and what validation data said after it."""
 
@@ -114,6 +133,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     answers: list[str] = []  # short hashes of the tools that were right
     past: str = ""  # what came before its queries: logged, or labels; "": nothing was known
     folds: ChoiceRecord | None = None
+    choice: RecommendedChoiceRecord | None = None
     validated: ChoiceRecord | None = None
 
 

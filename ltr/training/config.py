@@ -14,6 +14,7 @@ from ltr.training.targets import TARGETS
 
 MOST_EPOCHS = 10**9
 LOSS = "loss"  # the mean cross-entropy, as a metric
+COLUMNS, KNOTS, L2 = CHOICES = ("columns", "knots", "l2")  # what folds may choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,10 @@ class TrainConfig:
     """Divide each column by its deviation: start, penalty and gap bound hold in that scale."""
     knots: int = 0
     """At how many values, at most, the weight of a column may change; 0: one weight a column."""
+    prior: Literal["zero", "shipped"] = "zero"
+    """What the penalty pulls the weights towards: 0, or weights that were learned on other sets of data."""
+    choose: tuple[Literal["columns", "knots", "l2"], ...] = ()
+    """What folds choose among the recommended alternatives: columns, knots, l2; the keys of those are then not read."""
     patience: int = 10
     """Epochs of descent without a better value on validation data before it stops."""
     metric: str = LOSS
@@ -72,6 +77,7 @@ class TrainConfig:
             yield f"l2 is {list(self.l2s)!r}; different numbers are needed, at least one"
         if self.l2_rule not in ("best", "one_se"):
             yield f"l2_rule is {self.l2_rule!r}; best or one_se is needed"
+        yield from self._problems_of_recommended()
         if self.targets not in TARGETS:
             yield f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}"
         yield from _whole_number_problem("patience", self.patience, 1, MOST_EPOCHS)
@@ -79,6 +85,20 @@ class TrainConfig:
             yield f"metric is {self.metric!r}; a name is needed"
         if self.folds is not None:
             yield from _whole_number_problem("folds", self.folds, 2, MOST_EPOCHS)
+
+    def _problems_of_recommended(self) -> Iterator[str]:
+        """Of what the recommended recipe does beside its columns."""
+        if self.prior not in ("zero", "shipped"):
+            yield f"prior is {self.prior!r}; zero or shipped is needed"
+        if not isinstance(self.choose, tuple) or not set(self.choose) <= set(CHOICES):
+            yield f"choose is {self.choose!r}; a list of {', '.join(CHOICES)} is needed"
+        if self.choose and len(self.l2s) > 1:
+            yield "choose needs one l2; without choose, train.folds choose among several"
+
+    def refuse_other_scale(self, key: str) -> None:
+        """Raise for a key that needs the exact optimum on columns of one scale, unless that is asked for."""
+        if self.trainer != "newton" or not self.standardize:
+            raise UsageError(f"train.{key} needs train.trainer newton and train.standardize true")
 
     @property
     def l2s(self) -> tuple[float, ...]:

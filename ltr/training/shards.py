@@ -177,6 +177,7 @@ def fit_shards(
     config: TrainConfig,
     *,
     knots: Knots = STRAIGHT,
+    prior: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
     engine: Engine = IN_PROCESS,
 ) -> Model:
@@ -187,7 +188,7 @@ def fit_shards(
     """
     refuse_chain(config)
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    return fit_groups(groups, knots, config, fit_newton, on_epoch=on_epoch)
+    return fit_groups(groups, knots, config, fit_newton, prior=prior, on_epoch=on_epoch)
 
 
 def path_of_shards(
@@ -204,13 +205,14 @@ def diagnose_shards(
     config: TrainConfig,
     model: Model,
     *,
+    prior: FloatArray | None = None,
     clusters: IntArray | None = None,
     names: Sequence[str] | None = None,
     engine: Engine = IN_PROCESS,
 ) -> Diagnosis:
     """The diagnosis of a model that `fit_shards` gave for the same shards; a cluster lies in one of them."""
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    return diagnose_groups(groups, config, model, clusters=clusters, names=names)
+    return diagnose_groups(groups, config, model, prior=prior, clusters=clusters, names=names)
 
 
 def refuse_chain(config: TrainConfig) -> None:

@@ -1,19 +1,22 @@
-"""What the recommended columns of tools are worth beside single columns, ridge regression and neighbours' votes.
+"""What the recommended recipe is worth on tools, beside single columns, ridge regression and neighbours' votes.
 
-A set that names right tools alone is trained and measured on its whole catalogue. Differences of Top-1 are paired, with
-95 % bootstrap intervals by trace; then right answers known and unseen in training, and learning curves.
+A set that names right tools alone is trained and measured on its whole catalogue. The prior of each set is made of the
+other sets that are named: name them all. Differences of Top-1 are paired, with 95 % bootstrap intervals by trace; then
+right answers known and unseen in training, and learning curves.
 """
 
 from pathlib import Path
 
 import numpy as np
 
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups, select
+import ltr
+from ltr.config.run import load_config
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.negatives import draw_negatives
+from ltr.experiments.loading import Loaded
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.features import prior_weights
 from ltr.features.crossfit import fit_features
 from ltr.features.matrices import all_dots
 from ltr.features.presets import ALL
@@ -21,7 +24,8 @@ from ltr.features.registry import FeatureConfig
 from ltr.features.rows import row_queries
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from studies import intervals
+from studies import intervals, priors
+from studies.sets import few_traces, samples
 
 TOP1 = "top1_accuracy"
 EIGHT = ALL["tool"]
@@ -31,7 +35,8 @@ COLUMNS = (
     FeatureConfig("tool.lift", {"strength": 5.0}),
     FeatureConfig("tool.clause"),
 )
-SETS = {"seven, lift of strength 5": (0, 8, 2, 3, 4, 5, 6), "recommended eight": tuple(range(8))}
+RECOMMENDED = "recommended"
+SETS = {"seven, lift of strength 5": (0, 8, 2, 3, 4, 5, 6), "eight, lines, l2 .001": tuple(range(8))}
 FEW = (5, 10, 30, 100, 300)  # training traces
 DRAWS = 3  # of so few
 NEIGHBOURS, SHARPNESS = 20, 10.0
@@ -46,23 +51,17 @@ def options(parser):
 
 def main(*, folders, encoder, no_curves):
     """A table a folder."""
-    for folder in folders:
-        train, test = samples(folder, encoder)
+    sets = {folder: samples(folder, encoder) for folder in folders}
+    weights = {folder: priors.set_weights(train, encoder) for folder, (train, _) in sets.items()}
+    for folder, (train, test) in sets.items():
+        others = [of_set for other, of_set in weights.items() if other != folder]
+        prior_weights.WEIGHTS = priors.mean_weights(others)
         counts = f"{len(train.offsets) - 1:,} training groups, {len(test.offsets) - 1:,} test queries"
         print(f"{folder.name}, {encoder}: {counts}\n  {'':28}  top-1    MRR  less ridge alone{'':9}less seven")
         compare(train, test, encoder)
         if not no_curves:
             curves(train, test, encoder)
     return 0
-
-
-def samples(folder, encoder):
-    """The training and the test groups; where they name right tools alone, with all others of the catalogue."""
-    tools = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
-    sides = [read_groups(str(folder / f"{split}.jsonl.gz"), tools=tools) for split in ("train", "test")]
-    if tools and all(side.labels.all() for side in sides):
-        sides = [draw_negatives(side, tools, "catalogue", encoder=encoder, seed=0) for side in sides]
-    return sides
 
 
 def scored(train, test, encoder):
@@ -75,8 +74,16 @@ def scored(train, test, encoder):
     scores[f"best column: {best.name}"] = best.sign * test_phi[:, names.index(best.name)]
     for way, columns in SETS.items():
         scores[way] = learned(phi, test_phi, columns, train, 0)
-    scores["recommended eight, 7 knots"] = learned(phi, test_phi, SETS["recommended eight"], train, 7)
-    return scores, features.encoder
+    scores["eight, 7 knots, l2 .001"] = learned(phi, test_phi, SETS["eight, lines, l2 .001"], train, 7)
+    router = by_recipe(train, encoder)
+    scores[RECOMMENDED] = router.scores(router.phi(test.candidates))
+    return scores, features.encoder, router.training.choice.chosen
+
+
+def by_recipe(train, encoder):
+    """The router that the recommended recipe learns."""
+    config = load_config(None, ["train.recipe=recommended", f"encoder={encoder}", "evaluate.baselines=false"])
+    return ltr.run(config, shared=SharedInputs(config, Loaded((train, None), None, None, None, ()))).router
 
 
 def learned(phi, test_phi, columns, train, knots):
@@ -111,10 +118,11 @@ def top1(scores, test):
 
 def compare(train, test, encoder):
     """Every way on the test queries, and where the right answer was right in training or never was."""
-    scores, fitted = scored(train, test, encoder)
+    scores, fitted, choice = scored(train, test, encoder)
     scores["votes of 20 neighbours"] = votes(train, test, fitted)
     results = {way: top1(values, test) for way, values in scores.items()}
     known = known_queries(train, test)
+    print(f"  folds chose: {choice}")
     for way, result in results.items():
         values, rng = result.values[TOP1], np.random.default_rng(0)
         leads = [
@@ -139,14 +147,20 @@ def known_queries(train, test):
 
 
 def curves(train, test, encoder):
-    """Top-1 from few training traces, mean of several draws."""
+    """Top-1 from few training traces, mean of several draws; of the recipe less the best of three single columns."""
     traces = len(train.candidates.trace_ids)
     for number in (number for number in FEW if number < traces):
-        means = {}
+        values, choices = {}, []
         for draw in range(DRAWS):
-            drawn = np.random.default_rng(draw).permutation(traces)[:number]
-            few = select(train, np.flatnonzero(np.isin(train.candidates.traces, drawn)))
-            for way, values in scored(few, test, encoder)[0].items():
-                means.setdefault(way.partition(":")[0], []).append(top1(values, test).means[TOP1])
-        text = "".join(f"  {way} {np.mean(values):.3f}" for way, values in means.items())
-        print(f"  {number} traces:{text}", flush=True)
+            scores, _, choice = scored(few_traces(train, number, draw), test, encoder)
+            choices.append(choice)
+            for way, column in scores.items():
+                values.setdefault(way.partition(":")[0], []).append(top1(column, test).values[TOP1])
+        means = {way: np.mean(of_draws, axis=0) for way, of_draws in values.items()}  # of each query over the draws
+        text = "".join(f"  {way} {np.nanmean(of_queries):.3f}" for way, of_queries in means.items())
+        best = max(SINGLE, key=lambda way: np.nanmean(means[way]))
+        lead = intervals.difference(test, means[RECOMMENDED], means[best], np.random.default_rng(0))
+        print(
+            f"  {number} traces:{text}\n    less {best} {intervals.shown(lead, '+')}; chosen: {'; '.join(choices)}",
+            flush=True,
+        )

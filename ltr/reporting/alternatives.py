@@ -1,0 +1,46 @@
+"""What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
+
+from ltr.errors import count
+from ltr.reporting.kinds import DIFFERENCE, INTERVAL, LOSS, WRITTEN, Bounds
+from ltr.reporting.page import Block, Text
+from ltr.reporting.table import Column, Table
+from ltr.storage.training_record import RecommendedChoiceRecord
+
+CAPTION = "Alternatives: loss on left out traces, and its difference to the chosen one's"
+
+
+def choice_text(choice: RecommendedChoiceRecord) -> str:
+    """What was chosen and why.
+
+    >>> choice_text(RecommendedChoiceRecord("tool.proto alone", "no folds: 1 training trace, too few for folds"))
+    'chosen: tool.proto alone; no folds: 1 training trace, too few for folds'
+    """
+    if not choice.folds:
+        return f"chosen: {choice.chosen}; {choice.reason}"
+    number = count(len(choice.alternatives), "alternative")
+    return f"{choice.folds} folds chose of {number}: {choice.chosen}; {choice.reason}"
+
+
+def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
+    """Each alternative from simple to rich, with its loss and the paired interval."""
+    columns = (
+        Column("alternative", "alternative"),
+        Column("loss", "loss", LOSS),
+        Column("difference", "over the chosen", DIFFERENCE),
+        Column("", "95 %, by trace", INTERVAL),
+        Column("chosen", "", WRITTEN),
+    )
+    rows = tuple(
+        (one.title, one.loss, one.difference, Bounds(one.low, one.high), "chosen" if one.title == choice.chosen else "")
+        for one in choice.alternatives
+    )
+    return Table(columns, rows, CAPTION)
+
+
+def alternatives_blocks(choice: RecommendedChoiceRecord | None) -> list[Block]:
+    """The same on a page."""
+    if choice is None:
+        return []
+    sentence = choice_text(choice)
+    blocks: list[Block] = [Text(f"{sentence[0].upper()}{sentence[1:]}.")]
+    return [*blocks, *([alternatives_table(choice)] if choice.alternatives else [])]

@@ -1,0 +1,211 @@
+"""What folds choose for the recommended recipe: alternatives, the rule, and what a run records of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ltr
+from ltr.config.run import RunConfig, load_config
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import Groups, select
+from ltr.errors import RangeError, UsageError
+from ltr.experiments.loading import Loaded
+from ltr.experiments.recommended_choice import alternatives, choose, fold_losses
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.features.presets import ALL, PAST
+from ltr.features.prior_weights import WEIGHTS, prior_weights
+from ltr.training.config import CHOICES, TrainConfig
+from ltr.training.simplest import PairedDifference, group_losses, simplest_as_good
+from tests.oracles import naive_objective, random_groups
+
+RECOMMENDED = load_config(None, ["train.recipe=recommended", "encoder=hash"])
+TRAIN = RECOMMENDED.train
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return ltr.read_groups("data/tools/train.jsonl.gz", tools=read_tools("data/tools/tools.json"))
+
+
+def of_traces(groups: Groups, number: int) -> Groups:
+    """The groups of the first traces."""
+    return select(groups, np.flatnonzero(groups.candidates.traces < number))
+
+
+def shared(groups: Groups, config: RunConfig = RECOMMENDED) -> SharedInputs:
+    """What a run of the config would use, of groups in memory."""
+    return SharedInputs(config, Loaded((groups, None), None, None, None, ()))
+
+
+@pytest.mark.parametrize("kind", ["tool", "graph"])
+def test_alternatives_go_from_simple_to_rich_and_are_at_most_twelve(kind):
+    names = (*ALL[kind], *(PAST if kind == "tool" else ()))
+    listed = alternatives(TRAIN, kind, names)
+    sizes = [(bool(one.knots), len(one.columns)) for one in listed]
+    assert sizes == sorted(sizes)
+    assert len({one.title for one in listed}) == len(listed) <= 12
+    strengths = [one.strength for one in listed if one.columns == names and not one.knots]
+    assert strengths == sorted(strengths, reverse=True)  # pulled less, so richer
+
+
+@pytest.mark.parametrize("key", CHOICES)
+def test_what_is_not_chosen_is_as_the_config_says(key):
+    config = replace(TRAIN, choose=tuple(other for other in CHOICES if other != key), knots=3, l2=0.5)
+    listed = alternatives(config, "tool", ALL["tool"])
+    if key == "columns":
+        assert {one.columns for one in listed} == {ALL["tool"]}
+    elif key == "knots":
+        assert {one.knots for one in listed} == {3}
+    else:
+        assert {one.trained(config, 10).l2 for one in listed} == {0.5}
+
+
+def test_l2_is_the_strength_over_the_number_of_training_traces():
+    one = alternatives(TRAIN, "tool", ALL["tool"])[0]
+    assert one.trained(TRAIN, 50).l2 == one.strength / 50
+
+
+@given(st.integers(0, 10**6))
+def test_the_loss_of_a_group_is_that_of_the_naive_loop(seed):
+    rng = np.random.default_rng(seed)
+    phi, labels, offsets = random_groups(rng, 8, features=2, sizes=(1, 5), positives=2)
+    w = rng.normal(size=2)
+    losses = group_losses(phi @ w, labels, offsets)
+    for group, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        rows = slice(first, last)
+        if last - first < 2 or not labels[rows].any():
+            assert np.isnan(losses[group])
+            continue
+        alone = naive_objective(w, phi[rows], labels[rows], np.array([0, last - first]), 0.0)
+        assert losses[group] == pytest.approx(alone, abs=1e-12)
+
+
+def test_the_paired_error_is_that_of_trace_sums():
+    losses, others = np.array([1.0, 2.0, 4.0, 3.0]), np.array([0.5, 1.0, 2.0, 2.5])  # apart .5, 1, 2, .5: mean 1
+    gap = PairedDifference.of(losses, others, np.ones(4), np.array([7, 7, 9, 9]))
+    sums = np.array([-0.5, 0.5])  # of both traces, over the mean
+    assert gap.mean == 1.0
+    assert gap.standard_error == pytest.approx(np.sqrt(2 / 1 * (sums @ sums)) / 4)
+
+
+def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_first():
+    rng = np.random.default_rng(0)
+    rich = rng.normal(1.0, 0.1, 200)
+    level = rich + rng.normal(0.0, 0.1, 200)
+    level += rich.mean() - level.mean() + 0.001
+    worse = rich + 0.1
+    assert simplest_as_good(np.array([worse, level, rich]), np.ones(200), np.arange(200)).chosen == 1
+    assert simplest_as_good(np.array([rich, rich]), np.ones(200), np.arange(200)).chosen == 0
+    assert simplest_as_good(np.array([worse, rich]), np.ones(200), np.arange(200)).chosen == 1
+
+
+def test_a_heavy_group_counts_as_often_as_it_weighs():
+    losses = np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 2.5]])
+    weighed = simplest_as_good(losses, np.array([1.0, 2.0, 1.0]), np.arange(3))
+    repeated = simplest_as_good(losses[:, [0, 1, 1, 2]], np.ones(4), np.array([0, 1, 1, 2]))
+    np.testing.assert_allclose(weighed.losses, repeated.losses)
+    assert weighed.differences[0].standard_error == pytest.approx(repeated.differences[0].standard_error)
+
+
+def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
+    groups = of_traces(samples, 12)
+    config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
+    listed = alternatives(config.train, "tool", config.features)
+    trace = int(np.argmax(np.bincount(groups.candidates.traces)))
+    first, *others = np.flatnonzero(groups.candidates.traces == trace).tolist()
+    rows = slice(groups.offsets[first], groups.offsets[first + 1])
+    labels = groups.labels.copy()
+    labels[rows] = np.roll(labels[rows], 1)
+    losses, folds = fold_losses(config, shared(groups, config), listed)
+    moved, _ = fold_losses(config, shared(replace(groups, labels=labels), config), listed)
+    assert folds == 5
+    np.testing.assert_array_equal(moved[:, others], losses[:, others])
+    elsewhere = groups.candidates.traces != trace
+    assert not np.array_equal(moved[:, elsewhere], losses[:, elsewhere], equal_nan=True)
+
+
+def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):
+    groups = of_traces(samples, 12)
+    result = ltr.run(RECOMMENDED, shared=shared(groups))
+    choice, train = result.router.training.choice, result.config.train
+    assert choice.folds == 5
+    assert choice.chosen in [one.title for one in choice.alternatives]
+    (chosen,) = [one for one in choice.alternatives if one.title == choice.chosen]
+    assert (chosen.difference, chosen.low, chosen.high) == (0, 0, 0)
+    assert train.choose == ()
+    assert result.router.trainer.l2 == train.l2
+    assert tuple(result.config.features) == result.router.names
+    again = ltr.run(result.config, shared=shared(groups, result.config))
+    np.testing.assert_array_equal(again.model.w, result.model.w)
+    assert again.router.training.choice is None
+
+
+def test_one_trace_leaves_nothing_to_choose_by(samples):
+    chosen = choose(RECOMMENDED, shared(of_traces(samples, 1)))
+    assert chosen.record.reason == "no folds: 1 training trace, too few for folds"
+    assert chosen.config.features == ALL["tool"]
+    assert (chosen.config.train.knots, chosen.config.train.l2) == (0, 10.0)
+
+
+def test_the_prior_is_of_the_columns_by_name():
+    assert prior_weights(["mine", "tool.lift"]).tolist() == [0.0, WEIGHTS["tool.lift"]]
+    assert {name for names in ALL.values() for name in names} == set(WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "written, choose, prior",
+    [
+        ("{recipe: recommended}", ("columns", "knots", "l2"), "shipped"),
+        ("{recipe: recommended, l2: 0.1}", ("columns", "knots"), "shipped"),
+        ("{recipe: recommended, knots: 0}", ("columns", "l2"), "shipped"),
+        ("{recipe: recommended, l2: [0.1, 1.0], folds: 2}", (), "shipped"),
+        ("{recipe: recommended, trainer: descent}", (), "zero"),
+        ("{recipe: recommended, standardize: false}", (), "zero"),
+        ("{recipe: recommended, choose: [l2]}", ("l2",), "shipped"),
+        ("{recipe: specification}", (), "zero"),
+    ],
+)
+def test_the_recipe_leaves_to_folds_what_the_config_does_not_name(tmp_path, written, choose, prior):
+    path = tmp_path / "ltr.yaml"
+    path.write_text(f"train: {written}\n")
+    train = load_config(path).train
+    assert (train.choose, train.prior) == (choose, prior)
+
+
+def test_named_features_are_not_chosen_among(tmp_path):
+    path = tmp_path / "ltr.yaml"
+    path.write_text("features: [tool.proto]\ntrain: {recipe: recommended}\n")
+    assert load_config(path).train.choose == ("knots", "l2")
+
+
+@pytest.mark.parametrize(
+    "settings, problem",
+    [
+        ({"prior": "mine"}, "prior is 'mine'; zero or shipped is needed"),
+        ({"choose": ("rows",), "trainer": "newton", "standardize": True}, "a list of columns, knots, l2 is needed"),
+        ({"choose": ("l2",), "trainer": "newton", "standardize": True, "l2": (0.1, 1.0)}, "choose needs one l2"),
+    ],
+)
+def test_what_cannot_be_chosen_or_pulled_to_is_refused(settings, problem):
+    with pytest.raises(RangeError, match=problem):
+        TrainConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    "overrides, problem",
+    [
+        (["train.prior=shipped"], "train.prior needs train.trainer newton and train.standardize true"),
+        (["train.choose=[l2]"], "train.choose needs train.trainer newton and train.standardize true"),
+        (
+            ["train.choose=[columns]", "train.trainer=newton", "train.standardize=true"],
+            "train.choose names columns, which needs features: \\[recommended\\]",
+        ),
+    ],
+)
+def test_a_run_refuses_what_needs_other_keys(samples, overrides, problem):
+    config = load_config(None, ["encoder=hash", *overrides])
+    with pytest.raises(UsageError, match=problem):
+        ltr.run(config, shared=shared(of_traces(samples, 3), config))
