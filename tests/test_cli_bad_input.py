@@ -165,7 +165,8 @@ def test_a_line_of_a_hundred_megabytes_is_refused_not_held(cli):
         file.write(lines(TOOL)[0] + b'\n{"query": "')
         for _ in range(100):
             file.write(b"x" * (1 << 20))
-    assert cli.refused("train", "s.jsonl.gz", "-o", "run") == (3, "s.jsonl.gz:2: the line is longer than 64 MiB")
+    problem = "the line is longer than 64 MiB; set LTR_LARGEST_LINE=128 to read up to 128 MiB"
+    assert cli.refused("train", "s.jsonl.gz", "-o", "run") == (3, f"s.jsonl.gz:2: {problem}")
 
 
 @pytest.mark.parametrize(

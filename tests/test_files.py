@@ -97,15 +97,31 @@ def test_stdin_is_read_for_a_dash(monkeypatch):
     assert list(read_lines("-")) == [(1, b"a"), (2, b"b")]
 
 
+TOO_LONG = "the line is longer than 64 MiB; set LTR_LARGEST_LINE=128 to read up to 128 MiB"
+
+
+def test_the_limit_of_a_line_is_raised_by_the_environment(tmp_path, monkeypatch):
+    path = tmp_path / "samples.jsonl"
+    path.write_bytes(b"x" * (3 << 20))
+    monkeypatch.setenv("LTR_LARGEST_LINE", "2")
+    assert "longer than 2 MiB; set LTR_LARGEST_LINE=4 " in refused(path)
+    monkeypatch.setenv("LTR_LARGEST_LINE", "4")
+    assert [len(line) for _, line in read_lines(path)] == [3 << 20]
+    for wrong in ("0", "-1", "1e3", "much", "", "9" * 30):
+        monkeypatch.setenv("LTR_LARGEST_LINE", wrong)
+        with pytest.raises(UsageError, match="a whole number of MiB is needed"):
+            list(read_lines(path))
+
+
 def test_a_line_beyond_the_limit_is_refused_without_being_held(tmp_path):
     import resource
 
     path = tmp_path / "samples.jsonl.zst"
     path.write_bytes(packed_zeros(b"short\n", 1 << 30))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert refused(path) == "samples.jsonl.zst:2: the line is longer than 64 MiB"
+    assert refused(path) == f"samples.jsonl.zst:2: {TOO_LONG}"
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown_kib < 3 * LARGEST_LINE // 1024
+    assert grown_kib < 3 * LARGEST_LINE * 1024
 
 
 def packed_zeros(start: bytes, count: int) -> bytes:

@@ -59,7 +59,7 @@ def test_values_may_lie_across_the_blocks_of_reading(tmp_path, monkeypatch):
 
 
 def test_a_value_beyond_the_limit_is_refused_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("ltr.data.json_values.LARGEST_LINE", 1 << 20)
+    monkeypatch.setenv("LTR_LARGEST_LINE", "1")
     with pytest.raises(SampleError, match="log.json:2: the JSON value is longer than 1 MiB"):
         values(tmp_path, '[\n{"a": "' + "x" * (3 << 20) + '"}]')
 

@@ -193,3 +193,9 @@ def test_golden_says_which_set_lacks_a_file_or_a_number(frozen):
     done = compared(old, new)
     assert "made/pages/run.html (only in NEW)" in done.stdout
     assert "evaluate/ctr/mrr: 0.5 -> missing in NEW" in done.stdout
+
+
+def test_every_dependency_has_a_version_a_licence_and_a_reason():
+    ran = command("study", "licences")
+    assert ran.returncode == 0, ran.stdout.splitlines()[-3:]
+    assert re.search(r"^\| numpy \|  \| [\d.]+ \| BSD[^|]* \| arrays \|$", ran.stdout, re.MULTILINE)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from ltr.errors import RunError
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.updating import Quadratic, curvature
@@ -101,3 +102,15 @@ def test_more_data_of_one_kind_bring_the_update_near_the_refit():
     updated = quadratic.solve(phi[1200:], labels[1200:], offsets[300:] - 1200).w
     refit = fit(phi, labels, offsets, config).w
     assert np.abs(updated - refit).max() < 0.1 * np.abs(early.w - refit).max()
+
+
+@pytest.mark.parametrize("size", [1e10, 1e100, 1e200, 1e300])
+def test_columns_too_large_to_learn_from_are_refused_or_solved_and_nothing_else(size):
+    phi = np.array([[size, 1.0], [0.0, 0.5], [-size, size]])
+    with np.errstate(all="ignore"):
+        try:
+            solved = Quadratic(np.zeros(2), np.eye(2)).solve(phi, np.array([0.0, 1.0, 0.0]), np.array([0, 3]))
+        except RunError as error:
+            assert "could not be proved" in str(error)  # noqa: PT017
+        else:
+            assert np.isfinite(solved.w).all()

@@ -8,8 +8,7 @@ from itertools import chain
 import msgspec
 
 from ltr.data.jsonlines import FAILURES
-from ltr.errors import SampleError
-from ltr.files.reading import LARGEST_LINE, AnyPath, ContentDigest, shown, split_lines, utf8_blocks
+from ltr.files.reading import AnyPath, ContentDigest, largest_line, split_lines, too_long, utf8_blocks
 
 WHITE = b" \t\r\n"
 BETWEEN = WHITE + b","
@@ -31,14 +30,14 @@ def json_values(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterat
 
     Where the first line is a whole object, or does not begin like JSON, each line that is not blank is a value, and it
     may be no JSON: its reader decides what becomes of it. Any other file is taken apart at its brackets. One value is
-    in memory at a time; one of more than 64 MiB is refused.
+    in memory at a time; one that is longer than a line may be is refused.
     """
     blocks = utf8_blocks(path, digest=digest)
     begun = b""
     for block in blocks:
         begun += block
         first, *more = begun.lstrip(WHITE).split(b"\n", 1)
-        if more or first[:1] not in (b"{", b"") or len(begun) > LARGEST_LINE:
+        if more or first[:1] not in (b"{", b"") or len(begun) > largest_line():
             break
     first = begun.lstrip(WHITE).split(b"\n", 1)[0]
     blocks = chain([begun], blocks)
@@ -84,8 +83,8 @@ def _taken_apart(blocks: Iterator[bytes], path: AnyPath) -> Iterator[JsonValue]:
     content, line, start, at, depth, base = b"", 1, 0, 0, 0, 0
     for block in blocks:
         content, at, start = content[start:] + block, at - start, 0
-        if len(content) > LARGEST_LINE:
-            raise SampleError(shown(path), line, "", f"the JSON value is longer than {LARGEST_LINE >> 20} MiB")
+        if len(content) > largest_line():
+            raise too_long(path, line, "JSON value")
         while token := BRACKET.match(content, at):  # none inside a text that goes on in the next block
             begin, at, mark = token.start(1), token.end(), token[1]
             if depth == base and (between := content[start:begin].strip(BETWEEN)):

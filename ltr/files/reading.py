@@ -16,7 +16,7 @@ AnyPath = str | os.PathLike[str]
 
 STDIN = "-"
 BLOCK = 1 << 20
-LARGEST_LINE = 64 << 20
+LARGEST_LINE = 64  # MiB, of a line or a JSON value, unless LTR_LARGEST_LINE says another number
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FOREIGN_STARTS = {
     b"\x1f\x8b": "gzip data; a name that ends in .gz is needed",
@@ -24,6 +24,25 @@ FOREIGN_STARTS = {
     b"\xff\xfe": "UTF-16 text; UTF-8 is needed",
     b"\xfe\xff": "UTF-16 text; UTF-8 is needed",
 }
+
+
+def largest_line() -> int:
+    """The most bytes that a line, or a JSON value, may have.
+
+    >>> largest_line() >> 20
+    64
+    """
+    text = os.environ.get("LTR_LARGEST_LINE", str(LARGEST_LINE))
+    if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= 1 << 20):
+        raise UsageError(f"LTR_LARGEST_LINE is {text[:40]!r}; a whole number of MiB is needed")
+    return int(text) << 20
+
+
+def too_long(path: AnyPath, line: int, what: str = "line") -> SampleError:
+    """The error for a line, or a JSON value, beyond the limit."""
+    most = largest_line() >> 20
+    advice = f"set LTR_LARGEST_LINE={2 * most} to read up to {2 * most} MiB"
+    return SampleError(shown(path), line, "", f"the {what} is longer than {most} MiB; {advice}")
 
 
 class ContentDigest:
@@ -64,20 +83,20 @@ def read_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterato
     """Line numbers from 1 and lines without their ends, of a plain, .gz or .zst file, or of stdin for `-`.
 
     A line ends at LF or CRLF only: U+2028 is text. A UTF-8 byte order mark is dropped. No line beyond
-    LARGEST_LINE is held in memory. The digest is updated with the decompressed content as it is read.
+    the limit is held in memory. The digest is updated with the decompressed content as it is read.
     """
     return enumerate(split_lines(utf8_blocks(path, digest=digest), path), start=1)
 
 
 def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
     """The lines of the blocks, without their ends; the path is for the error about a line that is too long."""
-    number, unfinished, size = 1, [b""], 0
+    number, unfinished, size, most = 1, [b""], 0, largest_line()
     for block in blocks:
         lines = block.split(b"\n")
         unfinished.append(lines[0])
         size += len(lines[0])
-        if size > LARGEST_LINE:
-            raise SampleError(shown(path), number, "", f"the line is longer than {LARGEST_LINE >> 20} MiB")
+        if size > most:
+            raise too_long(path, number)
         if len(lines) == 1:
             continue
         lines[0] = b"".join(unfinished)
@@ -93,7 +112,7 @@ def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
 
 def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
     """Complete lines, about a megabyte at a time, each block with the number of its first: for readers of columns."""
-    number, unfinished = 1, b""
+    number, unfinished, most = 1, b"", largest_line()
     for block in utf8_blocks(path, digest=digest):
         lines, end, rest = block.rpartition(b"\n")
         if end:
@@ -101,8 +120,8 @@ def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> I
             number, unfinished = number + lines.count(b"\n") + 1, rest
         else:
             unfinished += rest
-        if len(unfinished) > LARGEST_LINE:
-            raise SampleError(shown(path), number, "", f"the line is longer than {LARGEST_LINE >> 20} MiB")
+        if len(unfinished) > most:
+            raise too_long(path, number)
     if unfinished:
         yield number, unfinished + b"\n"
 
@@ -141,14 +160,15 @@ def read_blocks(path: AnyPath) -> Iterator[bytes]:
             passed += len(block)
 
 
-def read_bytes(path: AnyPath, *, limit: int = LARGEST_LINE) -> bytes:
-    """The whole content; a file larger than `limit` bytes is refused before it is read to its end."""
+def read_bytes(path: AnyPath, *, limit: int | None = None) -> bytes:
+    """The whole content; a file larger than `limit` bytes, or than a line may be, is refused before its end is read."""
+    most = largest_line() if limit is None else limit
     blocks, size = [], 0
     for block in read_blocks(path):
         blocks.append(block)
         size += len(block)
-        if size > limit:
-            raise FileError(shown(path), f"larger than {limit} bytes")
+        if size > most:
+            raise FileError(shown(path), f"larger than {most} bytes")
     return b"".join(blocks)
 
 

@@ -113,12 +113,12 @@ class Quadratic:
             if is_near:
                 break
             is_near = point.norm <= NEAR
-            step = np.asarray(np.linalg.solve(point.curvature, -point.gradient), dtype=np.float64)
-            moved = self._line_search(groups, point, step)
+            step = _newton_step(point)
+            moved = None if step is None else self._line_search(groups, point, step)
             if moved is None:
                 break
             point = moved
-        if point.norm > NEAR * max(1.0, len(groups) * 1e-3):
+        if not point.norm <= NEAR * max(1.0, len(groups) * 1e-3):  # NaN fails too
             raise RunError(f"the outcomes' optimum could not be proved: its gradient has the norm {point.norm:.2g}")
         return Solved(point.w, point.norm, point.losses)
 
@@ -160,3 +160,11 @@ class _Point:
     @property
     def norm(self) -> float:
         return float(np.linalg.norm(self.gradient))
+
+
+def _newton_step(point: _Point) -> FloatArray | None:
+    """The step to the optimum of the quadratic there; None where huge columns make it singular by rounding."""
+    try:
+        return np.asarray(np.linalg.solve(point.curvature, -point.gradient), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None

@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from stresses.cases import Figure
 from stresses.killing import files_without_times, kill_after, start
 from subcommands import ROOT, at_least
 
@@ -52,8 +53,8 @@ def main(*, number):
             state = f"{complete:2} runs complete, {begun} with a checkpoint"
             result = "same" if is_good else "OTHER"
             print(f"kill {kill + 1:2} after {moment:5.2f} s, --jobs {jobs}: {state}; then {result}", flush=True)
-    print(f"{number - failures} of {number} ended in the same bytes")
-    return int(failures > 0 or not is_same)
+    text = f"{number - failures} of {number} ended in the same bytes"
+    return Figure(text, is_good=not failures and is_same)
 
 
 def write_configs(folder):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stresses.cases import Cases, Figure
 from stresses.forked import call, preload
+from stresses.killing import WITH_TIMES
 from subcommands import at_least
 from tests.faults import CODES, FaultyDisk, contents, in_fork
 from tests.made import tool_rows
@@ -199,7 +200,8 @@ class Trial:
                 {name: content for name, content in each.items() if name.startswith(start) and content is not None}
                 for each in (found, self.earlier, *self.later)
             )
-            yield output, "later" if self.new(mine, *later) else "earlier" if self.kept(mine, earlier) else "a mixture"
+            kind = "later" if self.new(mine, *later) else "earlier" if self.kept(mine, earlier) else "a mixture"
+            yield output, "of the failed run" if kind == "a mixture" and says_failed(mine.get(output)) else kind
 
     def kept(self, found, earlier):
         """Whether all that was there is there; of a run that update changes also with more behind it."""
@@ -209,8 +211,21 @@ class Trial:
 
     def new(self, found, later, repeated):
         """Whether it is the later result, but for the times of day in it."""
-        stable = {name for name, content in later.items() if repeated.get(name) == content}
+        stable = {name for name, content in later.items() if repeated.get(name) == content and not has_times(name)}
         return set(found) == set(later) and all(found[name] == later[name] for name in stable)
+
+
+def says_failed(content):
+    """Whether it is a whole leaderboard that says which run failed: it is of the last batch, whatever came of it."""
+    try:
+        return content is not None and json.loads(content)["rows"][0]["status"] == "failed"
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def has_times(name):
+    """Whether the file holds times of day, which may be equal by chance."""
+    return name.rpartition("/")[2] in (*WITH_TIMES, "report.html", "bench.json")
 
 
 def stands(name, found, content):

@@ -9,14 +9,8 @@ from pathlib import Path
 LATER = ("ltr.__main__",)  # it runs the command line
 FOUND_LATE = (
     *("scipy.optimize", "scipy.sparse.linalg", "scipy.special", "jinja2", "yaml", "rich.table", "rich.progress"),
-    *(
-        "typer._adapters",
-        "pydantic.dataclasses",
-        "zoneinfo",
-        "glob",
-        "email.parser",
-        "multiprocessing.resource_tracker",
-    ),
+    *("typer._adapters", "pydantic.dataclasses", "zoneinfo", "glob", "email.parser", "encodings.cp437"),
+    *("encodings.unicode_escape", "encodings.utf_32_le", "multiprocessing.resource_tracker"),
 )
 
 
@@ -39,15 +33,21 @@ def preload():
 
 def call(words):
     """The exit code of the command in this process, which must end afterwards; what it prints goes nowhere."""
-    from ltr.cli import main as command
-
-    sys.argv = ["ltr", *map(str, words)]
     with Path(os.devnull).open("w") as nowhere:
         sys.stdout = sys.stderr = nowhere
         try:
-            command()
-        except SystemExit as done:
-            return done.code if isinstance(done.code, int) else 1
+            return call_as_it_is(words)
         finally:
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+
+
+def call_as_it_is(words):
+    """The exit code of the command in this process, which must end afterwards."""
+    from ltr.cli import main as command
+
+    sys.argv = ["ltr", *map(str, words)]
+    try:
+        command()
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1
     return 0

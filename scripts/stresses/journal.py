@@ -18,6 +18,7 @@ import numpy as np
 import ltr
 from ltr.experiments.runs import train
 from ltr.files.journal import append_line, read_journal
+from stresses.cases import Figure
 from subcommands import ROOT, at_least
 
 WRITER = """
@@ -81,9 +82,9 @@ def main(*, seconds, writers):
         rows = [row for line in lines.contents for row in json.loads(line)["outcomes"]]
         written = [row["query"] for row in rows]
         lost, twice = set(names) - set(written), len(written) - len(set(written))
-        print(f"{kills[0]} writers and {kills[1]} processes that fold were killed")
-        print(f"{len(names):,} outcomes were confirmed, {len(written):,} are in the journal; lost: {len(lost)}", end="")
-        print(f", twice: {twice}, damaged lines: {lines.damaged + lines.is_cut}")
+        text = f"{kills[0]} writers and {kills[1]} processes that fold were killed; {len(names):,} outcomes confirmed, "
+        text += f"{len(written):,} in the journal, lost: {len(lost)}, twice: {twice}, "
+        text += f"damaged lines: {lines.damaged + lines.is_cut}"
         is_whole, folded = ltr.load(run), "compacted.npz"
         update = is_whole.update_many([])
         print(f"the run has {update.total:,} outcomes, {update.folded:,} folded in")
@@ -95,7 +96,8 @@ def main(*, seconds, writers):
         at_once = of_lines(run, order)
         difference, moved = np.abs(replayed - at_once).max(), np.abs(w - replayed).max()
         print(f"replayed whole beside all at once, shuffled: {difference:.1e}; folded beside replayed: {moved:.1e}")
-    return int(bool(lost) or twice > 0 or update.total != len(written) or difference > 1e-8)
+    is_good = not lost and not twice and update.total == len(written) and difference <= 1e-8
+    return Figure(text, is_good=is_good)
 
 
 def of_lines(run, lines):

@@ -19,6 +19,7 @@ from ltr.experiments.batch import planned, run_batch
 from ltr.reporting import page as pages
 from ltr.reporting.report import report_of
 from stresses.browser import Browser
+from stresses.cases import Figure
 from stresses.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
 from subcommands import ROOT, at_least
 
@@ -50,13 +51,13 @@ def main(*, count, unescaped):
                     caught.add(number)
                 if any(counts.values()) and not unescaped:
                     print(f"{kind}: {text!r}: {counts}", file=sys.stderr)
-    print(f"{count} strings, {opened} pages: " + ", ".join(f"{value} {key}" for key, value in total.items()))
-    print(f"strings that ran or opened something: {len(caught)} of {count}")
+    text = f"{count} strings, {opened} pages: " + ", ".join(f"{value} {key}" for key, value in total.items())
+    text += f"; strings that ran or opened something: {len(caught)} of {count}"
     if unescaped:
         missed = [text for number, text in enumerate(strings(count)) if number not in caught]
         print(*map(repr, missed), sep="\n", file=sys.stderr)
-        return int(len(caught) < LEAST * count)
-    return int(any(total.values()))
+        return Figure(f"without escaping: {text}", is_good=len(caught) >= LEAST * count)
+    return Figure(text, is_good=not any(total.values()))
 
 
 def originals(home):

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from stresses.cases import Cases, Figure
 from stresses.kills import write_samples
 from subcommands import ROOT, at_least
 
@@ -37,23 +38,25 @@ def options(parser):
 
 
 def main(*, number):
-    """A line a signal."""
+    """A line a signal that did not end as it should."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
-    generator, failures = random.Random(0), 0
+    cases, good = Cases("signals", ""), 0
     with tempfile.TemporaryDirectory() as folder:
         write_samples(Path(folder) / "samples.jsonl")
         Path(folder, "long.yaml").write_text(CONFIG)
         warm_up(folder)
-        for index in range(number):
-            name = list(COMMANDS)[index % 2]
-            code = signal.SIGTERM if index // 2 % 2 else signal.SIGINT
-            moment = generator.uniform(1.0, 6.0)
+
+        def sent(index):
+            name, code = list(COMMANDS)[index % 2], signal.SIGTERM if index // 2 % 2 else signal.SIGINT
+            moment = random.Random(index).uniform(1.0, 6.0)
             problems = problems_of(name, Path(folder) / f"{index}", code, moment)
-            failures += bool(problems)
-            result = "; ".join(problems) or "ended as it should"
-            print(f"{index + 1:3} {name:12} {code.name:7} after {moment:.2f} s: {result}", flush=True)
-    print(f"{number - failures} of {number} ended as they should")
-    return int(failures > 0)
+            return [f"{name} {code.name} after {moment:.2f} s: {problem}" for problem in problems]
+
+        for _, problems in cases.outcomes([(index,) for index in range(number)], sent):
+            good += not problems
+            print(*problems, sep="\n", end="\n" if problems else "", flush=True)
+    text = f"{good} of {number} signals: 130 or 143 within {SECONDS:g} s, nothing printed, no process left"
+    return Figure(text, is_good=good == number, seconds=cases.seconds)
 
 
 def warm_up(folder):

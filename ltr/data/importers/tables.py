@@ -7,7 +7,7 @@ from itertools import chain
 
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError, count
-from ltr.files.reading import LARGEST_LINE, AnyPath, read_lines, shown
+from ltr.files.reading import AnyPath, largest_line, read_lines, shown
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -62,7 +62,7 @@ def _decoded(path: AnyPath) -> Iterator[str]:
 
 def _rows(path: AnyPath, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Rows, each with the line it begins in; blank lines are skipped."""
-    csv.field_size_limit(LARGEST_LINE)  # for the whole process: 131,072 characters are less than a long message
+    csv.field_size_limit(largest_line())  # for the whole process: 131,072 characters are less than a long message
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         begins = reader.line_num + 1

@@ -1,0 +1,110 @@
+"""The same run again and again, under other threads, hash seeds, locales and time zones: the same bytes.
+
+Then under the kernels of other processors, as numpy and OpenBLAS are told to use them: the same ranks and metrics to 12
+digits, weights to 1e-9 relative. Ends with 1 when any differ.
+"""
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from stresses.cases import Cases, Figure
+from stresses.killing import files_without_times
+from subcommands import ROOT, at_least
+from tests.made import graph_rows, tool_rows, written
+
+MACHINE = {
+    "OPENBLAS_NUM_THREADS": ("1", "2", "4", "8"),
+    "OMP_NUM_THREADS": ("1", "3"),
+    "NUMBA_NUM_THREADS": ("1", "2"),
+    "PYTHONHASHSEED": ("0", "1", "random"),
+    "LC_ALL": ("C", "C.UTF-8", "tr_TR.UTF-8", "zh_CN.UTF-8"),
+    "TZ": ("UTC", "Asia/Tokyo", "America/New_York"),
+}
+NUMPY = ("", "X86_V4 AVX512_ICL AVX512_SPR", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR")
+OPENBLAS = ("Haswell", "SkylakeX", "Zen", "Prescott")
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("number", nargs="?", type=at_least(1), default=100, help="of repeats (default: %(default)s)")
+    parser.add_argument("--variants", type=at_least(1), default=12, help="of kernels (default: %(default)s)")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="of the settings (default: %(default)s)")
+
+
+def main(*, number, variants, seed):
+    """What was the same."""
+    cases, draw = Cases("determinism", f"--seed {seed}"), random.Random(seed)
+    settings = [{name: draw.choice(values) for name, values in MACHINE.items()} for _ in range(number)]
+    kernels = [{"NPY_DISABLE_CPU_FEATURES": off, "OPENBLAS_CORETYPE": core} for off, core in product(NUMPY, OPENBLAS)]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for kind, rows in {"tool": tool_rows, "graph": graph_rows}.items():
+            written(f"{kind}.jsonl", rows(range(40)))
+            written(f"{kind}-test.jsonl", rows(range(40, 60)))
+        first = made({})
+        repeats = [("repeat", n) for n in range(number)]
+        same = sum(is_same for _, is_same in cases.outcomes(repeats, lambda _, n: made(settings[n]) == first))
+        others = [("kernel", n) for n in range(min(variants, len(kernels)))]
+        found = [outcome for _, outcome in cases.outcomes(others, lambda _, n: differences(first, made(kernels[n])))]
+    equal, farthest = sum(not problems for problems, _ in found), max(distance for _, distance in found)
+    for problems, _ in found:
+        print(*problems[:3], sep="\n", end="\n" if problems else "")
+    text = f"{same} of {number} repeats gave the same bytes; {equal} of {len(found)} kernels the same ranks and metrics"
+    text += f", weights within {farthest:.0e}"
+    return Figure(text, is_good=same == number and equal == len(found), seconds=cases.seconds)
+
+
+def made(environment):
+    """The files of two runs under the environment."""
+    changed = {"PYTHONPATH": str(ROOT), "LTR_CACHE_DIR": str(Path(tempfile.mkdtemp(dir=".")).absolute())} | environment
+    for kind in ("tool", "graph"):
+        words = (
+            f"train {kind}.jsonl --test {kind}-test.jsonl -o runs/{kind} --recommended --encoder hash -q --overwrite"
+        )
+        command = [sys.executable, "-m", "ltr", *words.split()]
+        done = subprocess.run(command, env=os.environ | changed, capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"ltr {words} fails under {environment}: {done.stderr.decode()}")
+    return files_without_times(Path("runs"))
+
+
+def differences(first, other):
+    """What differs that must not, and how far the weights lie apart."""
+    problems, farthest = [], 0.0
+    for kind in ("tool", "graph"):
+        for name in ("per_query.jsonl", "metrics.json"):
+            mine, theirs = (numbers(files[f"{kind}/{name}"].splitlines()) for files in (first, other))
+            if mine != theirs:
+                problems.append(f"{kind}/{name} differs")
+        w = [np.array(list(weights(json.loads(files[f"{kind}/model.json"])))) for files in (first, other)]
+        farthest = max(farthest, float(np.max(np.abs(w[0] - w[1]) / np.maximum(np.abs(w[0]), 1e-12))))
+    return problems + ([f"weights {farthest:.1e} apart"] if farthest > 1e-9 else []), farthest
+
+
+def weights(model):
+    """The numbers of the weights."""
+    found = model["training"]["weights"] if "weights" in model.get("training", {}) else model["weights"]
+    for value in found.values() if isinstance(found, dict) else found:
+        yield from (value["weight"],) if isinstance(value, dict) else (value,)
+
+
+def numbers(lines):
+    """The documents with scores left out and other numbers to 12 digits."""
+    return [rounded(json.loads(line)) for line in ([b"".join(lines)] if lines[0] == b"{" else lines)]
+
+
+def rounded(value):
+    """A number to 12 digits; scores and probabilities follow the weights, and are left out."""
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items() if key not in ("top3_scores", "probability")}
+    if isinstance(value, list):
+        return [rounded(entry) for entry in value]
+    return float(f"{value:.11e}") if isinstance(value, float) else value
