@@ -24,7 +24,7 @@ CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 JSON = re.compile(r"```json\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 TIMING = re.compile(r"\(\d+\.\d s\)")
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 BLOCKS = {
     name: [block for block in PYTHON.findall(text) if "mlflow" not in block[0]]  # tests/test_recipes.py runs that one
