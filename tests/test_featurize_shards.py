@@ -12,7 +12,7 @@ from ltr.cli import app
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
 from ltr.engines.config import EngineConfig
-from ltr.errors import DataError, DiskError, UsageError
+from ltr.errors import DataError, DiskError, LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save, fitted_features
 from ltr.storage.columns_directory import open_columns
 from ltr.storage.feature_file import load_columns
@@ -144,11 +144,11 @@ def test_plugins_of_files_work_in_every_process(tmp_path):
     assert len(manifests) == 1
 
 
-def test_an_engine_without_shards_says_so(cli):
-    write_lines(Path("samples.jsonl"), tool_lines(traces=30))
-    command = ("featurize", "samples.jsonl", "-o", "columns.npz", "--features", "tool.hist", "--encoder", "hash")
-    assert cli.good(*command, "--workers", 2) == ""
-    assert "the engine works on shards, and has none here: name an output that ends in /" in cli.err
+def test_an_engine_without_shards_is_warned_of(tmp_path):
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    wanted = replace(config(path), engine=EngineConfig(workers=2))
+    with pytest.warns(LtrWarning, match="the engine works on shards, and has none here"):
+        featurize_and_save(wanted, tmp_path / "columns.npz")
 
 
 def test_where_none_is_right_in_every_group_nothing_can_be_learned(tmp_path):

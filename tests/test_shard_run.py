@@ -10,10 +10,12 @@ import pytest
 import ltr
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import select
-from ltr.errors import DataError, FileError, UsageError
+from ltr.engines.config import EngineConfig
+from ltr.errors import DataError, FileError, LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
+from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.serving.router import load
 from ltr.storage.columns_directory import new_columns
 from ltr.storage.feature_file import save_columns
@@ -188,3 +190,28 @@ def test_python_trains_from_a_directory_without_keeping_anything(tools):
     assert result.measured.evaluation.num_queries == 72
     with pytest.raises(FileError, match="a directory without manifest.json"):
         ltr.train(tools, trainer="newton")
+
+
+def files_without_times(home):
+    """The bytes of each file that holds no time of day."""
+    return {file.name: file.read_bytes() for file in home.iterdir() if file.name not in ("run.json", "log.jsonl")}
+
+
+@pytest.mark.parametrize("settings", [{}, {"knots": 3}])
+def test_a_run_and_an_evaluation_have_the_same_bytes_however_many_work(tools, tmp_path, settings):
+    config = newton(tools / "columns", **settings)
+    for workers in (None, 2):
+        wanted = replace(config, engine=EngineConfig(workers=workers))
+        run_and_save(wanted, tmp_path / f"by-{workers}" / "run")
+        router = load(tmp_path / f"by-{workers}" / "run")
+        evaluate_directory(router, tools / "columns", wanted, out=tmp_path / f"by-{workers}" / "measured")
+    for name in ("run", "measured"):
+        files = files_without_times(tmp_path / "by-None" / name)
+        assert "per_query.jsonl" in files
+        assert files_without_times(tmp_path / "by-2" / name) == files
+
+
+def test_an_engine_without_shards_is_warned_of(tools, tmp_path):
+    wanted = replace(newton(tools / "whole.npz"), engine=EngineConfig(workers=2))
+    with pytest.warns(LtrWarning, match="the engine works on shards, and has none here"):
+        run_and_save(wanted, tmp_path / "run")

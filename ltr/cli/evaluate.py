@@ -3,15 +3,17 @@
 import math
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ltr.cli.options import (
+    Address,
     AllowDownload,
     CatalogueFlag,
     Code,
     ConfigFile,
+    EngineName,
     Graphs,
     MaxGrade,
     Metrics,
@@ -28,6 +30,7 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
+    Workers,
     configured,
     fetch_encoder,
     given_keys,
@@ -70,6 +73,7 @@ class Keeping(NamedTuple):
     overwrite: bool
     quiet: bool
     allow_download: bool
+    code: tuple[str, ...]
 
 
 def evaluate_command(
@@ -122,6 +126,9 @@ def evaluate_command(
     seed: Seed = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
     code: Code = None,
     overwrite: Overwrite = False,
     shown: Shown = None,
@@ -140,7 +147,7 @@ def evaluate_command(
     wanted = configured(config, sets, given_keys(ctx), TREC_DEFAULTS if run and is_trec(run) else MODEL_DEFAULTS)
     if out is not None:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
-    keeping = Keeping(out, explain, tool_by_tool, overwrite, quiet, allow_download)
+    keeping = Keeping(out, explain, tool_by_tool, overwrite, quiet, allow_download, tuple(code or ()))
     directory = columns_directory(subject.samples)
     measured, router, tools_found = (
         measured_shards(subject, directory, wanted, limits, keeping)
@@ -160,9 +167,11 @@ def measured_whole(
     asked: Asked, config: "RunConfig", limits: Collection[str], keeping: Keeping
 ) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
     """Samples in memory measured, and kept where that is asked for; their tools, too."""
+    from ltr.engines.config import warn_without_shards
     from ltr.experiments.runs import keep_evaluation
     from ltr.results.by_tool import by_tool
 
+    warn_without_shards(config.engine)
     measured, router = evaluated(asked, config, also=limits, allow_download=keeping.allow_download)
     warn(*measured.warnings)
     if keeping.out is not None:
@@ -180,9 +189,8 @@ def measured_shards(
     router = router_of(asked.model or "", config, allow_download=keeping.allow_download)
     wanted = Wanted(tuple(limits), explain=keeping.explain, tools=keeping.tool_by_tool)
     with run_progress(quiet=keeping.quiet) as on_progress:
-        measured = evaluate_directory(
-            router, directory, config, wanted, out=keeping.out, overwrite=keeping.overwrite, on_progress=on_progress
-        )
+        options: dict[str, Any] = {"out": keeping.out, "overwrite": keeping.overwrite, "code": keeping.code}
+        measured = evaluate_directory(router, directory, config, wanted, **options, on_progress=on_progress)
     warn(*measured.warnings)
     return measured, router, tool_records(measured.tools) if keeping.tool_by_tool else None
 

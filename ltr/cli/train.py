@@ -1,12 +1,13 @@
 """ltr train: samples in, a run out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ltr.cli.options import (
     Abstain,
+    Address,
     AllowDownload,
     Calibrate,
     CatalogueFlag,
@@ -14,6 +15,7 @@ from ltr.cli.options import (
     ConfigFile,
     DryRun,
     Encoder,
+    EngineName,
     Features,
     FlagValue,
     Graphs,
@@ -35,6 +37,7 @@ from ltr.cli.options import (
     Ties,
     Tools,
     Verbose,
+    Workers,
     configured,
     fetch_encoder,
     given_keys,
@@ -98,6 +101,9 @@ def train_command(
     seed: Seed = None,
     sets: Sets = None,
     allow_download: AllowDownload = False,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
     code: Code = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
@@ -118,7 +124,8 @@ def train_command(
     if allow_download:
         fetch_encoder(wanted.encoder)
     with run_progress(quiet=quiet) as on_progress:
-        finished = run_and_save(wanted, out, overwrite=overwrite, resume=resume, on_progress=on_progress)
+        options: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "code": code or ()}
+        finished = run_and_save(wanted, out, **options, on_progress=on_progress)
     show_run(finished, shown, is_plain=not (config or sets or recommended or features), quiet=quiet, verbose=verbose)
 
 

@@ -1,11 +1,12 @@
 """The section `engine` of a config, and the engine that it asks for."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ltr.engines.engine import IN_PROCESS, Engine
-from ltr.errors import UsageError
+from ltr.errors import LtrWarning, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,17 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise ValueError(f"workers is {self.workers}; it must be at least 1")
+
+
+NO_SHARDS = (
+    "the engine works on shards, and has none here: the samples are in memory; a directory of columns has shards"
+)
+
+
+def warn_without_shards(config: EngineConfig) -> None:
+    """Warn where an engine was asked for, and everything is done in memory."""
+    if config != EngineConfig():
+        warnings.warn(NO_SHARDS, LtrWarning, stacklevel=3)
 
 
 def opened(config: EngineConfig, code: Sequence[str] = ()) -> Engine:

@@ -33,6 +33,10 @@ class Engine(Protocol):
         its rows. What is large and the same for all goes in through `shared`. One map runs at a time.
         """
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of machine that work, where that may be another than this one."""
+
     def shared(self, value: Value) -> Shared[Value]:
         """The value for functions of `map`, for as long as somebody holds what is returned."""
 
@@ -50,6 +54,8 @@ class Here(Generic[Value]):
 
 class InProcess:
     """One item after the other, here."""
+
+    kinds: tuple[str, ...] = ()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """function(item) of each."""

@@ -29,6 +29,7 @@ class Local:
 
     def __init__(self, workers: int, *, code: Sequence[str] = ()) -> None:
         self._workers, self._code = workers, tuple(code)
+        self.kinds: tuple[str, ...] = ()
         self._is_busy = False
         self._team: Team[_Message, Outcome] | None = None
         self._shared: weakref.WeakValueDictionary[int, _Sent[Any]] = weakref.WeakValueDictionary()

@@ -53,7 +53,8 @@ class OnRay:
         try:
             if self._is_ours:
                 _connect(self._ray, address or os.environ.get("RAY_ADDRESS") or LOCAL, workers)
-            self.machines = self._nodes()
+            self._machines = self._nodes()
+            self.kinds = tuple(sorted({machine.kind for machine in self._machines}))
             self._workers = workers or sum(int(node["Resources"].get("CPU", 0)) for node in self._alive())
             self._refuse_unusable()
         except BaseException:
@@ -131,14 +132,14 @@ class OnRay:
         """Raise where a node has another code of ltr, or none may work; say where nodes are of several kinds."""
         if not self._workers:
             raise UsageError("the Ray cluster has no processor to work on")
-        for machine in self.machines:
+        for machine in self._machines:
             if machine.ltr != code_version():
                 raise UsageError(_other_version(machine.address, machine.ltr, code_version()))
-        kinds = sorted({machine.kind for machine in self.machines})
-        if len(kinds) > 1:
-            text = f"the nodes are of {len(kinds)} kinds ({'; '.join(kinds)}): last digits depend on who does what"
+        listed = "; ".join(self.kinds)
+        if len(self.kinds) > 1:
+            text = f"the nodes are of {len(self.kinds)} kinds ({listed}): last digits depend on who does what"
             warnings.warn(text, LtrWarning, stacklevel=2)
-        LOG.info(f"Ray: {count(len(self.machines), 'node')}, {count(self._workers, 'worker')}; {'; '.join(kinds)}")
+        LOG.info(f"Ray: {count(len(self._machines), 'node')}, {count(self._workers, 'worker')}; {listed}")
 
     def __enter__(self) -> Self:
         return self

@@ -202,6 +202,7 @@ class Runner:
             on_progress=self._on_progress,
             shared=self._shared,
             digests=self._digests,
+            code=self._options.code,
         )
         if made.result is None:
             return Ended(planned_run, is_untouched=True)

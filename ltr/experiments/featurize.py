@@ -13,7 +13,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings, select, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.encoders.naming import AUTO
-from ltr.engines.config import EngineConfig
+from ltr.engines.config import warn_without_shards
 from ltr.errors import UsageError
 from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -26,8 +26,6 @@ from ltr.storage.columns_directory import MANIFEST, STATE, read_manifest
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
-
-NO_SHARDS = "the engine works on shards, and has none here: name an output that ends in /"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +69,13 @@ def featurize_and_save(
             f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz or /"
         )
     groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
-    warnings: tuple[str, ...] = () if config.engine == EngineConfig() else (NO_SHARDS,)
+    warn_without_shards(config.engine)
+    warnings: tuple[str, ...] = ()
     if model is None:
         learned = without_none(groups)
         prepared = prepare(nothing_to_choose(config), learned, None, on_progress)
         features, phi = prepared.features, prepared.phi
-        warnings = (*warnings, *none_warnings(learned), *prepared.warnings)
+        warnings = (*none_warnings(learned), *prepared.warnings)
         phi = with_none_rows(groups, phi, features)
     else:
         features = fitted_features(model)

@@ -13,6 +13,7 @@ from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.python_rows import Table, rows_of
+from ltr.engines.config import opened, warn_without_shards
 from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
@@ -107,7 +108,8 @@ def train(
     config = checked(Document("ltr.train", document, {}))
     shared = SharedInputs(config, read_data(config, given)) if given else None
     if out is None and columns_directory(config.data.train) is not None:
-        return run_shards(config, on_progress=on_progress)
+        with opened(config.engine) as engine:
+            return run_shards(config, on_progress=on_progress, engine=engine)
     if out is None:
         return run(config, on_progress=on_progress, shared=shared)
     finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, shared=shared)
@@ -131,21 +133,24 @@ def run_and_save(
     clock: Clock = time.perf_counter,
     shared: SharedInputs | None = None,
     digests: Digests | None = None,
+    code: Sequence[str] = (),
 ) -> Finished:
     """Run the config and save the result in the directory.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
     leave it as it is. While another process writes there, this one is refused. `shared` and `digests`: what runs of
-    the same data and features have made, and fingerprints of files that have been read before.
+    the same data and features have made, and fingerprints of files that have been read before. `code`: files of
+    plug-ins, which the workers of the config's engine run first.
     """
     start, home = clock(), Path(directory)
     if resume and is_finished(config, home, digests or Digests()):
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
     if columns_directory(config.data.train) is not None:
-        with locked(home):
-            made = run_and_save_shards(config, home, on_progress=on_progress)
+        with locked(home), opened(config.engine, code) as engine:
+            made = run_and_save_shards(config, home, on_progress=on_progress, engine=engine)
         return Finished(home, made, clock() - start)
+    warn_without_shards(config.engine)
     with locked(home):
         shared = SharedInputs(config) if shared is None else shared.for_run(config)
         task = task_of(config, shared.data(on_progress), home)

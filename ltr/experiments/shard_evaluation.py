@@ -1,6 +1,6 @@
 """A router measured on groups that are in memory shard by shard: the same numbers, and records written as they come."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ import msgspec
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.past import past_of
+from ltr.engines.config import opened
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
@@ -184,16 +185,23 @@ def evaluate_directory(
     out: AnyPath | None = None,
     overwrite: bool = False,
     on_progress: OnProgress = silent,
+    code: Sequence[str] = (),
 ) -> EvaluatedShards:
-    """The router measured on a directory of columns; `out` keeps what `keep_evaluation` keeps."""
+    """The router measured on a directory of columns; `out` keeps what `keep_evaluation` keeps.
+
+    The config's engine works on it, whose workers run the files of `code` first.
+    """
     shards = open_columns(samples)
     if out is None:
-        return evaluate_shards(router, shards, config, wanted, on_progress=on_progress)
-    with locked(out):
+        with opened(config.engine, code) as engine:
+            return evaluate_shards(router, shards, config, wanted, on_progress=on_progress, engine=engine)
+    with locked(out), opened(config.engine, code) as engine:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
         with new_directory(out) as home:
             kept = home / PER_QUERY
-            measured = evaluate_shards(router, shards, config, wanted, keep_in=kept, on_progress=on_progress)
+            measured = evaluate_shards(
+                router, shards, config, wanted, keep_in=kept, on_progress=on_progress, engine=engine
+            )
             write_summary(home, metrics_record(measured), measured.evaluation.curves)
             write_tools(home, tool_records(measured.tools))
     return measured

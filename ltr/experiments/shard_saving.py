@@ -44,7 +44,7 @@ def run_and_save_shards(
         write_text(home / REPORT, run_page(files))
         timings = {"run_seconds": run_seconds, "save_seconds": time.perf_counter() - began}
         write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
-        write_record(home, msgspec.structs.replace(files.record, timings=timings))
+        write_record(home, msgspec.structs.replace(files.record, timings=timings, workers=list(engine.kinds)))
     return result
 
 

@@ -43,6 +43,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     task: TaskRecord | None = None
     artifacts: dict[str, str] = {}
     machine: dict[str, Json] = {}
+    workers: list[str] = []  # of a cluster: the kinds of machine that worked
 
 
 def run_record(directory: AnyPath) -> RunRecord | None:
