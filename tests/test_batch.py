@@ -284,6 +284,39 @@ def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, jobs):
     assert 0 < made_before < 24
 
 
+DEADLY = """
+import os, signal
+import numpy as np
+import ltr
+from ltr.training.model import Fitted
+
+@ltr.trainer("deadly")
+def deadly(groups, geometry, config, on_epoch):
+    "w = 1; with a penalty of 12 its process is killed."
+    if config.penalty == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Fitted(np.ones(groups.phi.shape[1]), history=np.zeros(0), epochs=0)
+"""
+
+
+def test_a_process_that_is_killed_costs_its_run_alone_of_24(sweep):
+    (sweep.parent / "deadly.py").write_text(DEADLY)
+    penalties = ", ".join(map(str, range(24)))
+    rest = (
+        "--set",
+        "train.trainer=deadly",
+        "--set",
+        "sweep={train.l2: [" + penalties + "]}",
+        "--set",
+        "features=[tool.hist]",
+    )
+    done = process("run", "s.yaml", "--jobs", 2, "--code", "deadly.py", *rest, "-q", cwd=sweep.parent)
+    assert done.returncode == 1
+    (error,) = done.stderr.decode().splitlines()
+    assert error == "error: s-l2-12: its process ended with -9: too little memory, or killed"
+    assert len(list(sweep.parent.glob("runs/*/run.json"))) == 23
+
+
 def test_plug_ins_reach_the_processes(sweep):
     Path(sweep.parent, "plug.py").write_text(
         "import numpy as np\nfrom ltr import feature\n\n"
