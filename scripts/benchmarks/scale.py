@@ -3,6 +3,10 @@
 Samples are drawn for each size, ten candidates a group and three groups a trace, and written to --folder, where a
 second call finds them. Each command runs in a process of its own, as a user starts it; peak memory is that of its
 largest process. --interleaved writes the same groups so that no two of a trace stand together.
+
+featurize writes a directory of columns, on which train (newton), evaluate and rank work. --workers 1 2 repeats the
+commands that take workers with each number, beside the first; --ray with Ray on this machine as well. What Ray's
+processes take of the processors is not in the CPU of a command. A rate is of CPU seconds.
 """
 
 import json
@@ -22,7 +26,8 @@ TOOLS, CANDIDATES, GROUPS = 2_000, 10, 3  # tools in all, candidates of a group,
 VERBS, THINGS, WORDS = 40, 50, 400
 AT_ONCE = 10_000  # groups that are drawn together
 SEED = np.uint64(0x5EED)
-COMMANDS = ("validate", "featurize")
+COMMANDS = ("validate", "featurize", "train", "evaluate", "rank")
+WORKING = ("featurize", "train", "evaluate")  # that take workers
 
 
 def options(parser):
@@ -31,12 +36,14 @@ def options(parser):
     parser.add_argument("--interleaved", action="store_true", help="traces are spread over the file")
     parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
     parser.add_argument("--only", choices=COMMANDS, action="append", help="these commands alone")
+    parser.add_argument("--workers", nargs="+", type=at_least(1), default=[1], metavar="N", help="(default: 1)")
+    parser.add_argument("--ray", action="store_true", help="repeat what takes workers with Ray, too")
     parser.add_argument("--shard-rows", type=at_least(1), help="as the commands take it")
     parser.add_argument("--folder", type=Path, help="where samples and results stay; without it, they go")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
 
 
-def main(*, sizes, interleaved, encoder, only, shard_rows, folder, json):
+def main(*, sizes, interleaved, encoder, only, workers, ray, shard_rows, folder, json):
     """One line a command and size."""
     home = folder or Path(tempfile.mkdtemp(prefix="ltr-scale-"))
     figures = []
@@ -48,10 +55,14 @@ def main(*, sizes, interleaved, encoder, only, shard_rows, folder, json):
                 write_samples(samples, size // CANDIDATES, interleaved=interleaved)
             length = samples.stat().st_size
             print(f"{size:,} candidates in {size // CANDIDATES:,} groups, {length >> 20:,} MB", flush=True)
-            for name in only or COMMANDS:
-                figure = measured(arguments(name, samples, home, encoder, shard_rows))
-                figures.append({"command": name, "candidates": size, "interleaved": interleaved, **figure})
-                show(name, size, **figure)
+            for name in [name for name in COMMANDS if name in (only or COMMANDS)]:
+                for who in [{"workers": number} for number in workers] + [{"ray": number} for number in workers * ray]:
+                    if name not in WORKING and who != {"workers": workers[0]}:
+                        continue
+                    figure = measured([*arguments(name, samples, home, encoder, shard_rows), *engine(name, who)])
+                    setting = {"command": name, "candidates": size, "interleaved": interleaved, **who}
+                    figures.append(setting | figure)
+                    show(f"{name} {engine_text(name, who)}", size, **figure)
     finally:
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)
@@ -63,10 +74,32 @@ def main(*, sizes, interleaved, encoder, only, shard_rows, folder, json):
 def arguments(name, samples, home, encoder, shard_rows):
     """The arguments of a command of ltr."""
     rows = [] if shard_rows is None else ["--shard-rows", str(shard_rows)]
-    columns = f"{home / samples.stem}/"
-    if name == "validate":
-        return [name, str(samples), *rows, "--format", "tsv"]
-    return [name, str(samples), "-o", columns, "--recommended", "--encoder", encoder, "--overwrite", "-q", *rows]
+    columns, run = f"{home / samples.stem}-{encoder}/", str(home / f"{samples.stem}-{encoder}-run")
+    match name:
+        case "validate":
+            return [name, str(samples), *rows, "--format", "tsv"]
+        case "featurize":
+            features = ["--recommended", "--encoder", encoder]
+            return [name, str(samples), "-o", columns, *features, "--overwrite", "-q", *rows]
+        case "train":
+            return [name, columns, "-o", run, "--trainer", "newton", "--set", "train.l2=0.001", "--overwrite", "-q"]
+        case "evaluate":
+            return [name, run, columns, "-o", f"{run}-measured", "--overwrite", "-q"]
+    return [name, run, "--samples", columns, "-o", f"{run}-ranked.jsonl"]
+
+
+def engine(name, who):
+    """The arguments that say who works."""
+    if name not in WORKING:
+        return []
+    return ["--engine", "ray", "--workers", str(who["ray"])] if "ray" in who else ["--workers", str(who["workers"])]
+
+
+def engine_text(name, who):
+    """Who works, in a word."""
+    if name not in WORKING:
+        return ""
+    return f"ray {who['ray']}" if "ray" in who else f"by {who['workers']}"
 
 
 def measured(arguments):
@@ -92,7 +125,7 @@ def show(name, size, *, exit, wall_s, cpu_s, peak_mb):
     bound = 700 + 100 * size / CANDIDATES / 2**20
     rate = f"{size / cpu_s:,.0f} candidates a CPU second"
     print(
-        f"  {name:9} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB (bound {bound:,.0f})"
+        f"  {name:16} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB (bound {bound:,.0f})"
         f"{'' if exit == 0 else f'; exit {exit}'}",
         flush=True,
     )
