@@ -199,3 +199,16 @@ def test_every_dependency_has_a_version_a_licence_and_a_reason():
     ran = command("study", "licences")
     assert ran.returncode == 0, ran.stdout.splitlines()[-3:]
     assert re.search(r"^\| numpy \|  \| [\d.]+ \| BSD[^|]* \| arrays \|$", ran.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("family, folder", FAMILIES.items())
+def test_every_part_can_be_loaded(family, folder):
+    names = [f"{folder}.{part.replace('-', '_')}" for part, _ in parts(command(family).stdout)]
+    optional = "except ModuleNotFoundError as error: assert error.name in sys.argv[2:], error"
+    code = (
+        "import importlib, sys\nsys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"
+        f"for name in {names!r}:\n    try: importlib.import_module(name)\n    {optional}\n"
+    )
+    peers = ("sklearn", "lightgbm", "xgboost", "catboost", "scipy", "pandas", "ir_measures", "pytrec_eval", "torch")
+    loaded = subprocess.run([sys.executable, "-c", code, SCRIPTS, *peers], capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr

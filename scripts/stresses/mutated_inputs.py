@@ -28,7 +28,7 @@ from ltr.files.journal import append_line, read_journal
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file, zstd_module
 from ltr.reporting.report import report_of
-from ltr.serving.feedback import read_outcomes
+from ltr.serving.outcomes import read_outcomes
 from ltr.storage.feature_file import load_columns
 from subcommands import ROOT
 from tests import test_import_fuzz as chats
