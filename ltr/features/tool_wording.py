@@ -15,7 +15,7 @@ from ltr.features.tables import most_frequent, names_table, place_of, spelled_ta
 from ltr.features.tool_texts import distinct_tools, right_answers
 from ltr.features.tool_vectors import ToolVectors
 from ltr.features.words import Lexicon, sparse_rows
-from ltr.files.parts import Part, digests, halves, pairs, places, table
+from ltr.files.parts import Part, digests, halves, pairs, place_counts, places, table
 from ltr.files.state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
@@ -196,8 +196,8 @@ def answered_words_state(part: Part) -> State:
     pair_tools = places(tools.keys, pair_names)
     stored = most_frequent(times, MOST_PAIRS)
     distinct, stored_words = used(places(words.keys, pair_words[stored]), len(words))
-    asked = places(words.keys, part["queries"].facts["words"].codes)
-    shares = np.bincount(asked, minlength=len(words))[distinct] / max(len(asked), 1)
+    asked = part["queries"].facts["words"].codes
+    shares = place_counts(words.keys, asked)[distinct] / max(len(asked), 1)
     totals = code_sums(pair_tools, times, len(tools)).astype(np.int64)
     return {
         "tools": spelled_table(tools.facts["name"], totals=totals),

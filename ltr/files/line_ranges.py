@@ -22,7 +22,7 @@ from ltr.files.reading import (
     split_lines,
 )
 
-AT_ONCE = 64 << 20  # bytes of lines that wait to be written
+AT_ONCE = 32 << 20  # bytes of lines that wait to be written
 BLANK = b" \t\r\n"
 
 

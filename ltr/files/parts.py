@@ -17,6 +17,7 @@ from ltr.files.npz import Array, pack_texts, unpack_texts
 from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
+WANTED_AT_ONCE = 1 << 20
 MOST_ALIKE = 16  # keys that begin alike: with more, they are no digests
 NOTHING: Mapping[str, Any] = {}  # no columns
 AnyPart = TypeVar("AnyPart")
@@ -337,6 +338,19 @@ def places(keys: Array, wanted: Array) -> IntArray:
         place[left] += 1
         left = left[listed[place[left]] != sought[left]]
     return place
+
+
+def place_counts(keys: Array, wanted: Array) -> IntArray:
+    """How often each of some keys that rise is wanted; the wanted may lie on disk, and are read block by block.
+
+    >>> place_counts(numbers_as_keys(np.array([3, 7])), numbers_as_keys(np.array([7, 3, 7])))
+    array([1, 2])
+    """
+    counts = np.zeros(len(keys), dtype=np.int64)
+    for first in range(0, len(wanted), WANTED_AT_ONCE):
+        counts += np.bincount(places(keys, wanted[first : first + WANTED_AT_ONCE]), minlength=len(keys))
+    leave_memory({"wanted": wanted})
+    return counts
 
 
 def firsts(keys: Array) -> IntArray:
