@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -36,14 +37,15 @@ def known(candidates, state, context):
     return looked_up(names, np.ones(len(names)), candidates.name_texts)[candidates.names]
 
 
-def best_cosines(candidates, encoder, vectors, context):
+def best_cosines(candidates, encoder, vectors, context, *, is_whole=False):
     clauses, tools = context.shared(query_clauses, candidates), context.shared(distinct_tools, candidates)
+    clauses = clauses.queries_alone() if is_whole else clauses
     rows = encoder.encode(clauses.texts, "query")
     queries = row_queries(candidates)
     return clauses.best(queries, lambda clause, row: rows.dots(clause, vectors, tools.codes[row]))[0]
 
 
-def proto(candidates, state, context):
+def proto(candidates, state, context, *, is_whole=False):
     tools = context.shared(distinct_tools, candidates)
     text_vectors = context.encoder.encode(tools.texts, "document")
     stored = positions(table_texts(state["tools"]), candidates.name_texts)[tools.names]
@@ -52,7 +54,8 @@ def proto(candidates, state, context):
     rows = np.concatenate([own_rows, len(own_rows) + stored[answered]])
     weights = np.concatenate([np.full(len(own_rows), 3.0), state["lengths"][stored[answered]].astype(float)])
     vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
-    return best_cosines(candidates, context.encoder, vectors.sums(owner, rows, weights, len(own_rows)).unit(), context)
+    prototypes = vectors.sums(owner, rows, weights, len(own_rows)).unit()
+    return best_cosines(candidates, context.encoder, prototypes, context, is_whole=is_whole)
 
 
 def clause(candidates, state, context):
@@ -191,6 +194,7 @@ def ridge(candidates, state, context):
 
 COLUMNS = {
     "tool.proto": proto,
+    "tool.query_proto": partial(proto, is_whole=True),
     "tool.lift": lift,
     "tool.clause_char": clause_char,
     "tool.name": name,

@@ -105,6 +105,15 @@ def test_tool_proto_pulls_the_text_towards_the_clauses_the_tool_answered(groups)
     np.testing.assert_allclose(values("tool.proto", groups), by_hand, atol=HALF)
 
 
+def test_tool_query_proto_knows_no_clauses(groups):
+    by_hand = []
+    for line in LINES:
+        total = 3 * vector(said(line)) + sum(vector(asked["query"]) for asked in answered().get(line["tool"], []))
+        by_hand.append(vector(line["query"]) @ total / np.linalg.norm(total))
+    np.testing.assert_allclose(values("tool.query_proto", groups), by_hand, atol=HALF)
+    assert np.abs(values("tool.proto", groups) - by_hand).max() > 0.01
+
+
 def test_a_tool_that_was_never_right_keeps_its_text(groups):
     never = [place for place, line in enumerate(LINES) if line["tool"] not in answered()]
     assert len(never) > 10
@@ -167,7 +176,7 @@ def test_where_tools_differ_no_more_than_by_chance_tool_lift_is_0(tmp_path):
     assert set(values_of_all("tool.lift", read_groups(write_lines(tmp_path / "equal.jsonl", rows)))) == {0.0}
 
 
-@pytest.mark.parametrize("name", ["tool.known", "tool.ridge", "tool.proto"])
+@pytest.mark.parametrize("name", ["tool.known", "tool.ridge", "tool.proto", "tool.query_proto"])
 def test_where_no_tool_is_right_twice_nothing_tells_which_were_right(tmp_path, name):
     rows = [
         {"trace_id": f"t{query}", "node_id": 0, "query": f"do {right}x", "tool": tool, "label": int(tool == right)}
@@ -190,6 +199,7 @@ def test_where_no_tool_is_right_twice_nothing_tells_which_were_right(tmp_path, n
         ("tool.words", "strength"),
         ("tool.clause_words", "strength"),
         ("tool.proto", "own"),
+        ("tool.query_proto", "own"),
     ],
 )
 def test_an_option_that_leaves_values_undefined_is_refused(groups, name, option):

@@ -12,7 +12,7 @@ from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import row_queries
 from ltr.features.tables import names_table, place_of, spelled_table, table_texts
-from ltr.features.tool_texts import distinct_tools, right_answers
+from ltr.features.tool_texts import Answers, distinct_tools, right_answers
 from ltr.features.tool_vectors import ToolVectors
 from ltr.files.parts import Part, texts_of
 from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
@@ -40,8 +40,20 @@ def count_answered(groups: Groups, context: Context) -> Part:
     nearest[several] = clauses.best(
         answers.queries[several], lambda clause, answer: clause_vectors.dots(clause, text_vectors, texts[answer])
     )[1]
+    return _answered_sums(answers, names, nearest, context)
+
+
+def count_answered_whole(groups: Groups, context: Context) -> Part:
+    """For each tool that was right how many queries it answered, and the sum of the vectors of whole queries."""
+    candidates, answers = groups.candidates, context.shared(right_answers, groups)
+    whole = context.shared(query_clauses, candidates).queries_alone().of_query.codes[answers.queries]
+    return _answered_sums(answers, candidates.name_texts, whole, context)
+
+
+def _answered_sums(answers: Answers, names: tuple[str, ...], texts: IntArray, context: Context) -> Part:
+    """The sums of the vectors of the texts that each tool answered, one text an answer."""
     right, tools, support = np.unique(answers.tools, return_inverse=True, return_counts=True)
-    sums = clause_vectors.sums(tools, nearest, np.ones(len(nearest)), len(right))
+    sums = context.vectors[query_clauses].sums(tools, texts, np.ones(len(texts)), len(right))
     answering = names_table([names[tool] for tool in right.tolist()], support=support, vectors=sums)
     return {"tools": answering, "encoder": names_table([context.encoder.revision])}
 
@@ -77,6 +89,7 @@ def prototypes_state(part: Part) -> State:
 
 
 PROTOTYPES = Counted(count_answered, prototypes_state)
+WHOLE_PROTOTYPES = Counted(count_answered_whole, prototypes_state)
 
 
 def encoder_revision(part: Part) -> str:
@@ -151,6 +164,24 @@ def tool_prototype(candidates: Candidates, state: State, context: Context) -> Fl
     """
     clauses, vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
     return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
+
+
+@feature(
+    "tool.query_proto",
+    "rel",
+    fit=WHOLE_PROTOTYPES,
+    prepare=tool_vectors,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="whole query is like those it answered",
+)
+def whole_query_prototype(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """cos(e(query), 3 e(text) + sum of e(queries the tool answered)): tool.proto without clauses.
+
+    3 is the option `own`; a tool that was never right has its text alone.
+    """
+    whole, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(whole, vectors, row_queries(candidates), context.tools)
 
 
 def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:
