@@ -14,6 +14,7 @@ from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups, select
 from ltr.data.past import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
+from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.own_past import rows_to_learn, with_own_past
 from ltr.experiments.pipeline import run
 from ltr.experiments.shared_inputs import prepare
@@ -119,6 +120,12 @@ def test_a_past_that_cannot_be_made_is_refused_with_its_place(tmp_path, lines, m
     with pytest.raises(SampleError) as refused:
         groups_of(tmp_path, lines)
     assert message in str(refused.value)
+
+
+def test_columns_of_a_past_made_of_labels_are_not_written(tmp_path):
+    config = RunConfig(data=DataConfig(train=str(written(tmp_path, lines_of())), previous="from_labels"))
+    with pytest.raises(UsageError, match="columns are made once"):
+        featurize_and_save(config, tmp_path / "columns.npz")
 
 
 def test_unlabelled_lines_graphs_and_ready_features_have_no_past_of_labels(tmp_path):

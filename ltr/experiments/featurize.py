@@ -27,6 +27,11 @@ from ltr.storage.feature_file import load_columns, load_features, save_columns, 
 from ltr.storage.model_file import load_model
 from ltr.storage.read_samples import read
 
+MADE_ONCE = (
+    "columns are made once, and a past of right tools gives way to one of own choices when a model is measured; "
+    "leave data.previous out, or train on the samples themselves"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Featurized:
@@ -54,6 +59,8 @@ def featurize_and_save(
     For a directory samples are read in shards of about so many rows, and the config's engine works on them, whose
     workers run the files of `code` first.
     """
+    if config.data.previous is not None:
+        raise UsageError(f"{out}: {MADE_ONCE}")
     if names_directory(out):
         from ltr.experiments.featurize_shards import featurize_shards  # what fits memory does not need it
 
