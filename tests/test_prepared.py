@@ -96,7 +96,7 @@ def test_tools_that_come_later_change_no_bit(fitted, cuts, monkeypatch):
         some = ToolList(tuple(tools.names[i] for i in part), tuple(tools.texts[i] for i in part))
         more = features.prepared(some, memo)
         tables = more if tables is None else all_extended(tables, more)
-    np.testing.assert_array_equal(features(candidates, Tables(tables, rows)), features(candidates))
+    np.testing.assert_array_equal(features(candidates, Tables(tables, rows, {})), features(candidates))
 
 
 def test_what_is_made_of_a_state_is_made_once(fitted):
@@ -168,4 +168,4 @@ def test_a_tool_without_a_description_and_a_lone_tool_have_columns(fitted):
         texts=np.zeros(1, dtype=int),
         tool_texts=(ToolText(),),
     )
-    assert np.isfinite(features(candidates, Tables(tables, np.zeros(1, dtype=int)))).all()
+    assert np.isfinite(features(candidates, Tables(tables, np.zeros(1, dtype=int), {}))).all()
