@@ -10,6 +10,7 @@ from ltr.audit import audit_shards
 from ltr.audit.audit import audit_samples
 from ltr.cli import app
 from ltr.config.run import RunConfig
+from ltr.data import shards
 from ltr.data.config import DataConfig
 from ltr.errors import UsageError
 from ltr.experiments.featurize import featurize_and_save
@@ -142,3 +143,22 @@ def test_a_damaged_part_is_named(tmp_path):
     part.write_bytes(part.read_bytes()[:-1])
     (finding,) = audit_shards.audit_columns(tmp_path / "parts").findings
     assert (finding.severity, finding.where) == ("error", (str(part),))
+
+
+def test_a_large_file_of_columns_is_examined_in_memory(tmp_path, monkeypatch):
+    path = write_lines(tmp_path / "s.jsonl", tool_lines(traces=30))
+    config = RunConfig(data=DataConfig(train=str(path)), features=("tool.coop",), encoder="hash")
+    featurize_and_save(config, tmp_path / "s.npz")
+    in_memory = audit_samples(tmp_path / "s.npz")
+    monkeypatch.setattr(shards, "SHARD_BYTES", 10)
+    assert audit_samples(tmp_path / "s.npz") == in_memory
+    assert audit_samples(path).counts["groups"] == in_memory.counts["groups"]
+
+
+def test_ready_numbers_keep_their_names_in_shards(tmp_path):
+    path = write_lines(tmp_path / "s.jsonl", tool_lines(traces=30))
+    config = RunConfig(data=DataConfig(train=str(path)), features=("tool.rel", "tool.struct"), encoder="hash")
+    featurize_and_save(config, tmp_path / "x.jsonl")
+    whole, sharded = (audit_samples(tmp_path / "x.jsonl", rows=rows) for rows in (None, 50))
+    assert listed(sharded) == listed(whole)
+    assert any("tool.struct" in each.message for each in sharded.findings)

@@ -36,10 +36,12 @@ def audit_samples(
     try:
         tool_catalogue = read_tools(tools) if tools else {}
         graph_catalogue = read_graphs(graphs) if graphs else {}
-        if not against and (rows is not None or are_large(expand(paths))):
+        files = expand(paths)
+        is_packed = any(name.endswith(".npz") for name in files)  # columns, which hold no lines to cut
+        if not against and not is_packed and (rows is not None or are_large(files)):
             from ltr.audit.audit_shards import audit_shards  # what fits memory does not need it
 
-            return audit_shards(expand(paths), tools=tool_catalogue, graphs=graph_catalogue, rows=rows)
+            return audit_shards(files, tools=tool_catalogue, graphs=graph_catalogue, rows=rows)
         groups, errors = read_leniently(paths, tools=tool_catalogue, graphs=graph_catalogue)
         none = [] if groups is None else [share.finding() for share in none_shares(groups)]
         groups = None if groups is None else without_none(groups)

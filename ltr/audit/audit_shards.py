@@ -19,7 +19,7 @@ from ltr.audit.degenerate import (
 )
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share
 from ltr.audit.leaks import label_leaks
-from ltr.audit.lenient_reader import error_finding, line_findings
+from ltr.audit.lenient_reader import error_finding, line_findings, with_feature_names
 from ltr.audit.likeness import likeness_leak
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
@@ -55,7 +55,7 @@ def audit_shards(
         with sample_shards(paths, rows=rows, tools=tools, graphs=graphs, labels_required=False) as shards:
             notes = [Finding(severity="info", code="copied", message=note) for note in shards.notes]
             shares, sizes = _examined(shards, len(shards.files), has_labels=has_labels, is_cut=shards.are_regrouped)
-            examined = groups_to_learn(shards.sample(EXAMINED))
+            examined = with_feature_names(groups_to_learn(shards.sample(EXAMINED)), paths)
     except DataError as error:
         return AuditReport.of([*findings, error_finding(error)], {})
     findings += [*notes, *shares, *_compared(examined, tools)]

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -227,7 +227,7 @@ def read_leniently(
             damaged.add(group)
         usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
         if len(usable.groups):
-            groups = _with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
+            groups = with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
     reader.alike.add(reader.errors)
     return groups, [*reader.alike.findings(), *key_findings(reader)]
 
@@ -302,7 +302,7 @@ def without_groups(samples: Samples, damaged: IntArray) -> Samples:
     return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), draws=draws, none=none, **cut)
 
 
-def _with_feature_names(groups: Groups, files: list[str]) -> Groups:
+def with_feature_names(groups: Groups, files: Sequence[str]) -> Groups:
     """Ready numbers with the names from the state beside their file, where there is one."""
     ready = groups.candidates
     if ready.features is None or len(files) > 1 or not sidecar(files[0]).exists():
