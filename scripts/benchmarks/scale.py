@@ -35,6 +35,7 @@ def options(parser):
     parser.add_argument("sizes", nargs="*", type=at_least(30), default=[200_000], metavar="CANDIDATES")
     parser.add_argument("--interleaved", action="store_true", help="traces are spread over the file")
     parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
+    parser.add_argument("--features", metavar="A,B", help="columns; without it, the recommended ones")
     parser.add_argument("--only", choices=COMMANDS, action="append", help="these commands alone")
     parser.add_argument("--workers", nargs="+", type=at_least(1), default=[1], metavar="N", help="(default: 1)")
     parser.add_argument("--ray", action="store_true", help="repeat what takes workers with Ray, too")
@@ -43,10 +44,10 @@ def options(parser):
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
 
 
-def main(*, sizes, interleaved, encoder, only, workers, ray, shard_rows, folder, json):
+def main(*, sizes, interleaved, encoder, features, only, workers, ray, shard_rows, folder, json):
     """One line a command and size."""
     home = folder or Path(tempfile.mkdtemp(prefix="ltr-scale-"))
-    figures = []
+    figures, wanted = [], ["--encoder", encoder, *(["--features", features] if features else ["--recommended"])]
     try:
         home.mkdir(parents=True, exist_ok=True)
         for size in sizes:
@@ -59,7 +60,7 @@ def main(*, sizes, interleaved, encoder, only, workers, ray, shard_rows, folder,
                 for who in [{"workers": number} for number in workers] + [{"ray": number} for number in workers * ray]:
                     if name not in WORKING and who != {"workers": workers[0]}:
                         continue
-                    figure = measured([*arguments(name, samples, home, encoder, shard_rows), *engine(name, who)])
+                    figure = measured([*arguments(name, samples, home, wanted, shard_rows), *engine(name, who)])
                     setting = {"command": name, "candidates": size, "interleaved": interleaved, **who}
                     figures.append(setting | figure)
                     show(f"{name} {engine_text(name, who)}", size, **figure)
@@ -71,16 +72,15 @@ def main(*, sizes, interleaved, encoder, only, workers, ray, shard_rows, folder,
     return 0 if all(figure["exit"] == 0 for figure in figures) else 1
 
 
-def arguments(name, samples, home, encoder, shard_rows):
+def arguments(name, samples, home, wanted, shard_rows):
     """The arguments of a command of ltr."""
     rows = [] if shard_rows is None else ["--shard-rows", str(shard_rows)]
-    columns, run = f"{home / samples.stem}-{encoder}/", str(home / f"{samples.stem}-{encoder}-run")
+    columns, run = f"{home / samples.stem}-{wanted[1]}/", str(home / f"{samples.stem}-{wanted[1]}-run")
     match name:
         case "validate":
             return [name, str(samples), *rows, "--format", "tsv"]
         case "featurize":
-            features = ["--recommended", "--encoder", encoder]
-            return [name, str(samples), "-o", columns, *features, "--overwrite", "-q", *rows]
+            return [name, str(samples), "-o", columns, *wanted, "--overwrite", "-q", *rows]
         case "train":
             return [name, columns, "-o", run, "--trainer", "newton", "--set", "train.l2=0.001", "--overwrite", "-q"]
         case "evaluate":
