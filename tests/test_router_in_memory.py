@@ -20,6 +20,7 @@ from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError
 from ltr.experiments.runs import run_and_save
 from ltr.features.presets import ALL
+from ltr.features.registry import FEATURES
 from ltr.files.naming import cache_directory
 from ltr.serving import known_tools, router
 from tests.made import graph_rows, tool_rows, written
@@ -339,3 +340,27 @@ def test_an_object_without_a_list_of_tools_is_refused(home, tools):
 def test_an_option_that_there_is_not_is_named(home):
     with pytest.raises(UsageError, match="rank has no option exakt; did you mean exact"):
         ltr.load(home / "tools").rank("mail?", [OTHER], exakt=True)
+
+
+def test_what_a_feature_makes_of_its_state_alone_is_made_once_however_many_queries_follow(tmp_path):
+    made = []
+
+    def table_of(state):
+        made.append(state["wins"])
+        return float(state["wins"])
+
+    @ltr.feature("tool.of_state", "hist", fit=lambda groups, context: {"wins": float(groups.labels.sum())})
+    def column(candidates, state, context):
+        return np.full(len(candidates.names), context.of_state(table_of, state))
+
+    try:
+        samples = written(tmp_path / "s.jsonl", tool_rows(range(12)))
+        config = RunConfig(data=DataConfig(train=str(samples)), features=("tool.rel", "tool.of_state"), encoder="hash")
+        served = ltr.run(config).router
+        made.clear()
+        for query in QUERIES:
+            served.rank(query, SHAPES[:1])
+            served.rank(query, [OTHER])
+        assert len(made) == 1
+    finally:
+        del FEATURES._own["tool.of_state"]
