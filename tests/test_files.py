@@ -7,6 +7,7 @@ import io
 import os
 import random
 import re
+import stat
 import sys
 import zlib
 from pathlib import Path
@@ -222,6 +223,34 @@ def test_written_content_replaces_the_old_file(tmp_path):
     write_bytes(path, b"neu\n")
     assert path.read_text() == "neu\n"
     assert names_in(tmp_path) == ["a.txt"]
+
+
+def test_the_content_is_durable_before_the_rename_and_the_name_after_it(tmp_path, monkeypatch):
+    calls, sync, rename = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        calls.append("directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def renamed(source, target):
+        calls.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    write_bytes(tmp_path / "x", b"content")
+    assert calls == ["file", "rename", "directory"]
+
+
+def test_a_new_file_may_be_what_the_user_lets_files_be(tmp_path):
+    before = os.umask(0)
+    try:
+        with atomic_file(tmp_path / "x") as sink:
+            assert sink.writable()
+            sink.write(b"content")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o666
 
 
 def test_numpy_can_save_into_an_atomic_file(tmp_path):
