@@ -22,7 +22,7 @@ from ltr.engines.on_ray import refuse_silent, with_address
 from ltr.errors import FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.packages import install_line
 from ltr.logs import LOG
-from tests.made import ENVIRONMENT
+from tests.made import ENVIRONMENT, tool_rows, written
 
 
 @pytest.fixture(params=["in process", "in two processes"])
@@ -271,6 +271,42 @@ def test_without_the_package_ray_the_engine_says_what_to_install():
     script = NO_RAY + "\ntry: opened(EngineConfig(name='ray'))\nexcept Exception as error: print(repr(error))"
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout == f"{expected!r}\n"
+
+
+WITHOUT_RAY = """
+import sys
+from ltr.cli import main
+
+class Tripwire:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "ray":
+            raise ImportError("ray is loaded")
+
+sys.meta_path.insert(0, Tripwire())
+for line in sys.stdin:
+    sys.argv = ["ltr", *line.split()]
+    try:
+        main()
+    except SystemExit as done:
+        print(done.code, flush=True)
+"""
+
+
+def test_no_command_loads_ray_unless_it_is_asked_for(tmp_path):
+    written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    commands = (
+        "featurize samples.jsonl -o columns/ --features tool.hist,tool.coop --encoder hash -q --shard-rows 60",
+        "train columns/ -o run --trainer newton --set train.l2=0.01 -q --format json",
+        "evaluate run columns/ -q -o measured --format json",
+        "validate columns/ --format json",
+        "featurize samples.jsonl -o refused/ --features tool.hist --encoder hash -q --engine ray",
+    )
+    options = {"cwd": tmp_path, "env": ENVIRONMENT, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", WITHOUT_RAY], input="\n".join(commands), check=True, **options)
+    codes = [line for line in done.stdout.splitlines() if len(line) == 1 and line.isdecimal()]
+    assert codes == ["0", "0", "0", "0", "2"], done.stderr
+    assert "the engine ray needs the package ray" in done.stderr
+    assert not (tmp_path / "refused").exists()
 
 
 @pytest.mark.parametrize("address, problem", [("nowhere", "is not HOST:PORT"), ("localhost:x", "is not HOST:PORT")])
