@@ -4,7 +4,10 @@ import pytest
 
 from ltr.audit.run_integrity import audit_run
 from ltr.config.run import DataConfig, RunConfig
+from ltr.errors import FileError
 from ltr.experiments.runs import run_and_save
+from ltr.storage.record_file import read_record
+from ltr.storage.records import MetricsRecord
 from ltr.training.config import TrainConfig
 from tests.builders import tool_lines, write_lines
 
@@ -35,6 +38,19 @@ def test_a_changed_file_is_named(run, name):
 def test_a_missing_file_is_named(run):
     (run / "metrics.json").unlink()
     assert codes(run) == [("error", "missing-file")]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\\u0000b"])
+def test_a_file_of_a_name_that_no_file_can_have_is_missing(run, name):
+    record = (run / "run.json").read_text()
+    (run / "run.json").write_text(record.replace('"history.jsonl"', f'"{name}"'))
+    assert ("error", "missing-file") in codes(run)
+
+
+def test_a_record_with_a_wrong_value_before_what_is_no_json_is_refused_in_one_line(run):
+    (run / "metrics.json").write_text('{"format": 3, "metrics": [}')
+    with pytest.raises(FileError, match="metrics.json: not what ltr writes: "):
+        read_record(run / "metrics.json", MetricsRecord)
 
 
 def test_a_model_or_config_that_cannot_be_read_is_told_besides(run):

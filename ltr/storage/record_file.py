@@ -1,6 +1,7 @@
 """A file that holds one record: types are checked when it is read, and an earlier format is refused as such."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from ltr.errors import FileError
 from ltr.files.reading import read_bytes
 
 LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 Document = TypeVar("Document")
 Json = Any  # a value of plain JSON whose shape is somebody else's
 
@@ -19,10 +21,9 @@ def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGE
     content = read_bytes(path, limit=limit)
     try:
         return msgspec.json.decode(content, type=kind)
-    except msgspec.ValidationError as error:
-        refuse_earlier(path, msgspec.json.decode(content))
-        raise FileError(str(path), f"not what ltr writes: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
+        with suppress(*UNREADABLE):  # a value of another type may stand before what is no JSON
+            refuse_earlier(path, msgspec.json.decode(content))
         raise FileError(str(path), f"not what ltr writes: {error}") from error
 
 

@@ -171,7 +171,7 @@ def problem(output, texts):
         return "nothing is printed"
     if "Traceback (most recent call last)" in output:
         return f"a traceback: {output[-300:]!r}"
-    raw = next((text for text in texts if FOREIGN.search(text) and text.strip() in output), None)
+    raw = next((text for text in texts if FOREIGN.search(text) and text in output), None)
     if raw:
         return f"{raw!r} is printed as it is"
     foreign = FOREIGN.search(OURS.sub("", output))
