@@ -318,3 +318,12 @@ def test_a_file_with_a_line_that_cannot_be_read_writes_nothing(run, cli, tmp_pat
     assert not (run / "outcomes.journal").exists()
     assert cli.run("update", run) == 2
     assert "give OUTCOMES, --compact, or both" in cli.err
+
+
+def test_a_whole_large_catalogue_is_refused_as_an_offer_and_counted_among_many(run):
+    tools = [{"name": f"tool_{number}"} for number in range(2049)]
+    router = ltr.load(run, tools=tools)
+    with pytest.raises(UsageError, match="2,049 tools were offered; at most 2,048: name those that the agent saw"):
+        router.update("mail?", right="tool_5")
+    update = router.update_many([Outcome("mail?", right="tool_5"), Outcome("mail?", ["tool_5", "tool_6"], "tool_5")])
+    assert (update.outcomes, update.skipped) == (1, {"more tools than an outcome may offer": 1})
