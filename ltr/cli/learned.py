@@ -31,8 +31,8 @@ def short_lines(
     command = f'ltr rank {place} "your query"' if can_rank else f"ltr evaluate {place} SAMPLES"
     return [
         *headline_lines(record),
-        *gain_lines(result),
         *choice_lines(result),
+        *gain_lines(result),
         *fold_lines(result.measured, result.config.data.split),
         *abstaining_lines(record, result.router.abstain),
         *breakdown_lines(record),
