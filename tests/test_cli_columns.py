@@ -1,0 +1,80 @@
+"""Commands on a directory of columns say what they say of the same columns in a file, and refuse a damaged one."""
+
+import json
+
+import pytest
+
+from ltr.config.run import DataConfig, RunConfig
+from ltr.experiments.featurize import featurize_and_save
+from ltr.experiments.runs import run_and_save
+from ltr.training.config import TrainConfig
+from tests.builders import tool_lines
+from tests.made import Commands, written
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Samples as parts and as a file, and a run of the parts."""
+    folder = tmp_path_factory.mktemp("columns")
+    samples = str(written(folder / "samples.jsonl", tool_lines(seed=1, traces=20)))
+    config = RunConfig(data=DataConfig(train=samples), features=("tool.rel", "tool.coop"), encoder="hash")
+    featurize_and_save(config, f"{folder}/parts/", rows=60)
+    featurize_and_save(config, f"{folder}/whole.npz")
+    newton = RunConfig(data=DataConfig(train=f"{folder}/parts"), train=TrainConfig(trainer="newton"))
+    run_and_save(newton, folder / "run")
+    return folder
+
+
+@pytest.fixture
+def ltr(monkeypatch, capfd):
+    """The command line in this process."""
+    return Commands(monkeypatch, capfd)
+
+
+def test_evaluate_shows_the_same_numbers_and_how_far_auc_can_be_off(folder, ltr):
+    run, asked = f"{folder}/run", ("--metrics", "auc,ndcg@3", "--by-tool", "--format", "json")
+    parts, whole = (
+        json.loads(ltr.good("evaluate", run, f"{folder}/{name}", *asked)) for name in ("parts", "whole.npz")
+    )
+    bounds = {name: parts.pop(name) for name in list(parts) if name.endswith(".error_bound")}
+    assert list(bounds) == ["auc.error_bound"]
+    assert abs(parts.pop("auc") - whole.pop("auc")) <= bounds["auc.error_bound"]
+    assert set(parts) == set(whole)
+    for name, value in whole.items():
+        assert parts[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
+    text = ltr.good("evaluate", run, f"{folder}/parts", "--metrics", "auc", "--format", "human")
+    assert "counted in 65,536 bins of the log odds: auc within" in text
+
+
+def test_rank_answers_the_queries_of_all_parts(folder, ltr):
+    lines = [
+        ltr.good("rank", f"{folder}/run", "--samples", f"{folder}/{name}", "-k", "2", "--format", "json")
+        for name in ("parts", "whole.npz")
+    ]
+    assert lines[0] == lines[1]
+    assert lines[0].count("\n") == 60
+
+
+def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_path, ltr):
+    part = next(iter(sorted((folder / "parts").glob("part-*.npz"))))
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    try:
+        for command in (
+            ["train", f"{folder}/parts", "-o", f"{tmp_path}/run", "--trainer", "newton"],
+            ["evaluate", f"{folder}/run", f"{folder}/parts", "-o", f"{tmp_path}/evaluation"],
+            ["rank", f"{folder}/run", "--samples", f"{folder}/parts"],
+        ):
+            code, message = ltr.refused(*command)
+            assert code == 3, command
+            assert "part-00000.npz: damaged" in message
+    finally:
+        part.write_bytes(whole)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_descent_is_refused_in_one_line_that_names_newton(folder, tmp_path, ltr):
+    code, message = ltr.refused("train", f"{folder}/parts", "-o", f"{tmp_path}/run")
+    assert code == 2
+    assert "--trainer newton" in message
+    assert list(tmp_path.iterdir()) == []
