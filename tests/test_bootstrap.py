@@ -4,7 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.errors import DataError, LtrError
+from ltr.arrays import LARGEST
+from ltr.errors import DataError, LtrError, UsageError
 from ltr.evaluation.bootstrap import (
     bootstrap_difference,
     bootstrap_mean,
@@ -191,3 +192,14 @@ def test_a_hundred_thousand_queries_have_a_narrow_interval():
     found = intervals(result)["mrr"]
     assert found.units == result.num_queries > 80_000
     assert 0.001 < found.high - found.low < 0.006
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5])
+def test_a_level_lies_between_0_and_1(level):
+    with pytest.raises(UsageError, match=f"level is {level}; it must be between 0 and 1"):
+        bootstrap_mean([1.0, 2.0], np.random.default_rng(0), level=level)
+
+
+def test_one_resample_and_the_greatest_number_are_enough():
+    found = bootstrap_mean([LARGEST, LARGEST], np.random.default_rng(0), resamples=1)
+    assert (found.low, found.high) == (LARGEST, LARGEST)

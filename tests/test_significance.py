@@ -6,6 +6,7 @@ from scipy import stats
 
 from ltr.errors import DataError
 from ltr.evaluation.significance import (
+    Wins,
     differences,
     effect_size,
     holm,
@@ -90,6 +91,22 @@ def test_without_clusters_each_difference_is_a_unit():
     assert unit_sums(np.array([0.5, -1.0])).tolist() == [0.5, -1.0]
 
 
+def test_thirteen_units_are_drawn():
+    assert permutation_p(np.ones(13), rng(), permutations=99) == 1 / 100
+
+
+def test_what_is_a_rounding_of_1_is_none_of_less_than_1():
+    assert differences(np.array([0.5 + 1.5e-12]), np.array([0.5]))[0] > 0
+
+
+def test_wins_are_above_zero_and_losses_below():
+    assert wins(np.array([1.0, 1.0, 2.0, -1.0, 0.0, 0.0])) == Wins(wins=3, ties=2, losses=1)
+
+
+def test_without_a_difference_there_is_no_unit():
+    assert unit_sums(np.empty(0), np.empty(0, dtype=int)).tolist() == []
+
+
 def test_a_cluster_is_flipped_as_a_whole():
     paired, clusters = np.array([1.0, 1.0, 1.0, 1.0]), np.array([4, 9, 4, 4])
     assert permutation_p(unit_sums(paired, clusters), rng()) == enumerated_p([3.0, 1.0]) == 0.5
@@ -132,6 +149,9 @@ def test_the_effect_size_is_the_mean_over_the_deviation_of_the_differences():
 
 def test_the_effect_size_of_one_constant_difference_is_not_a_number_to_print():
     assert effect_size(np.full(4, 0.25)) is None
+    assert effect_size(np.array([0.1 + 0.2, 0.3] * 5) * 1e6) is None  # constant but for rounding
+    assert effect_size(np.array([0.5])) is None
+    assert effect_size(np.array([0.0, 1.0])) == pytest.approx(0.5**0.5, rel=1e-12)
 
 
 def test_wins_ties_and_losses_are_counted_by_query():

@@ -32,15 +32,15 @@ METRICS = (
     *("test_metrics", "test_oracles", "test_ties", "test_interpretation", "test_classified", "test_lists"),
     *("test_ranking", "test_shard_evaluation"),
 )
-WRITER = ("test_files", "test_replacing", "test_run_files", "test_journal")
+WRITER = ("test_files", "test_replacing")
 OF_METRICS = ("candidate_counts", "cascade", "classified", "interpretation", "probabilities", "ranked", "tie_blocks")
 TESTS = {  # of each module
     "training/objective": ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis"),
     "evaluation/ranking": METRICS,
     "evaluation/ties": METRICS,
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
-    "evaluation/significance": ("test_significance", "test_compare"),
-    "evaluation/bootstrap": ("test_bootstrap", "test_compare"),
+    "evaluation/significance": ("test_significance",),
+    "evaluation/bootstrap": ("test_bootstrap",),
     "training/curves": ("test_curves",),
     "features/crossfit": ("test_crossfit", "test_counted", "test_features", "test_crossfit_shards"),
     "training/temperature": ("test_abstaining", "test_none"),
@@ -168,7 +168,7 @@ class Run:
 
     def passes(self, index, item, following):
         """Whether a test passes; which lines of the modules it reaches is noted."""
-        reached = self.reached
+        reached, names = self.reached, dict(item.dtest.globs) if hasattr(item, "dtest") else None  # a doctest drops its
 
         def of_line(frame, event, argument):
             reached[frame.f_code.co_filename][frame.f_lineno].add(index)
@@ -179,6 +179,8 @@ class Run:
             reports = runtestprotocol(item, nextitem=following, log=False)
         finally:
             sys.settrace(None)
+        if names is not None:
+            item.dtest.globs.update(names)
         return not any(report.failed for report in reports)
 
     def try_all(self, session, of):
