@@ -100,7 +100,7 @@ def test_what_is_a_rounding_of_1_is_none_of_less_than_1():
 
 
 def test_wins_are_above_zero_and_losses_below():
-    assert wins(np.array([1.0, 1.0, 2.0, -1.0, 0.0, 0.0])) == Wins(wins=3, ties=2, losses=1)
+    assert wins(np.array([1.0, 1.0, 2.0, -1.0, 0.0])) == Wins(wins=3, ties=1, losses=1)
 
 
 def test_without_a_difference_there_is_no_unit():
