@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ltr.engines import local
-from ltr.engines.config import EngineConfig, opened
+from ltr.engines.config import EngineConfig, open_engine
 from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local import Local
 from ltr.engines.machines import code_version, this_machine
@@ -251,24 +251,24 @@ def test_no_worker_outlives_the_process_that_started_it(tmp_path, number):
 
 
 def test_a_config_says_who_works():
-    assert opened(EngineConfig()) is opened(EngineConfig(workers=1)) is IN_PROCESS
-    assert isinstance(opened(EngineConfig(workers=2)), Local)
+    assert open_engine(EngineConfig()) is open_engine(EngineConfig(workers=1)) is IN_PROCESS
+    assert isinstance(open_engine(EngineConfig(workers=2)), Local)
     with pytest.raises(ValueError, match="workers is 0"):
         EngineConfig(workers=0)
     with pytest.raises(UsageError, match="address '10.0.0.1:6379' is that of a Ray cluster: it needs --engine ray"):
-        opened(EngineConfig(address="10.0.0.1:6379"))
+        open_engine(EngineConfig(address="10.0.0.1:6379"))
 
 
 def test_the_default_engine_starts_nothing():
     assert list(IN_PROCESS.map(warm, [0])) == [os.getpid()]
 
 
-NO_RAY = "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig, opened; "
+NO_RAY = "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig, open_engine; "
 
 
 def test_without_the_package_ray_the_engine_says_what_to_install():
     expected = UsageError(f"the engine ray needs the package ray: {install_line('ray')}")
-    script = NO_RAY + "\ntry: opened(EngineConfig(name='ray'))\nexcept Exception as error: print(repr(error))"
+    script = NO_RAY + "\ntry: open_engine(EngineConfig(name='ray'))\nexcept Exception as error: print(repr(error))"
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout == f"{expected!r}\n"
 

@@ -17,7 +17,7 @@ from ltr.training.model import Optimum
 from ltr.training.objective import cluster_spread, derivatives, slope
 from ltr.training.shard_knots import _sample, shard_knots
 from ltr.training.shards import (
-    Shard,
+    ShardArrays,
     diagnose_shards,
     fit_shards,
     path_of_shards,
@@ -34,7 +34,7 @@ CLOSE = {"rtol": 1e-11, "atol": 1e-12}
 class InMemory:
     """Shards in a list."""
 
-    shards: tuple[Shard, ...]
+    shards: tuple[ShardArrays, ...]
 
     def __len__(self):
         return len(self.shards)
@@ -70,7 +70,7 @@ class Sample:
             offsets = self.offsets[low : high + 1] - self.offsets[low]
             rows = slice(self.offsets[low], self.offsets[high])
             of_rows = (self.phi[rows], self.labels[rows], offsets)
-            parts.append(Shard(*of_rows, self.weights[low:high], self.score_offset[rows]))
+            parts.append(ShardArrays(*of_rows, self.weights[low:high], self.score_offset[rows]))
         return InMemory(tuple(parts))
 
 
@@ -205,7 +205,7 @@ def test_shards_of_which_every_right_candidate_stands_apart_have_no_optimum():
 
 def test_a_shard_without_a_group_that_can_train_changes_nothing():
     data = sample()
-    alone = Shard(np.ones((2, 3)), np.ones(2), np.array([0, 1, 2]), np.ones(2), np.zeros(2))
+    alone = ShardArrays(np.ones((2, 3)), np.ones(2), np.array([0, 1, 2]), np.ones(2), np.zeros(2))
     parts = data.shards(8).shards
     model = fit_shards(InMemory((alone, *parts[:2], alone, *parts[2:])), NEWTON)
     np.testing.assert_allclose(model.w, fit_shards(InMemory(parts), NEWTON).w, rtol=0, atol=0)

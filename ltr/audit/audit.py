@@ -57,11 +57,8 @@ def audit_samples(
         findings += check(groups)
     findings += not_in_catalogue(groups, tool_catalogue)
     if training:
-        findings += [
-            *file_overlap(groups, training),
-            *query_overlap(groups, training),
-            *near_duplicates(groups, training),
-        ]
+        for overlap in (file_overlap, query_overlap, near_duplicates):
+            findings += overlap(groups, training)
     sizes = {
         "files": len(groups.candidates.files),
         "traces": len(groups.candidates.trace_ids),

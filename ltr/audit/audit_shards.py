@@ -85,14 +85,14 @@ def _examined(shards: Shards, files: int, *, has_labels: bool, is_cut: bool) -> 
     shares: dict[tuple[str, str, str], Share] = {}
     sizes = {"files": files, **dict.fromkeys(("traces", "groups", "candidates", "positives", "none"), 0)}
     for number in range(len(shards)):
-        whole = shards[number]
-        groups = groups_to_learn(whole)
+        shard = shards[number]
+        groups = groups_to_learn(shard)
         sizes["traces"] += len(groups.candidates.trace_ids)
         sizes["groups"] += len(groups.offsets) - 1
         sizes["candidates"] += len(groups.labels)
         sizes["positives"] += int((groups.labels > 0).sum())
         sizes["none"] += groups.num_none
-        for share in _shares(whole, groups, has_labels=has_labels, is_cut=is_cut):
+        for share in _shares(shard, groups, has_labels=has_labels, is_cut=is_cut):
             key = share.severity, share.code, share.predicate
             shares[key] = _together(shares[key], share) if key in shares else share
     totals = {True: sizes["groups"] + sizes["none"], False: sizes["groups"]}

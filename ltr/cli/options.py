@@ -48,8 +48,8 @@ def key_option(key: str, *flags: str, read: Callable[[Any], Any] = lambda value:
 
 def given_keys(ctx: typer.Context) -> list[FlagValue]:
     """What the flags of this command line set in the config."""
-    given: list[FlagValue] = ctx.meta.setdefault(GIVEN, [])
-    return given
+    values: list[FlagValue] = ctx.meta.setdefault(GIVEN, [])
+    return values
 
 
 def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:

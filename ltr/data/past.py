@@ -74,12 +74,12 @@ def places_in_traces(groups: Groups) -> list[float] | list[int]:
         times: list[float] = groups.times.tolist()
         return times
     numbers = [DIGITS.findall(node) for node in groups.candidates.node_ids]
-    for group, found in enumerate(numbers):
-        if len(found) != 1:
+    for group, in_id in enumerate(numbers):
+        if len(in_id) != 1:
             node = groups.candidates.node_ids[group]
             problem = f"found {node!r}; data.previous: {FROM_LABELS} needs a time in every group, or one number here"
             raise SampleError(*groups.candidates.place(int(groups.offsets[group])), "node_id", problem)
-    return [int(found[0]) for found in numbers]
+    return [int(in_id[0]) for in_id in numbers]
 
 
 def past_of(candidates: Candidates) -> Past | None:

@@ -61,7 +61,7 @@ class SampleShards:
         return len(self.pieces)
 
     def __getitem__(self, number: int) -> Groups:
-        lines, kind = lines_of(self.pieces[number]), (self.kind, self.width)
+        lines, kind = lines_of_pieces(self.pieces[number]), (self.kind, self.width)
         samples = _read(lines, self.files, kind, labels_required=self.labels_required)
         groups = group_samples(samples, tools=self.tools, graphs=self.graphs)
         return replace(groups, candidates=replace(groups.candidates, catalogues=self.catalogues))
@@ -188,7 +188,10 @@ class _Scan:
             kind = rows.kind or "tool"
             try:
                 samples = _read(
-                    lines_of(pieces), self._cutter.files, (kind, rows.width), labels_required=self._labels_required
+                    lines_of_pieces(pieces),
+                    self._cutter.files,
+                    (kind, rows.width),
+                    labels_required=self._labels_required,
                 )
             except SampleError as error:
                 self._problems.append((READING, line_in_all(self._cutter.files, error), error))
@@ -214,7 +217,7 @@ def are_large(files: Iterable[str]) -> bool:
     return sum(size * (PACKED if name.endswith((".gz", ".zst")) else 1) for name, size in sizes) > SHARD_BYTES
 
 
-def lines_of(pieces: Pieces) -> Iterator[tuple[int, bytes]]:
+def lines_of_pieces(pieces: Pieces) -> Iterator[tuple[int, bytes]]:
     """The lines of a shard, with their numbers."""
     return chain.from_iterable(piece.lines() for piece in pieces)
 

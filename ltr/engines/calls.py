@@ -35,7 +35,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResult:
     """What became of a call: its result, or why there is none; what was warned of and logged meanwhile."""
 
     result: Any = None
@@ -57,7 +57,7 @@ class Outcome:
         return self.result
 
 
-def outcome_of(function: Callable[[Any], Any], item: Any) -> Outcome:
+def outcome_of(function: Callable[[Any], Any], item: Any) -> CallResult:
     """What becomes of function(item)."""
     result, error, bug = None, None, ""
     with warnings.catch_warnings(record=True) as caught, _logged() as log:
@@ -71,7 +71,7 @@ def outcome_of(function: Callable[[Any], Any], item: Any) -> Outcome:
         except Exception:  # told where the call was asked for
             bug = traceback.format_exc()
     warned = (str(warning.message) for warning in caught if issubclass(warning.category, LtrWarning))
-    return Outcome(result, error, bug, tuple(dict.fromkeys(warned)), tuple(log))
+    return CallResult(result, error, bug, tuple(dict.fromkeys(warned)), tuple(log))
 
 
 @contextmanager

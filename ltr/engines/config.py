@@ -36,7 +36,7 @@ def warn_without_shards(config: EngineConfig) -> None:
         warnings.warn(NO_SHARDS, LtrWarning, stacklevel=3)
 
 
-def opened(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
+def open_engine(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
     """The engine, to be used as a block; `code`: the files of plug-ins that its workers are to run first."""
     if config.name == "ray":
         from ltr.engines.on_ray import OnRay

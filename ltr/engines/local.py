@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Generic, Self, TypeVar
 
-from ltr.engines.calls import Outcome, Surroundings, outcome_of
+from ltr.engines.calls import CallResult, Surroundings, outcome_of
 from ltr.engines.engine import Shared
 from ltr.engines.processes import LostProcessError, Team, Worker
 from ltr.errors import LtrError, LtrWarning, RunError
@@ -31,7 +31,7 @@ class Local:
         self._workers, self._code = workers, tuple(code)
         self.kinds: tuple[str, ...] = ()
         self._is_busy = False
-        self._team: Team[_Message, Outcome] | None = None
+        self._team: Team[_Message, CallResult] | None = None
         self._shared: weakref.WeakValueDictionary[int, _Sent[Any]] = weakref.WeakValueDictionary()
         self._numbers = count()
 
@@ -53,10 +53,10 @@ class Local:
         self._shared[number] = sent = _Sent(number, value)
         return sent
 
-    def _in_order(self, calls: "Sequence[_Call]") -> Iterator[Outcome]:
+    def _in_order(self, calls: "Sequence[_Call]") -> Iterator[CallResult]:
         if self._team is None:
             self._team = Team(partial(_serving, Surroundings.here(self._code)), self._workers)
-        queue, ready = _InOrder(len(calls), AHEAD * self._workers), dict[int, Outcome]()
+        queue, ready = _InOrder(len(calls), AHEAD * self._workers), dict[int, CallResult]()
         for place, outcome in self._team.work(calls, queue, self._message):
             if isinstance(outcome, LostProcessError):
                 queue.again(place, outcome)
@@ -122,12 +122,12 @@ class _Message:
     gone: set[int]
 
 
-def _serving(surroundings: Surroundings) -> Callable[[_Message], Outcome]:
+def _serving(surroundings: Surroundings) -> Callable[[_Message], CallResult]:
     surroundings.enter()
     return _served
 
 
-def _served(message: _Message) -> Outcome:
+def _served(message: _Message) -> CallResult:
     for number in message.gone:
         del VALUES[number]
     VALUES.update(message.new)

@@ -41,8 +41,8 @@ def wanted_threads() -> int:
 
     The first setting of the environment counts, as in OpenBLAS.
     """
-    given = (os.environ.get(name, "") for name in SETTINGS)
-    return next((int(text) for text in given if text.isdecimal() and int(text) > 0), usable_processors())
+    settings = (os.environ.get(name, "") for name in SETTINGS)
+    return next((int(text) for text in settings if text.isdecimal() and int(text) > 0), usable_processors())
 
 
 def usable_processors() -> int:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from ltr.engines.calls import NO_MEMORY, Outcome, Surroundings, outcome_of
+from ltr.engines.calls import NO_MEMORY, CallResult, Surroundings, outcome_of
 from ltr.engines.engine import Shared
 from ltr.engines.machines import SETTINGS, Machine, code_version, this_machine, wanted_threads
 from ltr.errors import FileError, LtrError, LtrWarning, RunError, UsageError, count
@@ -112,16 +112,16 @@ class OnRay:
         """Each node, as it describes itself."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        told = {}
+        described = {}
         for node in self._alive():
             place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             settings = {"env_vars": dict.fromkeys(SETTINGS, str(wanted_threads()))}
             describe = self._ray.remote(this_machine).options(
                 num_cpus=0, scheduling_strategy=place, runtime_env=settings
             )
-            told[node["NodeManagerAddress"]] = describe.remote(node["NodeManagerAddress"])
+            described[node["NodeManagerAddress"]] = describe.remote(node["NodeManagerAddress"])
         machines = []
-        for address, reference in told.items():
+        for address, reference in described.items():
             try:
                 machines.append(self._ray.get(reference))
             except self._ray.exceptions.RayError as error:
@@ -191,10 +191,10 @@ class _Worker:
         except LtrError as error:
             self._error = error
 
-    def call(self, function: _Received, item: Any, live: frozenset[str]) -> Outcome:
+    def call(self, function: _Received, item: Any, live: frozenset[str]) -> CallResult:
         """What becomes of the item; values that are not live any more are dropped."""
         if self._error is not None:
-            return Outcome(error=self._error)
+            return CallResult(error=self._error)
         for name in VALUES.keys() - live:
             del VALUES[name]
         outcome = outcome_of(partial(_called, function), item)

@@ -55,6 +55,12 @@ def with_none_and_abstaining(
     return replace(router, abstain=rule)
 
 
+def newest_time(*several: Groups) -> float | None:
+    """The latest time of any group; None where no group has one."""
+    times = [groups.times for groups in several if groups.times is not None and len(groups.times)]
+    return max((float(np.nanmax(column)) for column in times), default=None)
+
+
 def abstaining(
     router: Router, chosen: tuple[str, float], calibrate: Groups, scored: ScoredGroups, folds: IntArray, seed: int
 ) -> AbstainRule:
@@ -68,8 +74,6 @@ def abstaining(
     temperature = helpful_temperature(scored.scores, train.labels, train.offsets, folds)
     candidates = calibrate.candidates
     names = candidates.name_texts if candidates.kind == "tool" else ()
-    times = [groups.times for groups in (train, calibrate)]
-    newest = max((float(np.nanmax(column)) for column in times if column is not None and len(column)), default=None)
     plain = AbstainRule(
         rule=rule,
         level=level,
@@ -82,7 +86,7 @@ def abstaining(
         risk=0.0,
         error=None,
         error_limit=1.0,
-        newest=newest,
+        newest=newest_time(train, calibrate),
         candidates=tuple(sorted(map(text_mark, names))[:MOST_NAMES]),
     )
     at_temperature = replace(router, abstain=plain)

@@ -13,7 +13,7 @@ from ltr.experiments.negatives import offset_of_draws
 from ltr.files.npz import Array, read_arrays
 from ltr.storage.columns_directory import ColumnShards
 from ltr.storage.feature_file import DRAWS, LARGEST_COLUMNS
-from ltr.training.shards import Shard
+from ltr.training.shards import ShardArrays
 
 NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
 
@@ -33,7 +33,7 @@ class ColumnSource:
     def __len__(self) -> int:
         return len(self.files)
 
-    def shard(self, number: int) -> Shard:
+    def shard(self, number: int) -> ShardArrays:
         """The arrays of that part, without the groups for which nothing offered is right."""
         path = self.path / self.files[number]
         arrays = read_arrays(path, limit=LARGEST_COLUMNS, names=NUMBERS)
@@ -41,17 +41,17 @@ class ColumnSource:
         if DRAWS.keys() <= arrays.keys():
             draws = Draws(*(arrays[name] for name in DRAWS))
             offset = offset_of_draws(draws, arrays["offsets"], lambda _: (str(path), 1))
-        shard = Shard(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
+        shard = ShardArrays(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
         return _answered(shard, arrays.get("none"))
 
 
-def _answered(shard: Shard, none: Array | None) -> Shard:
+def _answered(shard: ShardArrays, none: Array | None) -> ShardArrays:
     """The groups for which something offered may be right."""
     if none is None or not (is_none := none == RIGHT).any():
         return shard
     sizes = np.diff(shard.offsets)
     rows, left = np.repeat(~is_none, sizes), np.flatnonzero(~is_none)
-    return Shard(
+    return ShardArrays(
         shard.phi[rows],
         shard.labels[rows],
         offsets_of(sizes[left]),
@@ -66,8 +66,8 @@ def trace_codes(shards: ColumnShards) -> IntArray:
     for number, part in enumerate(shards.manifest.parts):
         arrays = shards.arrays(number, ("traces", "none"))
         none = arrays.get("none")
-        kept = slice(None) if none is None else none != RIGHT
-        codes.append(arrays["traces"][kept] + first)
+        to_learn = slice(None) if none is None else none != RIGHT
+        codes.append(arrays["traces"][to_learn] + first)
         first += part.traces
     return np.concatenate(codes)
 

@@ -9,7 +9,7 @@ from ltr.config.run import RunConfig, feature_configs
 from ltr.data.groups import Groups, groups_to_learn
 from ltr.data.none_candidates import RIGHT
 from ltr.data.shards import SampleShards
-from ltr.engines.config import opened
+from ltr.engines.config import open_engine
 from ltr.engines.engine import Engine
 from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
@@ -26,7 +26,7 @@ from ltr.storage.run_directory import refuse_taken
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedShards:
+class GroupsToLearn:
     """The groups of each shard to learn from: those for which something offered may be right."""
 
     samples: SampleShards
@@ -60,8 +60,8 @@ def featurize_shards(
     refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
     on_progress(Step("reading"))
     reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
-    with opened(config.engine, code) as engine, reading as samples:
-        shards, warnings = LearnedShards(samples, config), samples.notes
+    with open_engine(config.engine, code) as engine, reading as samples:
+        shards, warnings = GroupsToLearn(samples, config), samples.notes
         on_progress(Step("featurising"))
         source: CrossFit | FittedFeatures
         if features is None:
@@ -82,7 +82,7 @@ def featurize_shards(
     return Featurized(candidates, samples.groups, features.names, warnings, name)
 
 
-def _fit(shards: LearnedShards, on_progress: OnProgress, engine: Engine) -> tuple[CrossFit, tuple[str, ...]]:
+def _fit(shards: GroupsToLearn, on_progress: OnProgress, engine: Engine) -> tuple[CrossFit, tuple[str, ...]]:
     """The features of the config, fitted on all groups, and what is to be said about them."""
     traces = first_traces(shards)
     if not traces:
@@ -99,7 +99,7 @@ def _fit(shards: LearnedShards, on_progress: OnProgress, engine: Engine) -> tupl
     return fitted, (*warnings, *feature_warnings(fitted.features))
 
 
-def _featurized(source: CrossFit | FittedFeatures, shards: LearnedShards, number: int) -> tuple[Groups, FloatArray]:
+def _featurized(source: CrossFit | FittedFeatures, shards: GroupsToLearn, number: int) -> tuple[Groups, FloatArray]:
     """All groups of a shard with their columns."""
     groups = shards.whole(number)
     if isinstance(source, FittedFeatures):

@@ -13,7 +13,7 @@ from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.python_rows import Table, rows_of
-from ltr.engines.config import opened, warn_without_shards
+from ltr.engines.config import open_engine, warn_without_shards
 from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
@@ -108,7 +108,7 @@ def train(
     config = checked(Document("ltr.train", document, {}))
     shared = SharedInputs(config, read_data(config, given)) if given else None
     if out is None and columns_directory(config.data.train) is not None:
-        with opened(config.engine) as engine:
+        with open_engine(config.engine) as engine:
             return run_shards(config, on_progress=on_progress, engine=engine)
     if out is None:
         return run(config, on_progress=on_progress, shared=shared)
@@ -147,7 +147,7 @@ def run_and_save(
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
     if columns_directory(config.data.train) is not None:
-        with locked(home), opened(config.engine, code) as engine:
+        with locked(home), open_engine(config.engine, code) as engine:
             made = run_and_save_shards(config, home, on_progress=on_progress, engine=engine)
         return Finished(home, made, clock() - start)
     warn_without_shards(config.engine)

@@ -10,7 +10,7 @@ import msgspec
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.past import past_of
-from ltr.engines.config import opened
+from ltr.engines.config import open_engine
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
@@ -33,7 +33,7 @@ from ltr.results.evaluated_shards import (
     BEST_FEATURE,
     EvaluatedPart,
     EvaluatedShards,
-    Merging,
+    MergedEvaluation,
     Sums,
     beside_part,
     by_query,
@@ -99,7 +99,7 @@ def evaluate_shards(
     measures = measures_of(rules)
     by_rules = by_query(rules, measures), any(map(is_of_candidates, measures))
     task = PartTask(router, shards, config, *by_rules, wanted, are_kept=keep_in is not None)
-    merging = Merging(rules, measures, config)
+    merging = MergedEvaluation(rules, measures, config)
     parts = engine.map(partial(evaluated_part, task=task), range(len(shards)))
     records = _merged(parts, merging, len(shards), on_progress)
     if keep_in is None:
@@ -112,7 +112,7 @@ def evaluate_shards(
 
 
 def _merged(
-    parts: Iterable[EvaluatedPart | int], merging: Merging, total: int, on_progress: OnProgress
+    parts: Iterable[EvaluatedPart | int], merging: MergedEvaluation, total: int, on_progress: OnProgress
 ) -> Iterator[bytes]:
     """The records of the queries of each part, after it was taken in."""
     on_progress(Step("measuring", 0, total))
@@ -193,14 +193,14 @@ def evaluate_directory(
     """
     shards = open_columns(samples)
     if out is None:
-        with opened(config.engine, code) as engine:
+        with open_engine(config.engine, code) as engine:
             return evaluate_shards(router, shards, config, wanted, on_progress=on_progress, engine=engine)
-    with locked(out), opened(config.engine, code) as engine:
+    with locked(out), open_engine(config.engine, code) as engine:
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
         with new_directory(out) as home:
-            kept = home / PER_QUERY
+            records = home / PER_QUERY
             measured = evaluate_shards(
-                router, shards, config, wanted, keep_in=kept, on_progress=on_progress, engine=engine
+                router, shards, config, wanted, keep_in=records, on_progress=on_progress, engine=engine
             )
             write_summary(home, metrics_record(measured), measured.evaluation.curves)
             write_tools(home, tool_records(measured.tools))
@@ -210,12 +210,12 @@ def evaluate_directory(
 def refuse_whole(router: Router, config: RunConfig, also: Collection[str]) -> None:
     """Raise for what needs all groups at once."""
     refuse_given_probabilities(config)
-    whole = {
+    need_all = {
         "evaluate.group_by": config.evaluate.group_by is not None,
         "evaluate.catalogue": bool(config.evaluate.catalogue),
         "a metric of the catalogue": any(name.endswith(CATALOGUE) for name in also),
         "a model that says how probably none is right": router.none is not None,
         "a model that abstains": router.abstain is not None,
     }
-    if asked := next((name for name, is_asked in whole.items() if is_asked), ""):
-        raise UsageError(f"{asked}: not measured shard by shard; name files instead of a directory of columns")
+    if problem := next((name for name, is_asked in need_all.items() if is_asked), ""):
+        raise UsageError(f"{problem}: not measured shard by shard; name files instead of a directory of columns")

@@ -159,8 +159,10 @@ def refuse_in_shards(config: RunConfig) -> None:
         "none": config.none.removed_share is not None or config.none.source is not None,
         "abstain": config.abstain.rule is not None,
     }
-    if asked := next((name for name, is_asked in refused.items() if is_asked), ""):
-        raise UsageError(f"{asked}: not with a directory of columns; name files of samples, which are read into memory")
+    if problem := next((name for name, is_asked in refused.items() if is_asked), ""):
+        raise UsageError(
+            f"{problem}: not with a directory of columns; name files of samples, which are read into memory"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,7 +206,7 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
         for feature, sums in alone_sums.items()
     }
     best = best_of({feature: (of[MRR], of[TOP1]) for feature, of in means.items()})
-    parts = {name: total for name, one in merging.items() if (total := one.total()) is not None}
+    parts = {name: total for name, merge in merging.items() if (total := merge.total()) is not None}
     is_tools = shards.manifest.kind == "tool"
     return Summary(best, traces, sorted(answers), past, tools if is_tools else None, parts)
 
@@ -221,12 +223,12 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
         traces=trace_marks(candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
         past=past_of(candidates) or "",
-        tools=tools_of(groups) if candidates.kind == "tool" else {},
+        tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
         parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
     )
 
 
-def tools_of(groups: Groups) -> ToolCatalogue:
+def tools_of_shard(groups: Groups) -> ToolCatalogue:
     """The tools of the groups, in order of their first rows, each with the text of that row."""
     candidates = groups.candidates
     rows = np.unique(distinct(candidates.names)[0]).tolist()

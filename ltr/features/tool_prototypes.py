@@ -46,8 +46,8 @@ def count_answered(groups: Groups, context: Context) -> Part:
 def count_answered_whole(groups: Groups, context: Context) -> Part:
     """For each tool that was right how many queries it answered, and the sum of the vectors of whole queries."""
     candidates, answers = groups.candidates, context.shared(right_answers, groups)
-    whole = context.shared(query_clauses, candidates).queries_alone().of_query.codes[answers.queries]
-    return _answered_sums(answers, candidates.name_texts, whole, context)
+    queries = context.shared(query_clauses, candidates).queries_alone().of_query.codes[answers.queries]
+    return _answered_sums(answers, candidates.name_texts, queries, context)
 
 
 def _answered_sums(answers: Answers, names: tuple[str, ...], texts: IntArray, context: Context) -> Part:
@@ -180,8 +180,8 @@ def whole_query_prototype(candidates: Candidates, state: State, context: Context
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
-    whole, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
-    return context.prepared(ToolVectors).best(whole, vectors, row_queries(candidates), context.tools)
+    queries, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(queries, vectors, row_queries(candidates), context.tools)
 
 
 def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:

@@ -31,8 +31,8 @@ def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
         Column("chosen", "", WRITTEN),
     )
     rows = tuple(
-        (one.title, one.loss, one.difference, Bounds(one.low, one.high), "chosen" if one.title == choice.chosen else "")
-        for one in choice.alternatives
+        (way.title, way.loss, way.difference, Bounds(way.low, way.high), "chosen" if way.title == choice.chosen else "")
+        for way in choice.alternatives
     )
     return Table(columns, rows, CAPTION)
 

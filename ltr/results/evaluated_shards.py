@@ -148,7 +148,7 @@ def beside_part(
     return sums, of_best
 
 
-class Merging:
+class MergedEvaluation:
     """Takes the parts in the order of the shards; `result` is what they come to."""
 
     def __init__(self, rules: Rules, measures: Sequence[Measure], config: RunConfig) -> None:

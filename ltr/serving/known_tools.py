@@ -127,8 +127,8 @@ class KnownTools:
         for first in range(0, len(names), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             some = Offer.of(names[part], offer.tools.texts[part])
-            every = np.tile(some.candidates.names, len(queries))
-            tables = Tables(served.prepared(some.tools, self._of_states), every, self._of_states)
+            rows = np.tile(some.candidates.names, len(queries))
+            tables = Tables(served.prepared(some.tools, self._of_states), rows, self._of_states)
             phi[:, part] = served(some.asked(queries, previous), tables).reshape(
                 len(queries), -1, len(features.configs)
             )

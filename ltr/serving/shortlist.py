@@ -60,11 +60,11 @@ class Shortlist:
 
     def best(self, candidates: Candidates) -> IntArray:
         """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
-        letters, every = self.letters(candidates.query_texts[0]), np.arange(len(self.is_learned))
-        listed = every[:0]
+        letters, tools = self.letters(candidates.query_texts[0]), np.arange(len(self.is_learned))
+        listed = tools[:0]
         for talk in self.talk(candidates, self.prepared).T:
             listed = highest(talk, np.flatnonzero(talk > 0), LISTED // 2)
-        near = highest(letters, np.setdiff1d(every, listed, assume_unique=True), LISTED - len(listed))
+        near = highest(letters, np.setdiff1d(tools, listed, assume_unique=True), LISTED - len(listed))
         met = highest(letters, np.flatnonzero(self.is_learned), LISTED)
         return np.unique(np.concatenate([listed, near, met]))
 

@@ -34,7 +34,7 @@ from ltr.storage.feature_file import (
     LARGEST_COLUMNS,
     UNUSABLE,
     columns_of,
-    groups_of,
+    groups_of_columns,
     load_features,
     write_state,
 )
@@ -48,7 +48,7 @@ FORMAT: Final = "ltr-columns/2"
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class PartRecord(msgspec.Struct, forbid_unknown_fields=True):
+class ShardRecord(msgspec.Struct, forbid_unknown_fields=True):
     """A part: its file, what is in it, and the digest of its bytes."""
 
     file: Annotated[str, msgspec.Meta(pattern=f"^{PART_NAME}$")]
@@ -68,7 +68,7 @@ class ManifestRecord(msgspec.Struct, forbid_unknown_fields=True):
     fit: str  # the digest of the fitted features
     is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
     state: tuple[str, str]  # sha256 of features.json and features.npz
-    parts: Annotated[list[PartRecord], msgspec.Meta(min_length=1)]
+    parts: Annotated[list[ShardRecord], msgspec.Meta(min_length=1)]
 
     @property
     def groups(self) -> int:
@@ -102,7 +102,7 @@ class PartWriter:
 
     def __init__(self, home: Path, kind: Kind) -> None:
         self._home, self._kind = home, kind
-        self.parts: list[PartRecord] = []
+        self.parts: list[ShardRecord] = []
 
     def add(self, groups: Groups, phi: FloatArray) -> None:
         """Write the next part: groups of whole traces, with their phi."""
@@ -110,7 +110,7 @@ class PartWriter:
         write_arrays(self._home / name, columns_of(groups, phi))
         content = digest_file(self._home / name)
         counts = len(groups.offsets) - 1, len(groups.labels), len(groups.candidates.trace_ids)
-        self.parts.append(PartRecord(name, *counts, content.sha256, content.byte_count))
+        self.parts.append(ShardRecord(name, *counts, content.sha256, content.byte_count))
 
 
 @contextmanager
@@ -160,7 +160,7 @@ class ColumnShards(Sequence[Groups]):
         arrays = read_arrays(source.path, limit=LARGEST_COLUMNS)
         try:
             fit, is_applied = self.manifest.fit, self.manifest.is_applied
-            return groups_of(source, arrays, self.features, fit=fit, is_applied=is_applied)
+            return groups_of_columns(source, arrays, self.features, fit=fit, is_applied=is_applied)
         except UNUSABLE as error:
             raise FileError(source.path, f"not a part of featurised samples: {error}") from error
 
@@ -215,9 +215,9 @@ def read_manifest(path: AnyPath) -> ManifestRecord:
     if not file.exists():
         how = "`ltr featurize SAMPLES -o DIR/` writes one of columns"
         raise FileError(str(path), f"a directory without {MANIFEST}; name files, or a directory of columns: {how}")
-    found = read_record(file, FormatRecord).format
-    if found != FORMAT:
-        raise FileError(str(file), f"of the format {found!r}, and this version reads {FORMAT}; featurize again")
+    its_format = read_record(file, FormatRecord).format
+    if its_format != FORMAT:
+        raise FileError(str(file), f"of the format {its_format!r}, and this version reads {FORMAT}; featurize again")
     manifest = read_record(file, ManifestRecord)
     names = [part.file for part in manifest.parts]
     if len(set(names)) < len(names):

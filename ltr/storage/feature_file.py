@@ -95,14 +95,14 @@ def load_columns(path: AnyPath) -> tuple[Groups, FittedFeatures]:
         content = digest_file(path)
         source = SourceFile(str(path), 0, 1, content.sha256, content.byte_count)
         fit = fit_digest(features)
-        groups = groups_of(source, arrays, features, fit=fit, is_applied=record.is_applied)
+        groups = groups_of_columns(source, arrays, features, fit=fit, is_applied=record.is_applied)
         LOG.info(f"read {path}: {count(len(groups.labels), 'candidate')}, {count(len(groups.offsets) - 1, 'group')}")
         return groups, features
     except UNUSABLE as error:
         raise FileError(str(path), f"not a file of featurised samples: {error}") from error
 
 
-def groups_of(
+def groups_of_columns(
     source: SourceFile, arrays: dict[str, Array], features: FittedFeatures, *, fit: str, is_applied: bool
 ) -> Groups:
     """The groups of `columns_of`, which bear their phi; an error of any kind in UNUSABLE where they do not fit."""

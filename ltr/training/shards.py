@@ -35,7 +35,7 @@ CHAIN = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shard:
+class ShardArrays:
     """Arrays of groups of whole traces, as `fit` takes them."""
 
     phi: FloatArray
@@ -50,7 +50,7 @@ class ShardSource(Protocol):
 
     def __len__(self) -> int: ...
 
-    def shard(self, number: int) -> Shard:
+    def shard(self, number: int) -> ShardArrays:
         """The arrays of that shard."""
 
 
@@ -114,13 +114,13 @@ class TrainableShards:
 
     def with_columns(self, change: Columns, columns: int) -> Self:
         """The same groups with other columns, so many of them."""
-        changed = tuple(replace(one, changes=(*one.changes, change)) for one in self.references)
+        changed = tuple(replace(shard, changes=(*shard.changes, change)) for shard in self.references)
         return replace(self, references=changed, columns=columns, kept={})
 
     def with_equal_weights(self) -> Self:
         """The same groups, all with the same weight."""
         number = len(self)
-        equal = tuple(replace(one, equal_weights=number) for one in self.references)
+        equal = tuple(replace(shard, equal_weights=number) for shard in self.references)
         return replace(self, references=equal, weights=np.full(number, 1 / number), kept={})
 
 
