@@ -32,7 +32,7 @@ from ltr.results.evaluated_shards import EvaluatedShards, Sums
 from ltr.results.known_answers import answer_marks
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
 from ltr.serving.router import Router
-from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns
+from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.read_samples import read
 from ltr.storage.training_record import training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
@@ -100,10 +100,11 @@ def run_shards(
 
 def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine: Engine = IN_PROCESS) -> LearnedShards:
     """What newton learns from the directory, with all that a run keeps of the training."""
-    refuse_in_shards(config)
     directory = columns_directory(config.data.train)
     if directory is None:
         raise UsageError("data.train names no directory of columns")
+    read_manifest(directory)  # whether it is one, before what is asked of it
+    refuse_in_shards(config)
     on_progress(Step("reading"))
     shards = open_columns(directory)
     kind, features = shards.manifest.kind, shards.features

@@ -12,7 +12,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.data.past import past_from_labels
 from ltr.data.python_rows import TableRows
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, FileError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import STDIN, digest_file, expand
 from ltr.storage.feature_state import fit_digest
@@ -37,7 +37,8 @@ def _read(
     if lost := next((name for name in files if name in GIVEN_IN_PYTHON), ""):
         raise UsageError(f"{lost}: the samples were given in Python, and a run does not keep them; name them as a file")
     if directory := next((name for name in files if Path(name).is_dir()), ""):
-        raise UsageError(f"{directory}: a directory; train, evaluate, validate and rank --samples read one of columns")
+        problem = "a directory; a file is needed here: train, evaluate, validate and rank --samples read one of columns"
+        raise FileError(directory, problem)
     packed = [name for name in files if name.endswith(".npz")]
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
