@@ -147,6 +147,14 @@ def test_folding_changes_no_weight_and_keeps_the_journal(run):
     assert router.update("mail?", TOOLS[:2], right=TOOLS[0]).total == 31
 
 
+def test_folding_removes_what_a_killed_fold_was_writing(run):
+    (run / ".ltr-0123456789abcdef.tmp").touch()
+    router = ltr.load(run)
+    router.update_many(outcomes(3))
+    router.compact()
+    assert [path.name for path in run.glob(".ltr-*")] == []
+
+
 def test_what_follows_a_fold_differs_little_from_what_an_unfolded_run_learns(run, tmp_path):
     unfolded = ltr.load(shutil.copytree(run, tmp_path / "unfolded"))
     folded = ltr.load(run)

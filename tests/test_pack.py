@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -101,6 +102,13 @@ def test_what_is_there_is_replaced_only_when_asked(home, tmp_path):
     (tmp_path / "own" / "thesis.txt").write_text("x")
     with pytest.raises(UsageError, match=r"holds other things, such as 'thesis\.txt'"):
         pack(home / "tools", tmp_path / "own", overwrite=True)
+
+
+def test_no_room_for_temporary_files_is_told_and_leaves_nothing(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(DiskError, match="gone"):
+        pack(home / "tools", tmp_path / "pack.zip")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_write_leaves_the_earlier_pack(home, tmp_path, monkeypatch):

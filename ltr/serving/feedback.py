@@ -18,6 +18,7 @@ from ltr.features.registry import FEATURES
 from ltr.files.journal import append_line, read_journal
 from ltr.files.parts import Part, merged
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
+from ltr.storage.checkpoints import remove_leftovers
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed
 from ltr.storage.update_file import UpdateBase, files_of, read_base, write_base
@@ -211,6 +212,7 @@ class Feedback:
 
         The caller holds the lock of the directory.
         """
+        remove_leftovers(self.home)  # of one that was killed while it folded
         self._open()  # another process may have folded some in
         self.replayed()
         write_base(files_of(self.home)[1], self.compacted())

@@ -1,20 +1,21 @@
 """A pack: what serving needs of a run and nothing else, as a directory or a zip file."""
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import msgspec
 
 from ltr import __version__
 from ltr.data.jsonlines import records
-from ltr.errors import count
+from ltr.errors import DiskError, count
 from ltr.files.atomic_write import atomic_file, write_lines, write_text
 from ltr.files.locked import locked
-from ltr.files.reading import AnyPath, read_bytes, read_lines
+from ltr.files.reading import AnyPath, read_bytes, read_lines, reason
 from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing
 from ltr.serving.answers import Answer
 from ltr.serving.router import Router, load
@@ -66,13 +67,24 @@ def pack(run: AnyPath, out: AnyPath, *, tools: AnyPath | None = None, overwrite:
     router = load(run, tools=tools)
     recall, queries = cut_recall(router, Path(run))
     if is_file:
-        with new_files(target) as new, TemporaryDirectory() as folder:
-            sizes = _write(Path(folder), router, recall, queries)
-            _zip(Path(folder), new / target.name)
+        with new_files(target) as new, temporary_folder() as folder:
+            sizes = _write(folder, router, recall, queries)
+            _zip(folder, new / target.name)
     else:
         with locked(target), new_directory(target) as home:
             sizes = _write(home, router, recall, queries)
     return Packed(target.as_posix(), sizes, len(router.tools or ()), recall, queries)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """An empty folder for the time of the block."""
+    try:
+        folder = TemporaryDirectory()
+    except OSError as error:
+        raise DiskError(gettempdir(), reason(error)) from error
+    with folder as name:
+        yield Path(name)
 
 
 def cut_recall(router: Router, run: Path) -> tuple[float | None, int]:
