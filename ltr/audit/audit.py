@@ -16,6 +16,8 @@ from ltr.data.shards import are_large
 from ltr.errors import DataError, UsageError
 from ltr.files.reading import AnyPath, expand
 
+OVERLAPS = (file_overlap, query_overlap, near_duplicates)  # of samples with training samples
+
 
 def audit_samples(
     paths: AnyPath | Iterable[AnyPath],
@@ -57,8 +59,7 @@ def audit_samples(
         findings += check(groups)
     findings += not_in_catalogue(groups, tool_catalogue)
     if training:
-        for overlap in (file_overlap, query_overlap, near_duplicates):
-            findings += overlap(groups, training)
+        findings += [finding for check in OVERLAPS for finding in check(groups, training)]
     sizes = {
         "files": len(groups.candidates.files),
         "traces": len(groups.candidates.trace_ids),
