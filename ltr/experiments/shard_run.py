@@ -42,6 +42,10 @@ from ltr.training.shard_knots import MOST_DISTINCT, SAMPLED, shard_knots
 from ltr.training.shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
 from ltr.training.updating import curvature_of
 
+SAMPLED_KNOTS = (
+    f"knots of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
+    "those with the lowest digests of their numbers"
+)
 NONE_UNLEARNED = (
     "none: how probably nothing offered is right is learned from samples in memory, and not from a directory of columns"
 )
@@ -117,11 +121,7 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
     train, source = replace(config.train, l2=config.train.penalty), ColumnSource.of(shards)
     prior = prior_of(train, features.names)
     knots, is_sampled = shard_knots(source, train.knots, engine=engine)
-    if is_sampled:
-        warnings.append(
-            f"knots of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
-            "those with the lowest digests of their numbers"
-        )
+    warnings += [SAMPLED_KNOTS] * is_sampled
     with stage("training"):
         on_epoch = lambda epoch: on_progress(Step("training", epoch.number, None, epoch))  # noqa: E731
         model = fit_shards(source, train, knots=knots, prior=prior, on_epoch=on_epoch, engine=engine)
