@@ -216,12 +216,14 @@ class Router(StoredModel):
                     rank=place,
                     candidate=candidates.name_texts[candidates.names[row]],
                     probability=float(probabilities[row]),
-                    score=float(self.scores(phi[row : row + 1])[0]),
-                    contributions=self.named_contributions(phi[row]),
+                    score=float(ranking.scores[row]),
+                    contributions=dict(zip(self.names, parts, strict=True)),
                     text=candidate_text(candidates, row),
                     tool=offer.objects[candidates.names[row]] if offer and offer.objects else None,
                 )
-                for place, row in enumerate(rows.tolist(), start=1)
+                for place, (row, parts) in enumerate(
+                    zip(rows.tolist(), self.contributions(phi[rows]).tolist(), strict=True), start=1
+                )
             ]
             size = bounds[group + 1] - bounds[group]
             yield Answer(
