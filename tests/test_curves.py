@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
 from ltr.serving.router import load
 from ltr.storage.training_record import training_record
+from ltr.training import curves
 from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import diagnose
@@ -180,6 +182,22 @@ def kept(request, tmp_path_factory):
     written(home / "train.jsonl", ROWS[request.param](range(25)))
     config = RunConfig(data=DataConfig(train=str(home / "train.jsonl")), train=CURVED)
     return home / "run", run_and_save(config, home / "run").result
+
+
+def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch):
+    monkeypatch.setattr(curves, "ROWS_AT_ONCE", 7)
+    rng = np.random.default_rng(3)
+    phi = rng.normal(size=(50, 4))
+    knots = Knots.of(phi[:40], 6)
+    w = rng.normal(size=4 + len(knots))
+    scores = knots.scores(phi, w)
+    assert scores.tobytes() == b"".join(knots.scores(row[np.newaxis], w).tobytes() for row in phi)
+    for row, score in zip(phi, scores, strict=True):
+        values = np.clip(row, knots.ends[:, 0], knots.ends[:, 1])
+        terms = [weight * value for weight, value in zip(w, values, strict=False)]
+        pairs = zip(knots.columns, knots.positions, w[4:], strict=True)
+        terms += [change * max(values[column] - position, 0.0) for column, position, change in pairs]
+        assert score == pytest.approx(math.fsum(terms), rel=1e-12)
 
 
 def test_a_model_with_knots_is_read_as_it_was_written(kept):

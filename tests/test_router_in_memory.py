@@ -16,6 +16,7 @@ import pytest
 import ltr
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.catalogue_query import tool_candidates
+from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError
 from ltr.experiments.runs import run_and_save
@@ -205,6 +206,20 @@ def test_what_a_query_says_is_held_nowhere(loaded):
         loaded.rank(f"a secret {number}")
     assert len(pickle.dumps(loaded.features.encoder.__dict__["_places"])) == held
     assert VectorCache(cache_directory()).info().vectors == 0
+
+
+def test_a_query_is_encoded_once_however_many_features_read_it(loaded, monkeypatch):
+    loaded.rank("mail?")
+    texts, encode = [], HashEncoder.encode
+
+    def noted(encoder, asked, role):
+        texts.extend(asked)
+        return encode(encoder, asked, role)
+
+    monkeypatch.setattr(HashEncoder, "encode", noted)
+    whole = "find a flight to Paris, then book a cheap hotel"
+    loaded.rank(whole)
+    assert texts == [whole, "find a flight to Paris", "then book a cheap hotel"]
 
 
 def test_what_was_used_before_reaches_the_columns(loaded, monkeypatch):

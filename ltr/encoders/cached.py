@@ -2,8 +2,9 @@
 
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from ltr.plugins import plugin_errors, source_of
 
 if TYPE_CHECKING:
     from ltr.encoders.vector_cache import Vector, VectorCache
+
+Source = TypeVar("Source", bound=Hashable)
 
 TEXTS_AT_ONCE = 1 << 10  # encoded and stored before the next ones: an interrupted run has not worked in vain
 MOST_TEXTS = 1 << 16  # in memory; beyond, those that no call of the last CALLS needed are dropped
@@ -223,6 +226,19 @@ class ServedEncoder:
             if role == "query" and isinstance(encoder, CachedEncoder):
                 return encoder.encode_once(texts, role)
             return encoder.encode(texts, role)  # of tools, which every query reads again
+
+
+def encoded_lists(encoder: Encoder, lists: Mapping[Source, tuple[Role, tuple[str, ...]]]) -> dict[Source, Vectors]:
+    """The vectors of the texts of each list, which names their role; a text that stands in two is encoded once."""
+    vectors: dict[Source, Vectors] = {}
+    for role in dict.fromkeys(role for role, _ in lists.values()):
+        of_role = {source: texts for source, (own, texts) in lists.items() if own == role}
+        place = {text: row for row, text in enumerate(dict.fromkeys(chain.from_iterable(of_role.values())))}
+        together = encoder.encode(tuple(place), role)
+        for source, texts in of_role.items():
+            rows = np.array([place[text] for text in texts], dtype=np.int64)
+            vectors[source] = together if texts == tuple(place) else together.take(rows)
+    return vectors
 
 
 def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, offsets_of
+from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, lengths_of, offsets_of
 from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
@@ -28,6 +28,16 @@ class Sparse:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def lengths(self) -> IntArray:
+        """How many numbers each row holds."""
+        return lengths_of(self.starts)
+
+    @property
+    def owners(self) -> IntArray:
+        """The row of each number."""
+        return np.arange(len(self)).repeat(self.lengths)
+
     def take(self, rows: IntArray) -> Self:
         """These rows, in this order.
 
@@ -35,9 +45,9 @@ class Sparse:
         >>> a.take(np.array([1, 1])).starts
         array([0, 2, 4])
         """
-        lengths = np.diff(self.starts)[rows]
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        lengths = self.lengths[rows]
+        starts = offsets_of(lengths)
+        entries = np.arange(starts[-1]) + (self.starts[rows] - starts[:-1]).repeat(lengths)
         return type(self)(starts, self.columns[entries], self.numbers[entries], self.dimensions)
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
@@ -50,7 +60,7 @@ class Sparse:
         """
         by_owner = np.argsort(owner, kind="stable")
         owner, rows, weights = owner[by_owner], rows[by_owner], weights[by_owner]
-        lengths, bounds = np.diff(self.starts)[rows], np.searchsorted(owner, np.arange(count + 1))
+        lengths, bounds = self.lengths[rows], np.searchsorted(owner, np.arange(count + 1))
         parts = []
         for first, last in chunks(offsets_of(lengths)[bounds], SUMMED_ENTRIES):
             part = slice(bounds[first], bounds[last])
@@ -70,7 +80,7 @@ class Sparse:
         >>> [sums.numbers.tolist() for sums in a.sums_without_each(np.array([0, 0]), np.array([0, 1]), 2)]
         [[0.6, 0.8], [1.0], [1.6, 0.8]]
         """
-        row = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        row = self.owners
         cells, of_part, count = owner[row] * self.dimensions + self.columns, part[row], int(owner.max(initial=-1)) + 1
         first, which = distinct(cells)
         owners, columns = np.divmod(cells[first], self.dimensions)
@@ -96,7 +106,7 @@ class Sparse:
         array([0.6, 0.8])
         """
         lengths = np.sqrt(self.squares())
-        scaled = self.numbers / np.repeat(np.where(lengths > 0, lengths, 1), np.diff(self.starts))
+        scaled = self.numbers / np.repeat(np.where(lengths > 0, lengths, 1), self.lengths)
         return type(self)(self.starts, self.columns, scaled, self.dimensions)
 
     def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
@@ -112,10 +122,10 @@ class Sparse:
         products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
         by_owner = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))
-        entry_counts = np.diff(other.starts)[other_rows]
+        entry_counts = other.lengths[other_rows]
         pairs_at_once = max(int(PAIRED_NUMBERS / max(entry_counts.mean(), 1)), 1) if len(rows) else 1
         for block, first in enumerate(range(0, len(distinct), at_once)):
-            lengths = np.diff(self.starts)[distinct[first : first + at_once]]
+            lengths = self.lengths[distinct[first : first + at_once]]
             row = np.repeat(np.arange(len(lengths)), lengths)
             before = np.cumsum(lengths) - lengths
             entries = np.arange(len(row)) + (self.starts[distinct[first : first + at_once]] - before)[row]
@@ -137,8 +147,7 @@ class Sparse:
         >>> Sparse(np.array([0, 2]), np.array([0, 2]), np.array([3.0, 4.0]), 3).squares()
         array([25.])
         """
-        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        return code_sums(owner, self.numbers**2, len(self))
+        return code_sums(self.owners, self.numbers**2, len(self))
 
     def arrays(self) -> dict[str, Array]:
         """The entries, their numbers in half precision: relative error 2^-11, none beyond 65504."""
@@ -173,6 +182,6 @@ class Sparse:
     @classmethod
     def stacked(cls, parts: Sequence["Sparse"]) -> Self:
         """The rows of all parts."""
-        lengths = np.concatenate([np.diff(part.starts) for part in parts])
+        lengths = np.concatenate([part.lengths for part in parts])
         columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
         return cls(offsets_of(lengths), columns, numbers, parts[0].dimensions)

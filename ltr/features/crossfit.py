@@ -11,13 +11,13 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
-from ltr.encoders.cached import CachedEncoder
-from ltr.encoders.protocol import Encoder
+from ltr.encoders.cached import CachedEncoder, encoded_lists
+from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
 from ltr.features.learning import Counted, Optimised, option_names
 from ltr.features.prepared import Tables, listed_tools
 from ltr.features.read_only import write_protected
-from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, ToolList, text_sources
+from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
 from ltr.features.states import refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.files.parts import Part, merged, merges_without_each, parts_without_each, spilled
@@ -273,11 +273,13 @@ def reading(
 ) -> Context:
     """The context in which features read candidates: the vectors of the texts they name, and what they share."""
     context = Context(encoder, lexicon)
+    asked: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
     for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
             texts = source(candidates, context)
         context.memo[source] = (candidates, texts)
-        context.vectors[source] = encoder.encode(texts.texts, role)
+        asked[source] = role, texts.texts
+    context.vectors.update(encoded_lists(encoder, asked))
     for shared in dict.fromkeys(function for config in configs for function in FEATURES[config.name].shares):
         context.memo[shared] = (candidates, shared(candidates, context))
     return context

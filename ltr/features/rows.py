@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import IntArray, lengths_of
 from ltr.data.groups import Candidates, Groups
 
 
@@ -18,7 +18,7 @@ class RowTexts:
 
 def row_queries(candidates: Candidates) -> IntArray:
     """The query of each row."""
-    return np.repeat(candidates.queries, np.diff(candidates.offsets))
+    return candidates.queries.repeat(lengths_of(candidates.offsets))
 
 
 def query_texts(candidates: Candidates, context: object) -> RowTexts:

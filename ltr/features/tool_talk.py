@@ -65,7 +65,7 @@ def talk_state(part: Part) -> State:
     ones = np.ones(len(by_word))
     texts_of_words = sparse_rows(said.codes[by_word], said.owners[by_word], ones, (len(words), len(texts)))
     met = product(texts_of_words, sparse_rows(text_of, asked, times, shape), least=LEAST)  # (of texts, queries)
-    rows = np.repeat(np.arange(len(met)), np.diff(met.starts))
+    rows = met.owners
     asked_times = code_sums(asked, times, len(met))
     said_times = code_sums(said.codes, answers[said.owners].astype(float), len(met))
     stored = most_frequent(met.numbers.astype(np.int64), MOST_PAIRS)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, Ragged, chunks, code_sums, offsets_of, ragged
+from ltr.arrays import FloatArray, IntArray, Ragged, chunks, code_sums, lengths_of, offsets_of, ragged
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors, stacked_rows
@@ -38,13 +38,13 @@ class Postings:
         order = np.argsort(vectors.columns, kind="stable")
         starts = offsets_of(np.bincount(vectors.columns, minlength=vectors.dimensions))
         small = np.uint16 if len(vectors) <= 1 << 16 else np.uint32
-        owners = np.repeat(np.arange(len(vectors), dtype=small), np.diff(vectors.starts))
+        owners = np.arange(len(vectors), dtype=small).repeat(vectors.lengths)
         return cls(starts, owners[order], vectors.numbers[order], len(vectors))
 
     def vectors(self) -> Sparse:
         """The rows as they were."""
         order = np.argsort(self.rows, kind="stable")
-        columns = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        columns = np.arange(len(self.starts) - 1).repeat(lengths_of(self.starts))
         starts = offsets_of(np.bincount(self.rows, minlength=self.count))
         return Sparse(starts, columns[order], self.numbers[order], len(self.starts) - 1)
 
@@ -58,7 +58,7 @@ class Postings:
         array([[ 4.,  8.],
                [ 8., 25.]])
         """
-        owners = np.repeat(np.arange(len(vectors)), np.diff(vectors.starts))
+        owners = vectors.owners
         firsts, lasts = self.starts[vectors.columns], self.starts[vectors.columns + 1]
         lengths = lasts - firsts
         if int(lengths.sum()) > LONG_POSTINGS * len(lengths):
@@ -118,7 +118,7 @@ def within(vectors: Sparse, dimensions: int) -> Sparse:
     if vectors.dimensions == dimensions:
         return vectors
     is_within = vectors.columns < dimensions
-    owners = np.repeat(np.arange(len(vectors)), np.diff(vectors.starts))[is_within]
+    owners = vectors.owners[is_within]
     starts = offsets_of(np.bincount(owners, minlength=len(vectors)))
     return Sparse(starts, vectors.columns[is_within], vectors.numbers[is_within], dimensions)
 
@@ -166,7 +166,7 @@ class ToolVectors:
         are_turned = any(block.is_turned for block in self.blocks)
         if not are_turned and paired * self._numbers_a_tool() <= costs.sum():
             return clauses.best(queries, lambda clause, row: self._paired(vectors, clause, tools[row]))[0]
-        order = np.argsort(queries, kind="stable") if (np.diff(queries) < 0).any() else np.arange(len(queries))
+        order = np.argsort(queries, kind="stable") if (queries[1:] < queries[:-1]).any() else np.arange(len(queries))
         bounds, values = offsets_of(counts), np.empty(len(queries))
         of_asked = offsets_of(np.add.reduceat(costs, asked_clauses.starts[:-1])) if len(asked) else offsets_of([])
         for first, last in chunks(of_asked.astype(np.int64), NUMBERS_AT_ONCE):
@@ -175,7 +175,7 @@ class ToolVectors:
             if len(products) > last - first:
                 products = np.maximum.reduceat(products, starts[:-1] - starts[0], axis=0)
             rows = order[bounds[first] : bounds[last]]
-            owner = np.repeat(np.arange(last - first), counts[first:last])
+            owner = np.arange(last - first).repeat(counts[first:last])
             values[rows] = products[owner, tools[rows]]
         return values
 
@@ -185,7 +185,7 @@ class ToolVectors:
         if not isinstance(vectors, Sparse):
             return costs * self._numbers_a_tool() / DENSE_SPEED
         taken = vectors.take(codes)
-        lengths = np.diff(taken.starts)
+        lengths = taken.lengths
         for block in self.blocks:
             if block.entries is not None and lengths.any():
                 met = block.entries[np.minimum(taken.columns, len(block.entries) - 1)]

@@ -93,7 +93,7 @@ class Knots:
         phi = self._clipped(phi)
         added: FloatArray = w[: phi.shape[1]] * phi
         if len(self):
-            np.add.at(added, (slice(None), self.columns), w[phi.shape[1] :] * self._rises(phi))
+            np.add.at(added.T, self.columns, (w[phi.shape[1] :] * self._rises(phi)).T)
         return added
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -124,7 +124,8 @@ class Knots:
 
     def _rises(self, clipped: FloatArray) -> FloatArray:
         """How far each value lies above each knot of its column, at least 0, (rows, knots)."""
-        above = clipped[:, self.columns] - self.positions
+        above = np.take(clipped, self.columns, axis=1)  # row by row in memory: equal rows are summed alike
+        above -= self.positions
         return np.maximum(above, 0.0, out=above)
 
     def _clipped(self, phi: FloatArray) -> FloatArray:
