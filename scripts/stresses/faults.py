@@ -29,6 +29,9 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "bench": (["out"], "bench b.yaml -o out"),
     "featurize": (["x.jsonl"], "featurize s.jsonl -o x.jsonl --encoder hash"),
     "featurize npz": (["x.npz"], "featurize s.jsonl -o x.npz --encoder hash"),
+    "featurize DIR/": (["parts"], "featurize s.jsonl -o parts/ --encoder hash --shard-rows 20"),
+    "train DIR/": (["out"], "train columns -o out --trainer newton"),
+    "evaluate DIR/": (["out"], "evaluate by-parts columns -o out"),
     "report": (["page.html"], "report model -o page.html"),
     "report card": (["card.md"], "report model -o card.md"),
     "init": (["new/ltr.yaml"], "init new"),
@@ -42,7 +45,13 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "update": (["served"], "update served o.jsonl"),
     "update compact": (["served"], "update served o.jsonl --compact"),
 }
-INPUTS = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "o.jsonl", "phi.npz", "model")
+INPUTS = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "o.jsonl", "phi.npz", "model", "columns", "by-parts")
+MADE = (
+    "train s.jsonl -o model --encoder hash",
+    "featurize s.jsonl -o phi.npz --encoder hash",
+    "featurize s.jsonl -o columns/ --encoder hash --shard-rows 20",
+    "train columns -o by-parts --trainer newton",
+)
 SERVED = "served"  # the run that update changes
 JOURNAL = "outcomes.journal"  # it is only appended to: what stood there stays, and a line that was cut off may follow
 DONE = 200  # the exit code of a command that ended before the fault
@@ -53,28 +62,45 @@ def options(parser):
     parser.add_argument("commands", nargs="*", help=f"of {', '.join(COMMANDS)} (default: all)")
     parser.add_argument("--seed", type=at_least(0), default=0, help="of the errors (default: %(default)s)")
     parser.add_argument("--every", type=at_least(1), default=1, help="try every n-th call (default: %(default)s)")
+    parser.add_argument("--sampled", nargs="+", default=[], metavar="NAME:N", help="of these every N-th call")
 
 
-def main(*, commands, seed, every):
+def main(*, commands, seed, every, sampled=()):
     """A line a command."""
     preload()
-    cases = Cases("faults", f"--seed {seed} --every {every}")
-    names = [(name, is_again) for name in commands or COMMANDS for is_again in (False, True)]
+    cases, steps = Cases("faults", f"--seed {seed}"), dict.fromkeys(commands or COMMANDS, every)
+    steps |= {name: int(step) for name, _, step in (each.rpartition(":") for each in sampled)}
+    total = wrong = 0
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["LTR_CACHE_DIR"] = str(Path(folder, "cache"))
         for inputs, traces in ("old", range(8, 16)), ("new", range(8)):
             prepare(inputs, traces)
-
-        def try_command(name, is_again):
-            outputs, words = COMMANDS[name]
-            return Trial(outputs, tuple(words.split()), is_again).faults(random.Random(f"{seed} {name}"), every)
-
-        total = wrong = 0
-        for (name, is_again), (tried, problems) in cases.outcomes(names, try_command):
+        for name, is_again in ((name, is_again) for name in steps for is_again in (False, True)):
+            tried, problems = of_command(cases, name, is_again, steps[name], seed)
             total, wrong = total + tried, wrong + len(problems)
             title = f"{name}{' over an earlier one' if is_again else ''}"
             print(f"{title:36} {tried} faults, {len(problems)} wrong", *problems[:5], sep="\n    ", flush=True)
-    return Figure(f"{total:,} faults in {len(names)} commands, {wrong} wrong", is_good=not wrong, seconds=cases.seconds)
+    said = "".join(f"; of {name} every {step}th call" for name, step in steps.items() if step > 1)
+    text = f"{total:,} faults in {2 * len(steps)} commands, {wrong} wrong{said}"
+    return Figure(text, is_good=not wrong, seconds=cases.seconds)
+
+
+def of_command(cases, name, is_again, step, seed):
+    """How many faults were tried, and what was wrong after them: a case a call, until the command ends before it."""
+    trials, tried, problems = [], 0, []
+
+    def faults(_name, _again, fault_at):
+        if not trials:
+            outputs, words = COMMANDS[name]
+            trials.append(Trial(outputs, tuple(words.split()), is_again))
+        return trials[0].faults(fault_at, random.Random(f"{seed} {name} {fault_at}").choice(CODES))
+
+    calls = ((name, is_again, fault_at) for fault_at in range(1, 10_000, step))
+    for _, (number, found) in cases.outcomes(calls, faults):
+        tried, problems = tried + number, problems + found
+        if not number:
+            break
+    return tried, problems
 
 
 def prepare(home, traces):
@@ -88,7 +114,7 @@ def prepare(home, traces):
         Path("b.yaml").write_text("rerankers: [random, bm25]\ndata: {samples: s.jsonl}\n")
         names = sorted({json.loads(line)["tool"] for line in lines})[:3]
         Path("o.jsonl").write_text(json.dumps({"query": f"q{traces[0]}", "offered": names, "right": names[0]}) + "\n")
-        for words in ("train s.jsonl -o model --encoder hash", "featurize s.jsonl -o phi.npz --encoder hash"):
+        for words in MADE:
             if in_fork(lambda words=words: call(words.split())):
                 raise RuntimeError(f"ltr {words} fails without a fault: run it by hand")
 
@@ -139,23 +165,18 @@ class Trial:
         found = contents(self.home)
         return {name: content for name, content in found.items() if name.split("/")[0] not in INPUTS}
 
-    def faults(self, generator, every):
-        """How many faults were tried, and what was wrong after them."""
+    def faults(self, fault_at, error):
+        """How many faults were tried at that call, an error and a kill, and what was wrong after them."""
         problems, tried = [], 0
-        for fault_at in range(1, 10_000, every):
-            ends = []
-            for code in (generator.choice(CODES), None):
-                self.fresh("new", self.earlier)
-                end = in_fork(lambda code=code, at=fault_at: self.faulty(at, code))
-                ends.append(end)
-                if end == DONE:
-                    continue
-                tried += 1
-                what = "a kill" if code is None else os.strerror(code)
-                found = self.after_kill() if code is None else self.after_error(end)
-                problems += [f"call {fault_at}, {what}: {problem}" for problem in found]
-            if set(ends) == {DONE}:
-                break
+        for code in error, None:
+            self.fresh("new", self.earlier)
+            end = in_fork(lambda code=code: self.faulty(fault_at, code))
+            if end == DONE:
+                continue
+            tried += 1
+            what = "a kill" if code is None else os.strerror(code)
+            found = self.after_kill() if code is None else self.after_error(end)
+            problems += [f"call {fault_at}, {what}: {problem}" for problem in found]
         return tried, problems
 
     def faulty(self, fault_at, code):
