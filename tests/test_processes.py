@@ -1,18 +1,22 @@
 """Processes that remember, and whose death costs one piece of work."""
 
+import contextlib
 import errno
 import itertools
 import os
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from multiprocessing import connection
 
 import pytest
 
-from ltr.engines.processes import LostProcessError, work
+from ltr.engines import processes
+from ltr.engines.processes import MARK, LostProcessError, work
 from ltr.errors import RunError
 from tests.made import ENVIRONMENT
 
@@ -71,6 +75,71 @@ def test_a_shard_that_cannot_be_sent_is_waited_for_by_nobody(monkeypatch):
     monkeypatch.setattr(connection.Connection, "send", fail)
     ((place, found),) = work(noisy, ["x"], ["a"], workers=1)
     assert (place, type(found)) == (0, LostProcessError)
+
+
+def pipes():
+    """The descriptors of the pipes that this process was given: a plug-in can find them, too."""
+    found = []
+    for number in range(3, 64):
+        with contextlib.suppress(OSError):  # not open
+            found += [number] if stat.S_ISSOCK(os.fstat(number).st_mode) else []
+    return found
+
+
+def replaced(call):
+    """In a process: what answers is replaced by the call on its pipe."""
+    processes._answer = lambda pipe, answer: call(pipe)
+
+
+def half_an_answer(pipe):
+    """It dies in the middle."""
+    os.write(pipe.fileno(), b"\0\0\1\0half")
+    os._exit(0)
+
+
+NONSENSE = {
+    "text": lambda: os.write(pipes()[0], b"hello, this is no answer"),
+    "a length of 2 GB": lambda: os.write(pipes()[0], b"\x7f\xff\xff\xff"),
+    "a length beyond any memory": lambda: os.write(pipes()[0], b"\xff\xff\xff\xff" * 3),
+    "one byte": lambda: os.write(pipes()[0], b"x"),
+    "a pipe that is closed": lambda: [os.close(number) for number in pipes()],
+    "another mark": lambda: replaced(lambda pipe: pipe.send_bytes(b"someone ans")),
+    "half a mark": lambda: replaced(lambda pipe: pipe.send_bytes(MARK[:5])),
+    "no pickle": lambda: replaced(lambda pipe: (pipe.send_bytes(MARK), pipe.send_bytes(b"\x80nonsense"))),
+    "a part less": lambda: replaced(lambda pipe: (pipe.send_bytes(MARK), pipe.send((True,)))),
+    "a number": lambda: replaced(lambda pipe: (pipe.send_bytes(MARK), pipe.send(7))),
+    "half an answer": lambda: replaced(lambda pipe: (pipe.send_bytes(MARK), half_an_answer(pipe))),
+    "an end without a word": lambda: os._exit(0),
+}
+
+
+def hostile(kind):
+    """What is called on shards: after it the pipe holds no answer; the second shard is left alone."""
+
+    def call(shard):
+        if shard == "bad":
+            NONSENSE[kind]()
+        return shard
+
+    return call
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_an_answer_that_is_none_costs_its_own_shard_and_no_more(kind):
+    found = dict(work(partial(hostile, kind), ["good", "bad", "good"], ["a", "a", "a"], workers=1))
+    assert str(found.pop(1)).startswith("its process gave no answer that can be read")
+    assert found == {0: "good", 2: "good"}
+
+
+def unsendable():
+    return lambda shard: threading.Lock()
+
+
+def test_an_answer_that_cannot_be_sent_is_told_in_a_line():
+    found = dict(work(unsendable, [1, 2], ["a", "b"], workers=1))
+    assert [str(found[place]) for place in (0, 1)] == [
+        "a worker's answer cannot be sent: cannot pickle '_thread.lock' object"
+    ] * 2
 
 
 def unable():
@@ -140,7 +209,7 @@ class Closed:
     def recv(self):
         return ("a", 1)
 
-    def send(self, result):
+    def send_bytes(self, content):
         raise BrokenPipeError
 
 

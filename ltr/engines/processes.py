@@ -24,16 +24,19 @@ Start = Callable[[], Callable[[Shard], Result]]
 
 TIDYING = 0.5  # seconds that a process takes at most to remove what it was writing
 PATIENCE = 5.0  # seconds after which a process that does not end is killed
+MARK = b"ltr answers"  # before each answer: what else stands in a pipe, say of a plug-in that closed it, is none
+NO_ANSWER = "its process gave no answer that can be read; plug-ins must leave the files of others alone"
 
 
 class LostProcessError(RunError):
-    """A process that ended before its work did: its exit code."""
+    """A process that ended before its work did: its exit code, which is 0 where we ended the talk."""
 
     def __init__(self, code: int | None) -> None:
         super().__init__(code)
 
     def __str__(self) -> str:
-        return f"its process ended with {self.args[0]}: too little memory, or killed"
+        code = self.args[0]
+        return f"its process ended with {code}: too little memory, or killed" if code else NO_ANSWER
 
 
 @dataclass(slots=True)
@@ -194,14 +197,31 @@ def _ended(worker: Worker) -> tuple[int, Any]:
     """The result of the shard the worker had."""
     index, worker.index = worker.index or 0, None
     try:
-        is_good, outcome = worker.pipe.recv()
-    except (EOFError, OSError):
-        worker.pipe.close()
-        worker.process.join()
-        return index, LostProcessError(worker.process.exitcode)
+        is_good, outcome = _received(worker.pipe)
+    except Exception:  # whatever reading of nonsense raises
+        return index, LostProcessError(_end(worker))
     if not is_good:
         raise outcome
     return index, outcome
+
+
+def _received(pipe: Any) -> tuple[bool, Any]:
+    """The answer in the pipe."""
+    if pipe.recv_bytes(len(MARK)) != MARK:  # no more is read, whatever length stands there
+        raise ValueError("no answer")
+    is_good, outcome = pipe.recv()
+    return is_good, outcome
+
+
+def _end(worker: Worker) -> int | None:
+    """The exit code of a process that nobody talks to any more."""
+    worker.pipe.close()
+    worker.process.join(PATIENCE)
+    if worker.process.is_alive():
+        worker.process.kill()
+        worker.process.join()
+    code: int | None = worker.process.exitcode
+    return code
 
 
 def _hired(start: Start[Any, Any], tidying: float) -> Worker:
@@ -237,8 +257,9 @@ def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
     call = _started(start)
     while True:
         try:
-            pipe.send(_tried(call, pipe.recv()))
-        except (EOFError, BrokenPipeError, ConnectionResetError):  # whoever started this process wants no more of it
+            answer = _tried(call, pipe.recv())
+            _answer(pipe, answer)
+        except (EOFError, OSError):  # whoever started this process wants no more of it
             return
 
 
@@ -270,6 +291,16 @@ def _tried(call: Callable[[Any], Any], shard: Any) -> tuple[bool, Any]:
         return False, RuntimeError(traceback.format_exc())
 
 
+def _answer(pipe: Any, answer: tuple[bool, Any]) -> None:
+    pipe.send_bytes(MARK)
+    try:
+        pipe.send(answer)
+    except OSError:
+        raise
+    except Exception as error:  # of a plug-in that returns what no other process can have
+        pipe.send((True, RunError(f"a worker's answer cannot be sent: {error}")))
+
+
 def _end_with_parent() -> None:
     """Stop at once when the parent is gone, however it went: nobody else may find this process still writing.
 
@@ -289,7 +320,4 @@ def _dismiss(team: Sequence[Worker]) -> None:
         if worker.index is not None:
             worker.process.terminate()
     for worker in team:
-        worker.process.join(PATIENCE)
-        if worker.process.is_alive():
-            worker.process.kill()
-            worker.process.join()
+        _end(worker)
