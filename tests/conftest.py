@@ -1,9 +1,15 @@
 """What every test lives in: no network, a fixed hypothesis profile, the command line at hand."""
 
+import gc
 import itertools
 import os
+import sys
 import tempfile
 from pathlib import Path
+
+sys.dont_write_bytecode = False  # rewriting the asserts of all tests takes longer than importing what was rewritten
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the command line does; read when numpy is imported, here and in children
 
 import pytest
 from hypothesis import settings
@@ -25,6 +31,12 @@ CACHES = itertools.count()
 MEMORY = "/dev/shm"  # files in memory: every artefact is synced, and a disk takes milliseconds for that
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
     os.environ["TMPDIR"], tempfile.tempdir = MEMORY, None  # for children and for this process
+
+
+def pytest_collection_finish():
+    """What was collected stays: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", params=["tool", "graph"])

@@ -34,8 +34,10 @@ METRICS = (
 )
 WRITER = ("test_files", "test_replacing")
 OF_METRICS = ("candidate_counts", "cascade", "classified", "interpretation", "probabilities", "ranked", "tie_blocks")
+OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
 TESTS = {  # of each module
-    "training/objective": ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis"),
+    "training/objective": OBJECTIVE,
+    "training/sampling": OBJECTIVE,
     "evaluation/ranking": METRICS,
     "evaluation/ties": METRICS,
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
