@@ -21,15 +21,18 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.importers.importing import IMPORTERS, import_samples
 from ltr.data.importers.opening import read_opening
+from ltr.data.shards import sample_shards
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.runs import run_and_save
+from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.files.journal import append_line, read_journal
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file, zstd_module
 from ltr.reporting.report import report_of
 from ltr.serving.outcomes import read_outcomes
 from ltr.storage.feature_file import load_columns
+from ltr.training.config import TrainConfig
 from subcommands import ROOT
 from tests import test_import_fuzz as chats
 from tests import test_import_mutations as exports
@@ -91,6 +94,33 @@ def compressed(draw, _):
         raise LtrError("refused")
     assert not is_cut, "a file that was cut off was read"
     assert digest_file(path).sha256 == hashlib.sha256(content).hexdigest(), "other content was read"
+
+
+def shards(draw, _):
+    """A samples file by one of the mutators, read in shards: as in memory, refused or read."""
+    lines = MUTATORS[draw.choice(list(MUTATORS))](draw, sound_lines(draw))
+    path = Path("s.jsonl")
+    path.write_bytes(b"\n".join(lines))
+    whole = told(lambda: len(read_groups(path).labels))
+    rows = draw.choice([1, 5, 1000])
+    by_parts = told(lambda: labels_in_shards(path, rows))
+    assert by_parts == whole, f"in memory {whole}, in shards {by_parts}"
+    if isinstance(whole, str):
+        raise LtrError("refused")
+
+
+def labels_in_shards(path, rows):
+    """How many labels all shards have."""
+    with sample_shards(path, rows=rows) as cut:
+        return sum(len(groups.labels) for groups in cut)
+
+
+def told(read):
+    """What is read, or the error."""
+    try:
+        return read()
+    except LtrError as error:
+        return str(error)
 
 
 def good_configs():
@@ -177,6 +207,48 @@ def columns(draw, made):
     phi = groups.candidates.features
     assert np.isfinite(phi).all(), "phi is not finite"
     ltr.evaluate(ltr.rank(phi.sum(axis=1), groups.offsets), groups.labels)
+
+
+def column_directories():
+    """A directory of columns in four parts: its bytes, and the arrays of a part."""
+    train = written("parts.jsonl", tool_rows(range(12)))
+    featurize_and_save(RunConfig(data=DataConfig(train=train), encoder="hash"), "parts/", rows=30)
+    files = {path.name: path.read_bytes() for path in Path("parts").iterdir()}
+    run_and_save(of_parts(), "of-parts")  # once in a process it asks the system for the processor's name
+    return files, read_arrays("parts/part-00001.npz", limit=1 << 30)
+
+
+def of_parts():
+    """A training on the directory."""
+    return RunConfig(data=DataConfig(train="parts"), train=TrainConfig(trainer="newton"))
+
+
+def parts(draw, made):
+    """A directory of columns with a file damaged, its manifest changed, or an array of a part and its checksum.
+
+    Refused, or trained on and measured.
+    """
+    files, arrays = made
+    home, name = Path("parts"), draw.choice(sorted(files))
+    for each, content in files.items():
+        (home / each).write_bytes(content)
+    kind = draw.choice(["damaged", "manifest", "array"])
+    if kind == "damaged":
+        (home / name).write_bytes(damaged(draw, files[name]))
+    manifest = json.loads(files["manifest.json"])
+    if kind == "manifest":
+        manifest = changed(draw, manifest)
+    elif kind == "array":
+        name = draw.choice(sorted(arrays))
+        array = np.ascontiguousarray(draw.choice(ARRAY_CHANGES)(arrays[name], draw))
+        write_arrays(home / "part-00001.npz", arrays | {name: array})
+        content = digest_file(home / "part-00001.npz")
+        manifest["parts"][1] |= {"sha256": content.sha256, "bytes": content.byte_count}
+    if kind != "damaged":
+        (home / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    run_and_save(of_parts(), "of-parts", overwrite=True)
+    assert kind != "damaged" or (home / name).read_bytes() == files[name], f"{name} was damaged, and was trained on"
+    evaluate_directory(ltr.load("of-parts"), "parts", RunConfig())
 
 
 def catalogues(draw, _):
@@ -337,9 +409,11 @@ KINDS = {
     "samples": Kind(100_000, samples),
     "configs": Kind(10_000, configs, good_configs),
     "compressed": Kind(5_000, compressed),
+    "shards": Kind(5_000, shards),
     "models": Kind(2_000, models, trained_models),
     "pickles": Kind(100, pickles),
     "columns": Kind(2_000, columns, featurised),
+    "parts": Kind(1_000, parts, column_directories),
     "catalogues": Kind(5_000, catalogues),
     "journals": Kind(2_000, journals, served_run),
     "outcomes": Kind(2_000, outcomes, served_run),
