@@ -9,13 +9,14 @@ from ltr.data.groups import read_groups, select
 from ltr.data.shards import sample_shards
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.naming import ENCODERS
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.features import crossfit_shards
 from ltr.features.crossfit import fit_features
 from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
 from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.files.parts import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -187,3 +188,27 @@ def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
     names = [name for name in ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
     assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 25))
+
+
+FIRST = {"tools": table(digests(["a", "b"]), {"wins": np.ones(2)})}
+UNLIKE = {
+    "no table": {},
+    "another table": {"others": FIRST["tools"]},
+    "one column more": {"tools": table(digests(["a"]), {"wins": np.ones(1), "more": np.ones(1)})},
+    "wider rows": {"tools": table(digests(["a"]), {"wins": np.ones((1, 3))})},
+    "a fact for a sum": {"tools": table(digests(["a"]), facts={"lost": np.ones(1)})},
+}
+
+
+@pytest.mark.parametrize("second", UNLIKE)
+def test_a_count_that_gives_other_tables_of_some_groups_is_told_by_name(tmp_path, register, second):
+    def count(groups, context):
+        return FIRST if "t0" in groups.candidates.trace_ids else UNLIKE[second]
+
+    register("tool.unlike", fit=Counted(count, lambda part: {"n": float(len(part["tools"]))}))
+    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30))
+    told = r"^the feature tool\.unlike: its count gave other tables of another shard \((tools|others)\..*same tables"
+    with pytest.raises(DataError, match=told):
+        fit_features([FeatureConfig("tool.unlike")], read_groups(path), "hash")
+    with sample_shards(path, rows=25) as shards, pytest.raises(DataError, match=told):
+        fit_over_shards([FeatureConfig("tool.unlike")], shards, TraceFolds.of(first_traces(shards)), "hash")

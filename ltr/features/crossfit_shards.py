@@ -38,6 +38,7 @@ from ltr.features.crossfit import (
 )
 from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
+from ltr.features.states import refuse_unlike_parts
 from ltr.features.words import Lexicon
 from ltr.files.parts import Merging, Part, all_merged, merged
 from ltr.logs import LOG, stage
@@ -228,7 +229,7 @@ class _Counting:
                 for config, part in zip(self.configs, parts, strict=True):
                     learner = counter(config)
                     key = counting_key(config, learner)
-                    merge = _merged if learner.merge is merged else merge_of(config, learner)
+                    merge = partial(_merged, config.name) if learner.merge is merged else merge_of(config, learner)
                     merges.setdefault(key, Merging(merge)).add(part)
             on_shard(done, len(self.shards))
         return {fold: {key: merge.total() for key, merge in merging[fold].items()} for fold in sorted(merging)}
@@ -243,8 +244,9 @@ def _counted(counting: _Counting, number: int) -> dict[int, list[Any]]:
     return parts
 
 
-def _merged(left: Part, right: Part) -> Part:
+def _merged(name: str, left: Part, right: Part) -> Part:
     """Two parts as one, of which disk holds what would take much memory for all features and folds together."""
+    refuse_unlike_parts(name, [left, right])
     return all_merged([left, right], in_memory=IN_MEMORY)
 
 

@@ -1,11 +1,12 @@
 """What the part and the state of a feature may hold."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ltr.errors import DataError
-from ltr.files.parts import Table
+from ltr.files.parts import Part, Table
 
 ARRAY_KINDS = "biuf"
 LARGEST = 1 << 63
@@ -16,6 +17,30 @@ def refuse_other_part(name: str, part: Any) -> None:
     if not (isinstance(part, dict) and all(isinstance(table, Table) for table in part.values())):
         needed = "a dict of tables (ltr.files.parts.table) is needed, or a merge of its own"
         raise DataError(f"the feature {name}: its count gave {type(part).__name__}; {needed}")
+
+
+def refuse_unlike_parts(name: str, parts: Sequence[Part]) -> None:
+    """Raise where parts of two shards do not add up."""
+    first, *others = map(_columns, parts)
+    for other in others:
+        if other != first:
+            differ = ", ".join(sorted({place for place, _ in first.items() ^ other.items()}))
+            needed = "each shard needs the same tables, of the same columns"
+            raise DataError(f"the feature {name}: its count gave other tables of another shard ({differ}); {needed}")
+
+
+def _columns(part: Part) -> dict[str, str]:
+    """The columns of the tables, and what a row of each is."""
+    columns = {f"{name}.{key}": column for name, table in part.items() for key, column in _of_table(table)}
+    return {place: _row(column) for place, column in columns.items()}
+
+
+def _row(column: Any) -> str:
+    return str(column.shape[1:]) if isinstance(column, np.ndarray) else "lists or vectors"
+
+
+def _of_table(table: Table) -> list[tuple[str, Any]]:
+    return [("keys", table.keys), *table.sums.items(), *table.facts.items()]
 
 
 def refuse_other_state(name: str, state: Any) -> None:
