@@ -129,9 +129,38 @@ def test_a_column_has_the_interval_it_has_alone():
     columns = np.column_stack([draw.integers(2, size=500), draw.random(500), draw.random(500)])
     clusters = draw.integers(60, size=500)
     for given in (None, clusters):
-        for column, beside in zip(columns.T, bootstrap_means(columns, rng(), clusters=given), strict=True):
+        for column, beside in zip(columns.T, bootstrap_means(columns.T, rng(), clusters=given), strict=True):
             alone = bootstrap_mean(column, rng(), clusters=given)
             assert (alone.low, alone.high) == pytest.approx((beside.low, beside.high), abs=1e-13)
+
+
+def test_clusters_of_any_numbers_give_the_interval_of_their_codes():
+    values, codes = (
+        np.random.default_rng(12).integers(5, size=600) / 4,
+        np.random.default_rng(13).integers(90, size=600),
+    )
+    of_codes = bootstrap_mean(values, rng(), clusters=codes)
+    for same in (
+        codes * 7 + 3,
+        codes - 50,
+        codes.astype(str),
+        codes.astype(np.uint8),
+        np.where(codes > 40, codes + 5, codes),
+    ):
+        order = np.unique(same, return_inverse=True)[1]
+        assert bootstrap_mean(values, rng(), clusters=same) == bootstrap_mean(values, rng(), clusters=order)
+    assert bootstrap_mean(values, rng(), clusters=codes * 1000 - 1) == of_codes
+
+
+def test_resampling_takes_little_memory_beside_the_values():
+    values = np.random.default_rng(14).integers(400, size=4000) / 7
+    tracemalloc.start()
+    try:
+        bootstrap_mean(values, rng())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20  # how often each of the 400 is drawn, 10,000 times, takes six times as much
 
 
 def test_one_generator_does_not_draw_the_same_twice():

@@ -1,8 +1,10 @@
 """How sure a mean is: seeded bootstrap intervals, by row or by cluster, of plain values and of an evaluation."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from ltr.evaluation.evaluate import Evaluation
 
 RESAMPLES, LEVEL = 10_000, 0.95
 BLOCK = 1 << 18  # units drawn at once: enough to hide the cost of a call, few enough to stay in the cache
+ALIKE = 1 << 4  # rows: in whole multiples of it a product has the same digits as in one
 CHEAPER = 8  # times an index is cheaper to draw than a count
 
 
@@ -49,11 +52,11 @@ def bootstrap_mean(
         raise DataError(f"values to resample must have one axis, found shape {column.shape}")
     if not column.size:
         raise DataError("no values to resample")
-    return bootstrap_means(column[:, np.newaxis], rng, clusters=clusters, resamples=resamples, level=level)[0]
+    return bootstrap_means([column], rng, clusters=clusters, resamples=resamples, level=level)[0]
 
 
 def bootstrap_means(
-    columns: FloatArray,
+    columns: Sequence[FloatArray],
     rng: np.random.Generator,
     *,
     clusters: npt.ArrayLike | None = None,
@@ -69,23 +72,37 @@ def bootstrap_means(
         raise UsageError(f"resamples is {resamples!r}; a whole number of at least 1 is needed")
     if not isinstance(level, Real) or not 0 < level < 1:
         raise UsageError(f"level is {level!r}; it must be between 0 and 1")
-    if not (np.abs(columns) <= LARGEST).all():  # NaN fails too
+    if not all(column.min() >= -LARGEST and column.max() <= LARGEST for column in columns):  # NaN fails too
         raise DataError(f"values to resample must be finite, from {-LARGEST:g} to {LARGEST:g}")
-    by_column, codes = np.ascontiguousarray(columns.T), np.arange(len(columns))
+    sums, sizes = list(columns), np.ones(len(columns[0]), dtype=np.int64)
     if clusters is not None:
-        cluster_of_row = as_array("clusters", clusters)
-        if cluster_of_row.shape != codes.shape:
-            raise DataError(f"one cluster a value is needed {codes.shape}, found shape {cluster_of_row.shape}")
-        codes = np.unique(cluster_of_row, return_inverse=True)[1]
-    sizes = np.bincount(codes)
-    sums = np.column_stack([code_sums(codes, column, len(sizes)) for column in by_column])
-    means = [float(column.mean()) for column in by_column]
-    if len(sums) < 2:
-        return [Interval(mean, None, None, level, len(sums)) for mean in means]
+        codes, sizes = _cluster_codes(clusters, len(columns[0]))
+        sums = [code_sums(codes, column, len(sizes)) for column in columns]
+    means = [float(column.mean()) for column in columns]
+    if len(sizes) < 2:
+        return [Interval(mean, None, None, level, len(sizes)) for mean in means]
     tail = (1 - level) / 2
     lows, highs = np.quantile(_resampled(sums, sizes, rng, int(resamples)), [tail, 1 - tail], axis=0).tolist()
     ends = zip(means, lows, highs, strict=True)
-    return [Interval(mean, low, high, level, len(sums)) for mean, low, high in ends]
+    return [Interval(mean, low, high, level, len(sizes)) for mean, low, high in ends]
+
+
+def _cluster_codes(clusters: npt.ArrayLike, rows: int) -> tuple[IntArray, IntArray]:
+    """The number of each row's cluster, counted from 0 in their order, and how many rows each has."""
+    cluster_of_row = as_array("clusters", clusters)
+    if cluster_of_row.shape != (rows,):
+        raise DataError(f"one cluster a value is needed {(rows,)}, found shape {cluster_of_row.shape}")
+    if not _are_codes(cluster_of_row):
+        cluster_of_row = np.unique(cluster_of_row, return_inverse=True)[1]
+    sizes = np.bincount(cluster_of_row)
+    if sizes.all():
+        return cluster_of_row, sizes
+    return (np.cumsum(sizes > 0) - 1)[cluster_of_row], sizes[sizes > 0]
+
+
+def _are_codes(clusters: npt.NDArray[Any]) -> bool:
+    """Whether they can be counted as they are: no number is below 0, or far above how many there are."""
+    return clusters.dtype.kind in "iu" and clusters.min() >= 0 and clusters.max() < 2 * len(clusters)
 
 
 def bootstrap_difference(
@@ -104,7 +121,7 @@ def bootstrap_difference(
     return bootstrap_mean(ours - theirs, rng, clusters=clusters, resamples=resamples, level=level)
 
 
-def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:
+def _resampled(sums: Sequence[FloatArray], sizes: IntArray, rng: np.random.Generator, resamples: int) -> FloatArray:
     """Means over as many units as there are, drawn with replacement: (resamples, columns).
 
     Where the units of a column are few different ones many times over, how often each of those is drawn is
@@ -112,17 +129,20 @@ def _resampled(sums: FloatArray, sizes: IntArray, rng: np.random.Generator, resa
     other columns share their draws. Every column starts from the same state of the generator.
     """
     (start,) = rng.spawn(1)
-    units, means = len(sums), np.empty((resamples, sums.shape[1]))
+    units, means = len(sizes), np.empty((resamples, len(sums)))
     with_many_values = []
-    for place, column in enumerate(sums.T):
+    for place, column in enumerate(sums):
         distinct, counts = np.unique(column + 1j * sizes, return_counts=True)  # a pair as one number
         if len(distinct) * CHEAPER > units:
             with_many_values.append(place)
             continue
-        totals = deepcopy(start).multinomial(units, counts / units, size=resamples) @ distinct
-        means[:, place] = totals.real / totals.imag
+        draw, at_once = deepcopy(start), max(ALIKE, BLOCK // len(distinct) // ALIKE * ALIKE)
+        for first in range(0, resamples, at_once):
+            rows = means[first : first + at_once, place]
+            totals = draw.multinomial(units, counts / units, size=len(rows)) @ distinct
+            rows[:] = totals.real / totals.imag
     if with_many_values:
-        sums_and_sizes = np.column_stack([sums[:, with_many_values], sizes])
+        sums_and_sizes = np.column_stack([*(sums[place] for place in with_many_values), sizes])
         at_once = max(1, BLOCK // units)
         for first in range(0, resamples, at_once):
             rows = means[first : first + at_once]
@@ -150,11 +170,13 @@ def intervals(evaluation: Evaluation, clusters: IntArray | None = None, *, seed:
         metrics_by_queries.setdefault(np.isnan(values).tobytes(), []).append(name)
     by_metric: dict[str, Interval] = {}
     for names in metrics_by_queries.values():
-        columns = np.column_stack([evaluation.values[name] for name in names])
-        counted = ~np.isnan(columns[:, 0])
+        columns, of_rows = [evaluation.values[name] for name in names], clusters
+        counted = ~np.isnan(columns[0])
+        if not counted.all():
+            columns = [column[counted] for column in columns]
+            of_rows = None if clusters is None else clusters[counted]
         if counted.any():
-            resampled = None if clusters is None else clusters[counted]
-            of_names = bootstrap_means(columns[counted], np.random.default_rng(seed), clusters=resampled)
+            of_names = bootstrap_means(columns, np.random.default_rng(seed), clusters=of_rows)
             by_metric |= dict(zip(names, of_names, strict=True))
     return {name: by_metric[name] for name in evaluation.values if name in by_metric}
 
@@ -165,4 +187,5 @@ def resampled_units(clusters: IntArray) -> IntArray | None:
     >>> resampled_units(np.array([0, 1, 2])), resampled_units(np.array([0, 1, 1]))
     (None, array([0, 1, 1]))
     """
-    return clusters if len(np.unique(clusters)) < len(clusters) else None
+    number = np.count_nonzero(np.bincount(clusters)) if _are_codes(clusters) else len(np.unique(clusters))
+    return clusters if number < len(clusters) else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ltr.storage.records import ExampleRecord
 
 BEST_FEATURE = "best_feature"
 VECTORS = ("rank", "tied", "num_positives", "num_found", "num_candidates")
+Column = TypeVar("Column", FloatArray, IntArray)
 COUNTS = ("num_queries", "num_tied", "num_no_relevant", "num_one_candidate")
 
 
@@ -197,10 +199,11 @@ class MergedEvaluation:
             self._answers.append(part.answers.codes.astype(np.int8))
 
     def result(self, split: str, best: BestFeature | None) -> EvaluatedShards:
-        """The evaluation of all shards."""
+        """The evaluation of all shards. What was kept of them is given back, so that it is asked for once."""
         if self._first is None or self._counted is None:
             raise UsageError("no shard was evaluated")
         evaluation, traces = self._evaluation(self._counted), np.concatenate(self._traces)
+        self._traces.clear()
         clusters = resampled_units(traces)
         beside = {name: sums for name, sums in self._sums.items() if not name.startswith("ties ")}
         ranges = {name.removeprefix("ties "): sums for name, sums in self._sums.items() if name.startswith("ties ")}
@@ -245,8 +248,7 @@ class MergedEvaluation:
         return replace(evaluation, means=sums.means(self._measures), values={}, curves={})
 
     def _evaluation(self, counted: CandidateCounts) -> Evaluation:
-        joined = {name: np.concatenate(columns) for name, columns in self._values.items()}
-        ranks = {name: np.concatenate(columns) for name, columns in self._ranks.items()}
+        joined, ranks = _joined(self._values), _joined(self._ranks)
         means: dict[str, float | None] = {}
         curves: dict[str, Curve] = {}
         for measure in self._measures:
@@ -278,6 +280,11 @@ class MergedEvaluation:
         if self._first is None or self._first.answers is None:
             return None
         return replace(self._first.answers, codes=np.concatenate(self._answers))
+
+
+def _joined(columns: dict[str, list[Column]]) -> dict[str, Column]:
+    """Each column in one; its pieces are given back before the next is joined."""
+    return {name: np.concatenate(columns.pop(name)) for name in list(columns)}
 
 
 def most_instructive(examples: Iterable[ExampleRecord]) -> list[ExampleRecord]:
