@@ -49,6 +49,8 @@ def all_dots(left: Vectors, right: Vectors) -> FloatArray:
 def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """x with matrix x = right, of a matrix that is symmetric and positive definite, by its Cholesky factor.
 
+    The lower triangle counts. The factor takes the place of the matrix, which may be half a gigabyte.
+
     >>> positive_solution(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).round(12)
     array([[1.],
            [1.]])
@@ -57,7 +59,11 @@ def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
     if not matrix.size:
         return right
-    solution: FloatArray = cho_solve(cho_factor(matrix, lower=True, check_finite=False), right, check_finite=False)
+    for row in range(1, len(matrix)):
+        matrix[:row, row] = matrix[row, :row]
+    in_lapack_order = matrix.T  # the same numbers now, so that nothing is copied
+    factor = cho_factor(in_lapack_order, lower=True, overwrite_a=True, check_finite=False)
+    solution: FloatArray = cho_solve(factor, right, overwrite_b=right.flags.f_contiguous, check_finite=False)
     return solution
 
 

@@ -125,7 +125,7 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
     row, column = row[query], column[tool]
     is_used = (row >= 0) & (column >= 0)
-    shares = np.zeros((len(chosen), len(stored)))
+    shares = np.zeros((len(chosen), len(stored)), order="F")
     shares[row[is_used], column[is_used]] = answers.sums["times"][is_used] / times[row[is_used]]
     numbers = rows.numbers.astype(np.float32)
     return {
