@@ -237,7 +237,7 @@ def test_folds_fit_their_own_knots(hills, tmp_path):
     written(tmp_path / "train.jsonl", ROWS["tool"](range(25)))
     config = TrainConfig(trainer="newton", knots=3, folds=3, l2=(0.1, 0.01))
     result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))
-    assert result.measured.folds.pooled.num_queries == len(result.train.offsets) - 1
+    assert result.measured.folds.num_groups == len(result.train.offsets) - 1
     assert len(result.model.knots) > 0
 
 

@@ -61,7 +61,7 @@ def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(confi
     best = int(np.argmax(values.mean(axis=1)))
     np.testing.assert_allclose(result.measured.folds.values, values, atol=1e-7)
     assert result.measured.folds.l2 == L2S[best]
-    assert result.measured.folds.pooled.means["mrr"] == pytest.approx(np.mean(np.concatenate([r[best] for r in ranks])))
+    assert result.measured.folds.pooled["mrr"] == pytest.approx(np.mean(np.concatenate([r[best] for r in ranks])))
     assert result.router.trainer.penalty == L2S[best]
     single = run(replace(config, train=TrainConfig(trainer="newton", l2=L2S[best])))
     np.testing.assert_array_equal(single.router.w, result.router.w)
@@ -93,8 +93,8 @@ def test_l2_is_chosen_by_the_loss_that_training_lowers_that_of_weighted_queries(
 def test_metrics_tell_the_folds_and_model_json_the_path(config):
     result = run(config)
     flat = metrics(result.measured)
-    assert flat["folds.mrr"] == result.measured.folds.pooled.means["mrr"]
-    assert [flat[f"folds.{n}.mrr"] for n in (1, 2, 3, 4)] == [fold.means["mrr"] for fold in result.measured.folds.folds]
+    assert flat["folds.mrr"] == result.measured.folds.pooled["mrr"]
+    assert [flat[f"folds.{n}.mrr"] for n in (1, 2, 3, 4)] == [means["mrr"] for means in result.measured.folds.each]
     said = result.router.training.folds
     assert (said.folds, said.metric, [each.l2 for each in said.path]) == (4, "loss", list(L2S))
     np.testing.assert_allclose([each.value for each in said.path], -result.measured.folds.values.mean(axis=1))
@@ -103,8 +103,8 @@ def test_metrics_tell_the_folds_and_model_json_the_path(config):
 def test_folds_are_measured_as_the_test_data_are(config):
     rules = EvaluateConfig(preset="ctr", metrics=(), threshold=0.9)
     folds = run(replace(config, evaluate=rules)).measured.folds
-    assert folds.pooled.rules.threshold == 0.9
-    assert "auc" in folds.pooled.means
+    assert folds.rules.threshold == 0.9
+    assert "auc" in folds.pooled
 
 
 def test_folds_choose_the_least_of_what_is_better_the_less(config):
@@ -125,7 +125,7 @@ def test_a_fold_that_nothing_can_be_measured_on_is_named(tmp_path, metric):
 
 def test_descent_is_cross_validated_too(config):
     result = run(replace(config, train=TrainConfig(epochs=2, folds=3)))
-    assert len(result.measured.folds.folds) == 3
+    assert len(result.measured.folds.each) == 3
 
 
 def test_every_trace_is_left_out_once_and_never_on_both_sides(samples):

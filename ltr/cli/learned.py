@@ -145,13 +145,13 @@ def fold_lines(measured: "Evaluated", split: str) -> list[str]:
     if measured.folds is None:
         return []
     texts = []
-    for name, mean in measured.folds.pooled.means.items():
-        values = [value for fold in measured.folds.folds if (value := fold.means[name]) is not None]
+    for name, mean in measured.folds.pooled.items():
+        values = [value for means in measured.folds.each if (value := means[name]) is not None]
         spread = f" ({min(values):.3f} to {max(values):.3f})" if values else ""
         texts.append(f"{title_of(name)} {fixed(mean)}{spread}")
     chosen = f", l2 {measured.folds.l2:g} chosen of {len(measured.folds.l2s)}" if len(measured.folds.l2s) > 1 else ""
     past = ", right tools as the past (labels)" if measured.folds.past == "labels" else ""
-    return [f"{len(measured.folds.folds)} folds by {split}{chosen}{past}: {', '.join(texts)}"]
+    return [f"{len(measured.folds.each)} folds by {split}{chosen}{past}: {', '.join(texts)}"]
 
 
 TWICE = "each group counts twice: with right tools before it, and with choices of models that saw nothing of its trace"

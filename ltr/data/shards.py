@@ -21,10 +21,11 @@ from ltr.data.regrouping import lines_of_some_traces, regroup, trace_table
 from ltr.data.samples import Most, Samples, add_lines, as_samples, nothing_read, without_garbage_collection
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
-from ltr.errors import DataError, DiskError, SampleError, count
+from ltr.errors import DataError, SampleError, count
 from ltr.files.line_ranges import LineWriter
 from ltr.files.parts import Merging, Part, merged
-from ltr.files.reading import AnyPath, expand, reason
+from ltr.files.reading import AnyPath, expand
+from ltr.files.temporary import temporary_directory
 from ltr.logs import LOG, stage
 
 if TYPE_CHECKING:
@@ -91,14 +92,10 @@ def sample_shards(
 
     What `read_groups` refuses is refused, with the same message. A trace lies in one shard.
     """
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="ltr-shards-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise DiskError(tempfile.gettempdir(), reason(error)) from error
-    with folder as name:
+    with temporary_directory() as folder:
         most = Most(bytes=SHARD_BYTES) if rows is None else Most(rows=rows)
         with stage("scanning"):
-            scan = _Scan(Path(name), most, labels_required=labels_required)
+            scan = _Scan(folder, most, labels_required=labels_required)
             shards = scan.shards(expand(samples), tools or {})
         yield replace(shards, tools=tools or {}, graphs=graphs or {}, catalogues=catalogues)
 

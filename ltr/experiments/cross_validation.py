@@ -63,8 +63,17 @@ def cross_validate(
     measured = [_measured(fold.held, column, rules) for fold, column in zip(folds, columns, strict=True)]
     held_out = select(groups, np.concatenate([fold.outside for fold in folds]))
     pooled = _measured(held_out, np.concatenate(columns), rules)  # no score is compared with one of another fold
-    earlier, past = sum(fold.earlier for fold in folds), past_of(groups.candidates)
-    return CrossValidation(l2s, table, l2, tuple(measured), pooled, earlier, past)
+    return CrossValidation(
+        l2s=l2s,
+        values=table,
+        l2=l2,
+        each=tuple(evaluation.means for evaluation in measured),
+        pooled=pooled.means,
+        rules=pooled.rules,
+        num_groups=len(pooled.rank),
+        earlier=sum(fold.earlier for fold in folds),
+        past=past_of(groups.candidates),
+    )
 
 
 def _fold(
@@ -151,9 +160,9 @@ def settled(
 
 def choice_by_folds(folds: CrossValidation, metric: str) -> ChoiceRecord:
     """What the folds said: of each l2 the mean of the metric over the folds and its standard error."""
-    means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.folds))
+    means, errors = folds.values.mean(axis=1), folds.values.std(axis=1, ddof=1) / math.sqrt(len(folds.each))
     path = zip(folds.l2s, (sign(metric) * means).tolist(), errors.tolist(), strict=True)
-    return ChoiceRecord(metric, folds.l2, [PenaltyRecord(*penalty) for penalty in path], len(folds.folds))
+    return ChoiceRecord(metric, folds.l2, [PenaltyRecord(*penalty) for penalty in path], len(folds.each))
 
 
 def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:

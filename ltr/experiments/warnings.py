@@ -44,7 +44,7 @@ def choice_warnings(
             f"epoch {watched.best_epoch:,}; leave data.valid out, and set train.epochs to {watched.best_epoch:,}"
         )
     if folds is not None:
-        yield from earlier_warnings("folds", folds.earlier, len(folds.pooled.rank))
+        yield from earlier_warnings("folds", folds.earlier, folds.num_groups)
 
 
 def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:

@@ -27,6 +27,7 @@ from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
 from ltr.results.prompt_tokens import PromptSums, tokens_of_rows
 
+Means = Mapping[str, float | None]  # by metric; None: no query could be scored
 UNBOUNDED = 10**9  # a cutoff above every rank: a candidate that is not listed has none
 
 
@@ -37,8 +38,10 @@ class CrossValidation:
     l2s: tuple[float, ...]
     values: FloatArray  # (l2s, folds): the metric, greater is better
     l2: float  # the chosen one: all else is of it
-    folds: tuple[Evaluation, ...]
-    pooled: Evaluation  # of every group that was left out once
+    each: tuple[Means, ...]  # of the groups of each fold
+    pooled: Means  # of every group that was left out once
+    rules: Rules
+    num_groups: int
     earlier: int  # of them, by time: those no later than the newest group their fold learns from
     past: Past | None = None  # what came before each group, as the model was told
 

@@ -45,7 +45,7 @@ def metrics_record(evaluated: Evaluated) -> MetricsRecord:
         ranges=ranges(evaluated),
         folds=None
         if folds is None
-        else FoldsRecord(folds.pooled.means, [fold.means for fold in folds.folds], folds.past),
+        else FoldsRecord(dict(folds.pooled), [dict(means) for means in folds.each], folds.past),
         breakdown=BreakdownRecord(breakdown.field, part_means(evaluation, breakdown)) if breakdown else None,
         answers=_answers(evaluated),
         with_labels=None if evaluated.with_labels is None else evaluated.with_labels.means,
