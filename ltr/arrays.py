@@ -203,6 +203,17 @@ def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
     return place[is_first], which
 
 
+def run_starts(codes: IntArray) -> IntArray:
+    """Where each run of equal codes begins.
+
+    >>> run_starts(np.array([3, 3, 7, 3]))
+    array([0, 2, 3])
+    """
+    is_first = np.ones(len(codes), dtype=bool)
+    np.not_equal(codes[1:], codes[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
+
+
 def used(codes: IntArray, count: int) -> tuple[IntArray, IntArray]:
     """The distinct codes, of `count` that there are, and the place of each code among them.
 
@@ -297,8 +308,9 @@ class Ragged:
         array([9, 7, 8])
         """
         lengths = self.lengths[owners]
-        taken, step = ragged(lengths)
-        return Ragged(offsets_of(lengths), self.codes[self.starts[owners][taken] + step])
+        starts = offsets_of(lengths)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[owners] - starts[:-1], lengths)
+        return Ragged(starts, self.codes[places])
 
     def counted(self, vocabulary: int) -> tuple[IntArray, IntArray, IntArray]:
         """The distinct codes of each owner and how often each occurs: owners, codes, times.

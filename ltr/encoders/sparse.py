@@ -110,7 +110,9 @@ class Sparse:
         return type(self)(self.starts, self.columns, scaled, self.dimensions)
 
     def dots(self, rows: IntArray, other: object, other_rows: IntArray) -> FloatArray:
-        """sum_d a_d b_d of each pair of rows: a few of the rows are spread out, the entries of the others look them up.
+        """sum_d a_d b_d of each pair of rows: a few rows are spread out, the entries of the others look them up.
+
+        Those that are fewer are spread; columns rise in a row, so that both ways add the same numbers in one order.
 
         >>> a = Sparse(np.array([0, 1, 3]), np.array([0, 0, 2]), np.array([1.0, 0.6, 0.8]), 3)
         >>> a.dots(np.array([0, 1, 1]), a, np.array([1, 1, 0])).round(12)
@@ -119,6 +121,8 @@ class Sparse:
         if not isinstance(other, Sparse):
             raise TypeError("sparse vectors meet sparse vectors")
         distinct, owner = np.unique(rows, return_inverse=True)
+        if len(np.unique(other_rows)) < len(distinct):
+            return other.dots(other_rows, self, rows)
         products, at_once = np.zeros(len(rows)), max(DENSE_NUMBERS // self.dimensions, 1)
         by_owner = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[by_owner], np.arange(0, len(distinct) + at_once, at_once))

@@ -58,8 +58,9 @@ def talk_state(part: Part) -> State:
     """
     texts, words, times = part["texts"], part["words"], part["pairs"].sums["times"].astype(float)
     pair_texts, pair_words = halves(part["pairs"].keys)
-    text_of, asked = places(texts.keys, pair_texts), places(words.keys, pair_words)
-    said = Ragged(texts.facts["words"].starts, places(words.keys, texts.facts["words"].codes))
+    text_of, text_words = places(texts.keys, pair_texts), texts.facts["words"]
+    asked, said_codes = np.split(places(words.keys, np.concatenate([pair_words, text_words.codes])), [len(pair_words)])
+    said = Ragged(text_words.starts, said_codes)
     shape, answers = (len(texts), len(words)), texts.sums["answers"]
     by_word = np.argsort(said.codes, kind="stable")
     ones = np.ones(len(by_word))

@@ -68,9 +68,10 @@ def stemmed_words(text: str) -> list[str]:
     >>> stemmed_words("Booking the getFlights tool")
     ['book', 'flight', 'tool']
     """
-    is_one_word = text.isascii() and text.isalpha() and text[1:].islower()  # most are: nothing to split
-    words = [text.lower()] if is_one_word else pieces(text).split()
-    return [stem(word) for word in words if word not in STOP_WORDS]
+    if text.isascii() and text.isalpha() and text[1:].islower():  # one word, as most are: nothing to split
+        word = text.lower()
+        return [] if word in STOP_WORDS else [stem(word)]
+    return [stem(word) for word in pieces(text).split() if word not in STOP_WORDS]
 
 
 def clauses(query: str) -> list[str]:
@@ -103,7 +104,7 @@ class TokenCodes(dict[str, tuple[int, ...]]):
         self._code = code
 
     def __missing__(self, token: str) -> tuple[int, ...]:
-        self[token] = codes = tuple(map(self._code, stemmed_words(token)))
+        self[token] = codes = tuple([self._code(word) for word in stemmed_words(token)])
         return codes
 
 
@@ -129,8 +130,9 @@ class Lexicon:
         return np.array([self._code(word) for word in words], dtype=np.int64)
 
     def _code(self, word: str) -> int:
-        code = self._codes.setdefault(word, len(self._codes))
-        if code == len(self._spellings):
+        code = self._codes.get(word)
+        if code is None:
+            code = self._codes[word] = len(self._spellings)
             self._spellings.append(word)
         return code
 

@@ -102,9 +102,9 @@ def pack_texts(texts: Sequence[str]) -> tuple[Array, Array]:
     >>> content.tobytes(), ends.tolist()
     (b'abc', [2, 2, 3])
     """
-    encoded = [text.encode() for text in texts]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+    joined = "".join(texts)
+    lengths = map(len, texts if joined.isascii() else map(str.encode, texts))  # in ASCII a character is a byte
+    return np.frombuffer(joined.encode(), dtype=np.uint8), np.cumsum([*lengths], dtype=np.int64)
 
 
 def unpack_texts(content: Array, ends: Array) -> tuple[str, ...]:

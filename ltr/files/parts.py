@@ -5,14 +5,14 @@ A key is the digest of a text, or a pair of digests: it means the same in every 
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from itertools import accumulate
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged
+from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
 from ltr.files.npz import Array, pack_texts, unpack_texts
 from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
 
@@ -75,8 +75,15 @@ def table(keys: Array, sums: Mapping[str, Any] = NOTHING, *, facts: Mapping[str,
     for name, column in (*sums.items(), *facts.items()):
         if len(column) != len(keys):
             raise ValueError(f"the column {name} has {len(column)} rows beside {len(keys)} keys")
-    order = np.argsort(keys, kind="stable")  # of tables, one behind the other, this merges
+    order = _rising(keys)
     return _grouped(Table(keys, sums, facts), order, firsts(keys[order]))
+
+
+def _rising(keys: Array) -> IntArray:
+    """The places of the keys as they rise, equal ones in their order; tables, one behind the other, are merged so."""
+    if keys.dtype == KEY:
+        keys = keys.view(">u8").astype(np.uint64)  # four times quicker to compare than bytes
+    return np.argsort(keys, kind="stable")
 
 
 def _grouped(rows: Table, order: IntArray, first: IntArray) -> Table:
@@ -237,24 +244,24 @@ def _without_each(tables: Sequence[Table], in_memory: int) -> Iterator[Table]:
             yield _together([table for place, table in enumerate(tables) if place != left_out], in_memory)
         return
     rows = _stacked_rows(tables)
-    order = np.argsort(rows.keys, kind="stable")
+    order = _rising(rows.keys)
     of_table = np.repeat(np.arange(len(tables)), [len(table) for table in tables])[order]
     is_first = np.zeros(len(order), dtype=np.int64)
     is_first[firsts(rows.keys[order])] = 1
     number = np.cumsum(is_first)  # of the key of each row
     owner, part = np.empty_like(order), np.empty_like(order)
     owner[order], part[order] = number - 1, of_table
-    arrays = {name: column for name, column in rows.sums.items() if isinstance(column, np.ndarray)}
     vectors = {
         name: column.sums_without_each(owner, part, len(tables))
         for name, column in rows.sums.items()
-        if name not in arrays
+        if not isinstance(column, np.ndarray)
     }
+    others = Table(rows.keys, {name: rows.sums[name] for name in rows.sums if name not in vectors}, rows.facts)
     for left_out in range(len(tables) + 1):
         stays = np.flatnonzero(of_table != left_out)
-        first = np.flatnonzero(np.diff(number[stays], prepend=0))
-        grouped = _grouped(replace(rows, sums=arrays), order[stays], first)
-        yield replace(grouped, sums={**grouped.sums, **{name: next(sums) for name, sums in vectors.items()}})
+        grouped = _grouped(others, order[stays], run_starts(number[stays]))
+        sums = {name: next(vectors[name]) if name in vectors else grouped.sums[name] for name in rows.sums}
+        yield Table(grouped.keys, sums, grouped.facts)
 
 
 def merges_without_each(parts: Sequence[AnyPart], merge: Callable[[AnyPart, AnyPart], AnyPart]) -> Iterator[AnyPart]:
