@@ -308,6 +308,14 @@ def test_the_command_learns_from_a_file_and_counts_what_it_leaves_out(run, cli, 
     assert ltr.load(run).w == pytest.approx(ltr.load(run / "model.json").w)
 
 
+def test_a_file_of_which_nothing_can_be_used_is_counted_on_a_run_without_outcomes(run, cli, tmp_path):
+    lines = [{"query": "mail?", "offered": [*TOOLS[:3], "gone"], "right": TOOLS[1]}]
+    update = json.loads(cli.good("update", run, written(tmp_path / "out.jsonl", lines), "--format", "json"))
+    assert (update["outcomes"], update["total"], update["held"]) == (0, 0, 0)
+    assert update["skipped"] == {"tools that the catalogue does not have": 1}
+    assert not (run / "outcomes.journal").exists()
+
+
 @pytest.mark.parametrize(
     "line, problem",
     [

@@ -77,6 +77,7 @@ class Feedback:
         self._trained: FittedFeatures = model.features
         self._digest = model_digest(home)
         self._base: UpdateBase | None = None
+        self._quadratic: Quadratic | None = None
         self._open()
 
     def __reduce__(self) -> tuple[type["Feedback"], tuple[Path, StoredModel]]:
@@ -90,7 +91,7 @@ class Feedback:
     def _open(self) -> None:
         """Start anew from what lies in the directory."""
         training, compacted, _ = files_of(self.home)
-        self._base = None
+        self._base = self._quadratic = None
         if compacted.exists():
             base = read_base(compacted, len(self.model.w))
             if base.model.decode("ascii", "replace") != self._digest or base.w is None:
@@ -120,6 +121,13 @@ class Feedback:
             self._base = read_base(training, len(self.model.w))
         return self._base
 
+    def quadratic(self) -> Quadratic:
+        """The objective of the training, as outcomes know it."""
+        if self._quadratic is None:
+            base = self.base()
+            self._quadratic = Quadratic(self.model.w if base.w is None else base.w, base.hessian)
+        return self._quadratic
+
     def append(self, rows: list[OutcomeRow]) -> None:
         """Write the rows to the journal: all of them, or none."""
         self.base()  # before anything is written
@@ -147,14 +155,14 @@ class Feedback:
         self._skip("damaged lines of the journal", lines.damaged)
         self._is_cut, self._end = lines.is_cut, lines.end
         if rows or self._w is None or last != lines.end:
-            self._learn(base, rows)
-        return Applied(self._weights(base), self._features(base))
+            self._learn(rows)
+        return Applied(self._weights(), self._features(base))
 
     def _skip(self, reason: str, number: int) -> None:
         if number:
             self._skipped[reason] = self._skipped.get(reason, 0) + number
 
-    def _learn(self, base: UpdateBase, rows: list[OutcomeRow]) -> None:
+    def _learn(self, rows: list[OutcomeRow]) -> None:
         """Add the rows to what is counted, and solve for w."""
         columns = len(self.model.names)
         usable = [row for row in rows if _is_sound(row, columns)]
@@ -166,18 +174,15 @@ class Feedback:
         if counted := [row for row in usable if not row.is_none]:
             new = named_parts(self._trained.configs, counted_groups(counted), self._trained.encoder)
             self._parts = {name: merged(self._parts[name], new[name]) for name in new} if self._parts else new
-        quadratic = Quadratic(self.model.w if base.w is None else base.w, base.hessian)
-        self._held = quadratic.held
         if len(self._rows):
-            self._solved = quadratic.solve(*self._rows.arrays(), start=self._w)
+            self._solved = self.quadratic().solve(*self._rows.arrays(), start=self._w)
             self._w = self._solved.w
         else:
-            self._w = quadratic.w
+            self._w = self.quadratic().w
 
-    def _weights(self, base: UpdateBase) -> FloatArray:
+    def _weights(self) -> FloatArray:
         """w after what was learned."""
-        before = self.model.w if base.w is None else base.w
-        return before if self._w is None else self._w
+        return self.quadratic().w if self._w is None else self._w
 
     def _features(self, base: UpdateBase) -> FittedFeatures:
         """The features with the states that counts of training and outcomes make."""
@@ -201,7 +206,7 @@ class Feedback:
         return UpdateBase(
             (hessian + hessian.T) / 2,
             self._all_parts(base),
-            self._weights(base),
+            self._weights(),
             self._end,
             base.folded + sum(self._counts.values()),
             self._digest.encode(),
@@ -236,7 +241,7 @@ class Feedback:
             folded=base.folded,
             skipped={**skipped, **self._skipped, **cut},
             distance=0.0 if self._solved is None else self._solved.distance,
-            held=self._held,
+            held=self.quadratic().held,
             moved_columns=moved,
             still_columns=tuple(name for name in learning if name not in moved),
         )
