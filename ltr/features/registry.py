@@ -104,6 +104,10 @@ class ToolList:
     names: tuple[str, ...]
     texts: "tuple[ToolText, ...]"
 
+    def part(self, first: int, last: int) -> "ToolList":
+        """Those of the places first:last."""
+        return ToolList(self.names[first:last], self.texts[first:last])
+
     @property
     def plain_texts(self) -> tuple[str, ...]:
         """What learned features read of each."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
+MOST_OF_A_CUT = 1 << 13  # held where a large catalogue is cut: its shortlist needs memory as well
 AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
 
 
@@ -148,7 +149,8 @@ class KnownTools:
         served, listed = self.served(features), list(zip(tools.names, tools.texts, strict=True))
         with self._lock:
             new = [place for place, tool in enumerate(listed) if tool not in self._rows]
-            if len(self._rows) + len(new) > MOST_TOOLS and self._rows:
+            most = MOST_TOOLS if self._shortlist is None else MOST_OF_A_CUT
+            if len(self._rows) + len(new) > most and self._rows:
                 self._rows, self._tables, new = {}, None, list(range(len(listed)))
             for first in range(0, len(new), AT_ONCE):
                 part = [listed[place] for place in new[first : first + AT_ONCE]]

@@ -159,7 +159,7 @@ class Router(StoredModel):
             return [Answer("", "", text, (), 0, 0, none=none, abstains=self.abstain is not None) for text in texts]
         if len(offer.tools.names) > MOST_SCORED and not wanted.exact:
             shortlist = self.known.shortlist(self.fitted, offer.tools)
-            some = ((offer.of_tools(shortlist.best(offer.asked([text], None))), text) for text in texts)
+            some = ((offer.of_tools(shortlist.best(offer.asked([text], None), self)), text) for text in texts)
             return [answer for part, text in some for answer in self._rank_tools(part, [text], wanted, whole=offer)]
         return list(self._rank_tools(offer, texts, wanted, whole=offer))
 

@@ -10,16 +10,17 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates
 from ltr.encoders.hashing import HashEncoder
 from ltr.features.crossfit import FittedFeatures
-from ltr.features.prepared import Tables
+from ltr.features.prepared import Tables, all_extended
 from ltr.features.registry import FEATURES, ToolList
 from ltr.features.tables import table_texts
 from ltr.features.tool_vectors import Postings
 from ltr.features.words import clauses
 from ltr.files.state_types import Record, TextTable, declared_type
+from ltr.storage.model_file import StoredModel
 
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
 LISTED = 1_000  # tools by the columns that cut, and as many of those that training has met
-AT_ONCE = 1 << 13  # tools whose grams are counted at once
+AT_ONCE = 1 << 12  # tools whose grams and words are counted at once
 SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
 GRAMS = ("tool.clause_char", "tool.char")  # features whose states know
 TALK = "tool.talk"  # knows words that go with a text and do not stand in it, which letters miss
@@ -29,12 +30,13 @@ TALK = "tool.talk"  # knows words that go with a text and do not stand in it, wh
 class Shortlist:
     """The columns that cut: hashed character grams of the texts of all tools, and the words that go with them.
 
-    The one is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it, in single
-    precision; without a feature that has counted grams they are counted on the catalogue. The other is `tool.talk`,
-    where the model has it: up to half of the tools are those that it sets highest above 0. Tools that training has
-    met are cut among themselves: a text says little of them.
+    The one is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it, in half
+    precision; without a feature that has counted grams they are counted on the catalogue. The other is `tool.talk`.
+    Half of the tools are those that have most from these columns in the score of the model, where it has them; the
+    others are nearest by letters. Tools that training has met are cut among themselves: a text says little of them.
     """
 
+    grams: str  # the feature of the model that the cosines are; "": it has none
     encoder: HashEncoder
     blocks: tuple[Postings, ...]
     is_learned: BoolArray  # (tools,) whether training has met it
@@ -46,27 +48,33 @@ class Shortlist:
         """That of a catalogue."""
         texts, learned = tools.plain_texts, frozenset(learned_tools(features))
         states = dict(zip(features.names, features.states, strict=True))
-        counted = next((state for name in GRAMS if (state := states.get(name)) is not None), None)
+        grams, counted = next(((name, state) for name in GRAMS if (state := states.get(name)) is not None), ("", None))
         sampled = texts[:: max(len(texts) // SAMPLED, 1)]
         encoder = HashEncoder.fitted(sampled) if counted is None else HashEncoder.restored(counted)
         blocks = []
         for first in range(0, len(texts), AT_ONCE):
             postings = Postings.of(encoder.encode(texts[first : first + AT_ONCE], "document"))
-            blocks.append(replace(postings, numbers=postings.numbers.astype(np.float32)))
+            blocks.append(replace(postings, numbers=postings.numbers.astype(np.float16)))
         is_learned = np.array([name in learned for name in tools.names], dtype=bool)
         talk, of_states = features.only(TALK), dict[Any, Any]()
-        prepared = Tables(talk.prepared(tools, of_states), np.arange(len(texts)), of_states)
-        return cls(encoder, tuple(blocks), is_learned, talk, prepared)
+        tables = talk.prepared(tools.part(0, AT_ONCE), of_states)
+        for first in range(AT_ONCE, len(texts), AT_ONCE):
+            tables = all_extended(tables, talk.prepared(tools.part(first, first + AT_ONCE), of_states))
+        prepared = Tables(tables, np.arange(len(texts)), of_states)
+        return cls(grams, encoder, tuple(blocks), is_learned, talk, prepared)
 
-    def best(self, candidates: Candidates) -> IntArray:
+    def best(self, candidates: Candidates, model: StoredModel) -> IntArray:
         """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
-        letters, tools = self.letters(candidates.query_texts[0]), np.arange(len(self.is_learned))
-        listed = tools[:0]
-        for talk in self.talk(candidates, self.prepared).T:
-            listed = highest(talk, np.flatnonzero(talk > 0), LISTED // 2)
-        near = highest(letters, np.setdiff1d(tools, listed, assume_unique=True), LISTED - len(listed))
-        met = highest(letters, np.flatnonzero(self.is_learned), LISTED)
-        return np.unique(np.concatenate([listed, near, met]))
+        letters = self.letters(candidates.query_texts[0])
+        columns = dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
+        columns |= {self.grams: letters} if self.grams else {}
+        parts = [model.knots.part(model.names.index(name), values, model.w) for name, values in columns.items()]
+        is_listed = np.zeros(len(letters), dtype=bool)
+        if parts:
+            is_listed[highest(np.sum(parts, axis=0), np.arange(len(letters)), LISTED // 2)] = True
+        is_listed[highest(letters, np.flatnonzero(~is_listed), LISTED - int(is_listed.sum()))] = True
+        is_listed[highest(letters, np.flatnonzero(self.is_learned), LISTED)] = True
+        return np.flatnonzero(is_listed)
 
     def letters(self, query: str) -> FloatArray:
         """The cosines of grams, (tools,)."""
@@ -76,8 +84,18 @@ class Shortlist:
 
 
 def highest(values: FloatArray, among: IntArray, number: int) -> IntArray:
-    """So many of the places whose values are highest; equal ones in their order."""
-    return among[np.argsort(-values[among], kind="stable")[:number]]
+    """So many of the places whose values are highest, in no order; of equal values the first places.
+
+    >>> highest(np.array([3.0, 1.0, 2.0, 2.0]), np.array([0, 2, 3]), 2)
+    array([0, 2])
+    """
+    if number >= len(among):
+        return among
+    considered = values[among]
+    least = np.partition(considered, len(among) - number)[len(among) - number] if number else np.inf
+    above = np.flatnonzero(considered > least)
+    level = np.flatnonzero(considered == least)[: number - len(above)]
+    return among[np.concatenate([above, level])]
 
 
 def learned_tools(features: FittedFeatures) -> Iterator[str]:

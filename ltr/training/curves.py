@@ -117,10 +117,19 @@ class Knots:
                [2., 2.],
                [5., 2.]])
         """
-        positions = self.positions[self.columns == feature]
-        alone = Knots(np.zeros(len(positions), dtype=np.int64), positions, self.ends[[feature]])
-        values = np.concatenate([ends[:1], positions, ends[1:]])[:, np.newaxis]
-        return np.hstack([values, alone.parts(values, w[self.of_feature(feature)])])
+        values = np.concatenate([ends[:1], self.positions[self.columns == feature], ends[1:]])
+        return np.column_stack([values, self.part(feature, values, w)])
+
+    def part(self, feature: int, values: FloatArray, w: FloatArray) -> FloatArray:
+        """What a feature adds to the score at each of these values of it.
+
+        >>> knots = Knots(np.array([0]), np.array([2.0]), np.array([[0.0, 5.0]]))
+        >>> knots.part(0, np.array([1.0, 3.0]), np.array([1.0, -1.0]))
+        array([1., 2.])
+        """
+        positions, ends = self.positions[self.columns == feature], self.ends[[feature]] if len(self) else self.ends
+        alone = Knots(np.zeros(len(positions), dtype=np.int64), positions, ends)
+        return alone.scores(values[:, np.newaxis], w[self.of_feature(feature)])
 
     def _rises(self, clipped: FloatArray) -> FloatArray:
         """How far each value lies above each knot of its column, at least 0, (rows, knots)."""

@@ -1,8 +1,9 @@
 """Latency, CPU and memory of a router, and how quickly whole lists are featurised.
 
-Tools are our own, then others made of halves of their texts. Each size is measured in a process of its own, warm: the
-queries are ranked once before. Beside it stands the CPU of the columns computed pair by pair, as without anything
-prepared, and how far scores are from theirs; of a catalogue that is cut, the share of the first ten that stay.
+Tools are our own, then others: near-duplicates, made of halves of their texts, or of words drawn from them. Each size
+is measured in a process of its own, warm: the queries are ranked once before. Beside it stands the CPU of the columns
+computed pair by pair, as without anything prepared, and how far scores are from theirs; of a catalogue that is cut, the
+share of the first ten that stay.
 """
 
 import json
@@ -37,27 +38,27 @@ def options(parser):
     parser.add_argument("--queries", type=at_least(2), default=100, help="(default: %(default)s)")
     parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
     parser.add_argument("--exact", type=at_least(1), default=16, help="queries that a cut is compared on")
+    parser.add_argument("--texts", choices=("halves", "words"), default="halves", help="of tools that are not ours")
     parser.add_argument("--run", help="what a process of its own gets: a run, and one size")
 
 
-def main(*, sizes, queries, encoder, exact, run):
+def main(*, sizes, queries, encoder, exact, texts, run):
     """A line a size, then rows a CPU second."""
     if run:
-        print(json.dumps(measured(run, sizes[0], queries, exact)))
+        print(json.dumps(measured(run, sizes[0], queries, exact, texts)))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "run")
         run_and_save(ltr.load_config(str(ROOT / "configs/tools-recommended.yaml"), [f"encoder={encoder}"]), home)
         for size in sizes:
-            done = in_own_process(
-                "serving", "--run", home, "--sizes", size, "--queries", queries, "--exact", exact, "--encoder", encoder
-            )
+            same = ("--queries", queries, "--exact", exact, "--encoder", encoder, "--texts", texts)
+            done = in_own_process("serving", "--run", home, "--sizes", size, *same)
             if done.returncode:
                 sys.exit(done.stderr)
             print(json.loads(done.stdout), flush=True)
-        router, texts = ltr.load(home), own_queries()
+        router, asked = ltr.load(home), own_queries()
         for length in LISTS:
-            rate = rows_a_second(router, length, texts)
+            rate = rows_a_second(router, length, asked)
             print(f"lists of {length}: {rate:,.0f} rows a CPU second")
     return 0
 
@@ -67,21 +68,34 @@ def own_queries():
     return list(dict.fromkeys(ltr.read_groups(ROOT / "data/tools/test.jsonl.gz").candidates.query_texts))
 
 
-def catalogue(size, own):
-    """Our tools, then tools of two halves."""
+def catalogue(size, own, texts="halves"):
+    """Our tools, then others."""
     names, rng, tools = list(own), np.random.default_rng(0), dict(list(own.items())[:size])
     while len(tools) < size:
-        first, second = (own[names[place]].description.split() for place in rng.integers(0, len(names), 2))
-        text = " ".join([*first[: len(first) // 2], *second[len(second) // 2 :]])
-        tools[f"{names[len(tools) % len(names)]}_{len(tools)}"] = ToolText(text, "")
+        tools[f"{names[len(tools) % len(names)]}_{len(tools)}"] = ToolText(TEXTS[texts](own, names, rng), "")
     return tools
 
 
-def measured(run, size, queries, exact):
+def two_halves(own, names, rng):
+    """A text of the first half of one and the second half of another."""
+    first, second = (own[names[place]].description.split() for place in rng.integers(0, len(names), 2))
+    return " ".join([*first[: len(first) // 2], *second[len(second) // 2 :]])
+
+
+def drawn_words(own, names, rng):
+    """Eight words, each of a text of its own."""
+    texts = (own[names[place]].description.split() for place in rng.integers(0, len(names), 8))
+    return " ".join(words[int(rng.random() * len(words))] for words in texts)
+
+
+TEXTS = {"halves": two_halves, "words": drawn_words}
+
+
+def measured(run, size, queries, exact, kind):
     """The figures of one size."""
     texts, base = own_queries()[:queries], resident_mb("VmRSS")
     loaded = ltr.load(run)
-    router = replace(loaded, tools=catalogue(size, loaded.tools))
+    router = replace(loaded, tools=catalogue(size, loaded.tools, kind))
     loading, _ = cpu_seconds(lambda: router.rank(texts[0]))
     router.rank_many(texts)
     milliseconds, start = [], time.process_time()
