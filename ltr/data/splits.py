@@ -1,15 +1,17 @@
 """Splits of groups: no trace is on both sides; traces are drawn by the seed, or taken by time."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Groups, select
 from ltr.errors import DataError, UsageError, count
 
 TRACE, TIME = "trace", "time"
+TraceDigests = npt.NDArray[np.uint64]
 
 
 def split_off(groups: Groups, share: float, name: str, *, seed: int, by: str, of: int) -> tuple[Groups, Groups]:
@@ -42,11 +44,10 @@ def fold_indices(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[
     """
     order, times = _in_order(groups, seed, by)
     blocks = folds if by == TRACE else folds + 1
-    traces = f"{count(len(order), 'trace')} {'is' if len(order) == 1 else 'are'}"
-    if len(order) < blocks:
-        raise UsageError(f"folds is {folds}; {traces} too few for them")
-    borders = _borders(times[order], [-(-block * len(order) // blocks) for block in range(1, blocks)])
+    _refuse_few(len(order), folds, blocks)
+    borders = _borders(times[order], _even_borders(len(order), blocks))
     if len(borders) < blocks - 1:
+        traces = f"{count(len(order), 'trace')} {'is' if len(order) == 1 else 'are'}"
         raise UsageError(f"folds is {folds}; {traces} at too few different times for them")
     block_of_trace = np.empty(len(order), dtype=np.int64)
     block_of_trace[order] = np.searchsorted(borders, np.arange(len(order)), side="right")
@@ -56,6 +57,28 @@ def fold_indices(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[
             yield np.flatnonzero(block != fold), np.flatnonzero(block == fold)
         else:
             yield np.flatnonzero(block <= fold), np.flatnonzero(block == fold + 1)
+
+
+def fold_borders(digests: TraceDigests, folds: int) -> TraceDigests:
+    """The digest with which each fold but the first begins: those of `fold_indices` by trace, for traces in shards.
+
+    >>> fold_borders(np.array([5, 1, 4, 9], dtype=np.uint64), 2).tolist()
+    [5]
+    """
+    _refuse_few(len(digests), folds, folds)
+    return np.sort(digests)[_even_borders(len(digests), folds)]
+
+
+def _refuse_few(traces: int, folds: int, blocks: int) -> None:
+    if traces < blocks:
+        raise UsageError(
+            f"folds is {folds}; {count(traces, 'trace')} {'is' if traces == 1 else 'are'} too few for them"
+        )
+
+
+def _even_borders(traces: int, blocks: int) -> list[int]:
+    """Where each block of traces but the first begins."""
+    return [-(-block * traces // blocks) for block in range(1, blocks)]
 
 
 def count_earlier(learned: Groups, measured: Groups) -> int:
@@ -90,16 +113,19 @@ def _borders(times: FloatArray, wanted: list[int]) -> list[int]:
 
 def _in_order(groups: Groups, seed: int, by: str) -> tuple[IntArray, FloatArray]:
     """The traces by a hash of their id with the seed, or by their latest time, and these times; NaN: not by time."""
-    trace_ids = groups.candidates.trace_ids
-    hashes = [hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids]
-    traces = range(len(hashes))
+    digests = trace_digests(groups.candidates.trace_ids, seed)
     if by != TIME:
-        return np.array(sorted(traces, key=hashes.__getitem__), dtype=np.int64), np.full(len(hashes), np.nan)
+        return np.argsort(digests, kind="stable"), np.full(len(digests), np.nan)
     if groups.times is None or np.isnan(groups.times).any():
         missing = 0 if groups.times is None else int(np.argmax(np.isnan(groups.times)))
         path, line = groups.candidates.place(int(groups.offsets[missing]))
         raise DataError(f"{path}:{line}: time: missing; data.split is time, and every group needs one")
-    latest = np.full(len(hashes), -np.inf)
+    latest = np.full(len(digests), -np.inf)
     np.maximum.at(latest, groups.candidates.traces, groups.times)
-    keys = list(zip(latest.tolist(), hashes, strict=True))
-    return np.array(sorted(traces, key=keys.__getitem__), dtype=np.int64), latest
+    return np.lexsort((digests, latest)), latest
+
+
+def trace_digests(trace_ids: Iterable[str], seed: int) -> TraceDigests:
+    """A hash of each id with the seed; traces are dealt in the order of these numbers."""
+    hashes = (hashlib.blake2b(f"{seed}:{trace}".encode(), digest_size=8).digest() for trace in trace_ids)
+    return np.frombuffer(b"".join(hashes), dtype=">u8").astype(np.uint64)

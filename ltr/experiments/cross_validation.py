@@ -167,14 +167,19 @@ def choice_by_folds(folds: CrossValidation, metric: str) -> ChoiceRecord:
 
 def validation(config: RunConfig, groups: Groups, phi: FloatArray) -> Validation:
     """The groups as a training watches them, by the rules of the config."""
-    settings, keys = config.evaluate, key_order(groups.candidates)
-    rules = Rules(
+    rules, keys = judging_rules(config), key_order(groups.candidates)
+    return Validation(phi, groups.labels, groups.offsets, keys, groups.weights, score_offset(groups), rules=rules)
+
+
+def judging_rules(config: RunConfig) -> Rules:
+    """By which rules held-out groups choose, but for the metric."""
+    settings = config.evaluate
+    return Rules(
         ties=Ties(settings.ties),
         rel_threshold=settings.rel_threshold,
         threshold=settings.threshold,
         max_grade=settings.max_grade,
     )
-    return Validation(phi, groups.labels, groups.offsets, keys, groups.weights, score_offset(groups), rules=rules)
 
 
 def judged_by(config: TrainConfig) -> tuple[str, ...]:

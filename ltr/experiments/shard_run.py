@@ -7,27 +7,32 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from ltr.arrays import distinct
+from ltr.arrays import FloatArray, distinct
 from ltr.config.run import RunConfig, feature_configs
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-from ltr.data.groups import Groups
+from ltr.data.groups import Groups, Past
 from ltr.data.past import past_of
 from ltr.data.source_files import SourceFile
+from ltr.data.splits import TIME
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
 from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
+from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
 from ltr.experiments.loading import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.pipeline import decided_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
+from ltr.experiments.shard_folds import cross_validate_shards
 from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
+from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
 from ltr.files.parts import Merging, Part, merged
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
+from ltr.results.evaluated_ranking import CrossValidation, rules_up_to
 from ltr.results.evaluated_shards import EvaluatedShards, Sums
 from ltr.results.known_answers import answer_marks
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
@@ -50,6 +55,7 @@ NONE_UNLEARNED = (
     "none: how probably nothing offered is right is learned from samples in memory, and not from a directory of columns"
 )
 
+FILES_INSTEAD = "name files of samples, which are read into memory"
 NOT_CHOSEN = "a directory of columns: folds choose nothing; columns, knots and l2 are as the config says"
 
 
@@ -62,6 +68,7 @@ class LearnedShards:
     model: Model
     shards: ColumnShards
     update_base: UpdateBase | None
+    folds: CrossValidation | None
     warnings: tuple[str, ...]
 
 
@@ -96,6 +103,7 @@ def run_shards(
     measured = evaluate_shards(
         learned.router, tested, learned.config, wanted, keep_in=keep_in, on_progress=on_progress, engine=engine
     )
+    measured = replace(measured, folds=learned.folds)
     files = tuple(dict.fromkeys((*learned.shards.part_files, *files)))
     unlearned = (NONE_UNLEARNED,) if measured.counts["num_none"] and config.data.test is None else ()
     warnings = tuple(dict.fromkeys((*learned.warnings, *unlearned, *measured.warnings)))
@@ -104,22 +112,12 @@ def run_shards(
 
 def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine: Engine = IN_PROCESS) -> LearnedShards:
     """What newton learns from the directory, with all that a run keeps of the training."""
-    directory = columns_directory(config.data.train)
-    if directory is None:
-        raise UsageError("data.train names no directory of columns")
-    read_manifest(directory)  # whether it is one, before what is asked of it
-    refuse_in_shards(config)
-    on_progress(Step("reading"))
-    shards = open_columns(directory)
+    shards, config, warnings = _opened(config, on_progress)
     kind, features = shards.manifest.kind, shards.features
-    if config.kind and config.kind != kind:
-        raise DataError(f"the config says kind {config.kind}; the columns are of {kind}s")
-    warnings = [NOT_CHOSEN] * bool(config.train.choose) + [APPLIED] * shards.manifest.is_applied
-    config = nothing_to_choose(config)
-    configs, _ = feature_configs(config, kind, sum(part.traces for part in shards.manifest.parts))
-    refuse_other_features(config, tuple(column.name for column in configs), features.names)
-    train, source = replace(config.train, l2=config.train.penalty), ColumnSource.of(shards)
-    prior = prior_of(train, features.names)
+    prior, source = prior_of(config.train, features.names), ColumnSource.of(shards)
+    settings, folds = settled_by_folds(config, shards, prior, on_progress, engine)
+    train = settings.train
+    warnings += choice_warnings(config, settings, folds, None)
     knots, is_sampled = shard_knots(source, train.knots, engine=engine)
     warnings += [SAMPLED_KNOTS] * is_sampled
     with stage("training"):
@@ -134,13 +132,55 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         training_record(model, diagnosis, features.names, summary.best),
         traces=summary.traces,
         answers=summary.answers,
-        past=summary.past,
+        past=summary.past or "",
+        folds=settings.by_folds,
     )
     trained = (kind, features.names, model.w, features, train, training, model.knots)
     base = _update_base(source, train, model, summary) if kind == "tool" and len(model.w) <= MOST_COLUMNS else None
     return LearnedShards(
-        decided_by(config, kind, features), Router(*trained, tools=summary.tools), model, shards, base, tuple(warnings)
+        config=decided_by(config, kind, features),
+        router=Router(*trained, tools=summary.tools),
+        model=model,
+        shards=shards,
+        update_base=base,
+        folds=None if folds is None else replace(folds, past=summary.past),
+        warnings=tuple(warnings),
     )
+
+
+def _opened(config: RunConfig, on_progress: OnProgress) -> tuple[ColumnShards, RunConfig, list[str]]:
+    """The directory that the config names, the config without what is not chosen there, and what is to be said."""
+    directory = columns_directory(config.data.train)
+    if directory is None:
+        raise UsageError("data.train names no directory of columns")
+    read_manifest(directory)  # whether it is one, before what is asked of it
+    refuse_in_shards(config)
+    on_progress(Step("reading"))
+    shards = open_columns(directory)
+    kind, warnings = shards.manifest.kind, [NOT_CHOSEN] * bool(config.train.choose)
+    if config.kind and config.kind != kind:
+        raise DataError(f"the config says kind {config.kind}; the columns are of {kind}s")
+    config = nothing_to_choose(config)
+    configs, _ = feature_configs(config, kind, sum(part.traces for part in shards.manifest.parts))
+    refuse_other_features(config, tuple(column.name for column in configs), shards.features.names)
+    return shards, config, warnings + [APPLIED] * shards.manifest.is_applied
+
+
+def settled_by_folds(
+    config: RunConfig, shards: ColumnShards, prior: FloatArray | None, on_progress: OnProgress, engine: Engine
+) -> tuple[Settled, CrossValidation | None]:
+    """The settings of the one fit whose weights are the result, and what folds say, where they are asked for."""
+    train = config.train
+    if train.folds is None:
+        return Settled(replace(train, l2=train.penalty)), None
+    if shards.manifest.is_applied:
+        raise UsageError(f"folds is {train.folds}: not with columns that were applied (featurize -m); {FILES_INSTEAD}")
+    longest, greatest = shards.extent()
+    rules = rules_up_to(longest, config, also=judged_by(train))
+    if rules.max_grade is None:
+        rules = replace(rules, max_grade=max(greatest, 1.0))
+    folds = cross_validate_shards(config, shards, rules, on_progress, prior=prior, engine=engine)
+    return Settled(replace(train, l2=folds.l2), by_folds=choice_by_folds(folds, train.metric)), folds
 
 
 def refuse_in_shards(config: RunConfig) -> None:
@@ -149,11 +189,10 @@ def refuse_in_shards(config: RunConfig) -> None:
     refuse_half_sections(config)
     refuse_chain(config.train)
     data = config.data
-    if config.train.folds is not None:
-        raise fitted_on_all("folds are asked for")
     refused = {
         "sweep": bool(config.sweep),
-        "train.l2 of several values": len(config.train.l2s) > 1,
+        "train.l2 of several values without train.folds": len(config.train.l2s) > 1 and config.train.folds is None,
+        "train.folds by time": config.train.folds is not None and data.split == TIME,
         "data.valid": data.valid is not None,
         "data.negatives": data.negatives is not None,
         "data.previous": data.previous is not None,
@@ -161,9 +200,7 @@ def refuse_in_shards(config: RunConfig) -> None:
         "abstain": config.abstain.rule is not None,
     }
     if problem := next((name for name, is_asked in refused.items() if is_asked), ""):
-        raise UsageError(
-            f"{problem}: not with a directory of columns; name files of samples, which are read into memory"
-        )
+        raise UsageError(f"{problem}: not with a directory of columns; {FILES_INSTEAD}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +210,7 @@ class Summary:
     best: BestFeature
     traces: list[str]
     answers: list[str]
-    past: str
+    past: Past | None
     tools: ToolCatalogue | None
     parts: Mapping[str, Part]
 
@@ -183,7 +220,7 @@ class _ShardSummary:
     alone: dict[BestFeature, Sums]
     traces: list[str]
     answers: list[str]
-    past: str
+    past: Past | None
     tools: ToolCatalogue
     parts: dict[str, Part]
 
@@ -191,7 +228,8 @@ class _ShardSummary:
 def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
     """The best single feature, the marks of traces and right tools, the tools, and what features count by name."""
     alone_sums, tools, answers, traces = dict[BestFeature, Sums](), dict[str, ToolText](), set[str](), list[str]()
-    merging, past = dict[str, Merging[Part]](), ""
+    merging = dict[str, Merging[Part]]()
+    past: Past | None = None
     for part in engine.map(partial(_shard_summary, shards=shards), range(len(shards))):
         if part is None:
             continue
@@ -223,7 +261,7 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
         alone={feature: Sums.of(evaluation, None) for feature, evaluation in evaluated},
         traces=trace_marks(candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
-        past=past_of(candidates) or "",
+        past=past_of(candidates),
         tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
         parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
     )

@@ -58,7 +58,7 @@ class Validation:
             evaluation = evaluate_by(ranking, self.labels, replace(self.rules, metrics=(config.metric,)))
             mean = evaluation.means[watchable(config.metric).name]
             if mean is None:
-                raise DataError(f"{config.metric} has no value: no query has a right candidate, or none has another")
+                raise no_value(config.metric)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
         return sign(config.metric) * mean
@@ -77,6 +77,11 @@ def watchable(metric: str) -> Measure:
     if not measure.is_number:
         raise UsageError(f"{metric} is not one number; name a metric that is, such as mrr")
     return measure
+
+
+def no_value(metric: str) -> DataError:
+    """The error about groups on which the metric is not defined."""
+    return DataError(f"{metric} has no value: no query has a right candidate, or none has another")
 
 
 def sign(metric: str) -> int:

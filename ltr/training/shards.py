@@ -24,6 +24,7 @@ from ltr.training.objective import (
     Skipped,
     Trainable,
     nothing_trains,
+    slope,
     total_mass,
 )
 
@@ -192,12 +193,32 @@ def fit_shards(
 
 
 def path_of_shards(
-    source: ShardSource, config: TrainConfig, *, knots: Knots = STRAIGHT, engine: Engine = IN_PROCESS
+    source: ShardSource,
+    config: TrainConfig,
+    *,
+    knots: Knots = STRAIGHT,
+    prior: FloatArray | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> list[FloatArray]:
     """The optimum for each l2 of the config: `exact_path` over shards."""
     refuse_chain(config)
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    return optima_along(groups, knots, config)
+    return optima_along(groups, knots, config, prior=prior)
+
+
+def losses_of_shards(
+    source: ShardSource,
+    config: TrainConfig,
+    ws: Sequence[FloatArray],
+    *,
+    knots: Knots = STRAIGHT,
+    engine: Engine = IN_PROCESS,
+) -> list[float]:
+    """The mean loss of each w over the groups of all shards, without a penalty."""
+    groups = trainable_shards(source, targets_are=config.targets, engine=engine)
+    if len(knots):
+        groups = groups.with_columns(knots, len(ws[0]))
+    return [slope(groups, w, np.ones(len(w))).loss for w in ws]
 
 
 def diagnose_shards(
