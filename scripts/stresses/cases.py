@@ -1,4 +1,7 @@
-"""The cases of a part: each is done once, and a later call with --resume goes on behind those that were done."""
+"""The cases of a part: each is done once, and a later call with LTR_STRESS_RESUME goes on behind those that were done.
+
+Several processes share the cases of a part with LTR_STRESS_SHARE=0/3, 1/3 and 2/3; a call without it then tells of all.
+"""
 
 import hashlib
 import json
@@ -26,26 +29,30 @@ class Cases:
     def __init__(self, part, settings):
         digest = hashlib.sha256(settings.encode()).hexdigest()[:8]
         self.path, self.seconds = STATE / f"{part}-{digest}.jsonl", 0.0
-        self.entries = self.earlier(settings) if os.environ.get("LTR_STRESS_RESUME") else {}
-        if not self.entries:
+        self.mine, self.of = map(int, os.environ.get("LTR_STRESS_SHARE", "0/1").split("/"))
+        entries = self.earlier(settings) if os.environ.get("LTR_STRESS_RESUME") else None
+        if entries is None:
             STATE.mkdir(exist_ok=True)
             self.path.write_text(json.dumps({"settings": settings}) + "\n")
+        self.entries = entries or {}
 
     def earlier(self, settings):
-        """What an earlier call with the same settings did, whole lines only."""
+        """What an earlier call with the same settings did, whole lines only; None without one."""
         if not self.path.exists():
-            return {}
+            return None
         lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
         entries = [json.loads(line) for line in lines]
         if not entries or entries[0] != {"settings": settings}:
-            return {}
+            return None
         return {json.dumps(entry["case"]): entry for entry in entries[1:]}
 
     def outcomes(self, cases, work):
         """Each case (a tuple of plain values) with what work(*case) returned, plain values too."""
-        for case in cases:
+        for place, case in enumerate(cases):
             key = json.dumps(case)
             if key not in self.entries:
+                if place % self.of != self.mine:
+                    continue
                 begin = time.monotonic()
                 outcome = work(*case)
                 line = json.dumps({"case": case, "outcome": outcome, "seconds": time.monotonic() - begin})

@@ -6,6 +6,7 @@ must be caught for at least 90 % of the strings, or the test sees nothing.
 """
 
 import functools
+import gzip
 import json
 import shutil
 import sys
@@ -19,11 +20,12 @@ from ltr.experiments.batch import planned, run_batch
 from ltr.reporting import page as pages
 from ltr.reporting.report import report_of
 from stresses.browser import Browser
-from stresses.cases import Figure
+from stresses.cases import Cases, Figure
 from stresses.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
 from subcommands import ROOT, at_least
 
 LEAST = 0.9  # of the strings must be caught by the control
+LINES = 600  # to train on: the slots are the same with more
 QUERIES = 12  # of a run: the slots are the same in all of them
 HOOK = "window.fired=n=>console.log('fired '+n)"
 
@@ -38,31 +40,40 @@ def main(*, count, unescaped):
     """Open every page of every string."""
     if unescaped:
         escape_nothing()
-    caught, opened, total = set(), 0, {}
+    cases, caught, opened, total = Cases("pages", f"--unescaped {unescaped}"), set(), 0, {}
+    texts = list(strings(count))
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         originals(Path(folder, "made"))
         browser.call("Page.addScriptToEvaluateOnNewDocument", source=HOOK)
-        for number, text in enumerate(strings(count)):
-            for kind, page in hostile_pages(Path(folder, "made"), text, Path(folder, "hostile")):
-                counts = forbidden(browser.open(page, settle=0.02))
-                opened += 1
+
+        def of_string(number):
+            pages = hostile_pages(Path(folder, "made"), texts[number], Path(folder, "hostile"))
+            return {kind: forbidden(browser.open(page, settle=0.02)) for kind, page in pages}
+
+        for (number,), found in cases.outcomes([(number,) for number in range(count)], of_string):
+            opened += len(found)
+            for kind, counts in found.items():
                 total = {key: total.get(key, 0) + value for key, value in counts.items()}
                 if counts["scripts"] or counts["dialogs"]:
                     caught.add(number)
                 if any(counts.values()) and not unescaped:
-                    print(f"{kind}: {text!r}: {counts}", file=sys.stderr)
+                    print(f"{kind}: {texts[number]!r}: {counts}", file=sys.stderr)
     text = f"{count} strings, {opened} pages: " + ", ".join(f"{value} {key}" for key, value in total.items())
     text += f"; strings that ran or opened something: {len(caught)} of {count}"
     if unescaped:
-        missed = [text for number, text in enumerate(strings(count)) if number not in caught]
+        missed = [text for number, text in enumerate(texts) if number not in caught]
         print(*map(repr, missed), sep="\n", file=sys.stderr)
-        return Figure(f"without escaping: {text}", is_good=len(caught) >= LEAST * count)
-    return Figure(text, is_good=not any(total.values()))
+        return Figure(f"without escaping: {text}", is_good=len(caught) >= LEAST * count, seconds=cases.seconds)
+    return Figure(text, is_good=not any(total.values()), seconds=cases.seconds)
 
 
 def originals(home):
-    """A run, a second one, their batch and a bench, as they are made from the data of this checkout."""
-    configs = [load_config(ROOT / "configs" / name) for name in ("tools.yaml", "tools-recommended.yaml")]
+    """A run, a second one, their batch and a bench, as they are made from some of the data of this checkout."""
+    home.mkdir()
+    lines = gzip.decompress((ROOT / "data/tools/train.jsonl.gz").read_bytes()).splitlines(keepends=True)
+    (home / "train.jsonl").write_bytes(b"".join(lines[:LINES]))
+    names = ("tools.yaml", "tools-recommended.yaml")
+    configs = [load_config(ROOT / "configs" / name, [f"data.train={home / 'train.jsonl'}"]) for name in names]
     run_batch(planned(configs, home / "runs"), home / "runs")
     for file in (home / "runs").glob("*/*.jsonl"):
         file.write_text("".join(file.read_text("utf-8").splitlines(keepends=True)[:QUERIES]), "utf-8")
