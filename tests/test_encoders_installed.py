@@ -17,7 +17,7 @@ from ltr.encoders.naming import ENCODERS, PREFIX, best_installed, encoder_kind, 
 from ltr.encoders.sentences import BATCH, MINILM, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
-from ltr.files.packages import folder_of, install_line
+from ltr.files.installed_packages import folder_of, install_line
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]
 

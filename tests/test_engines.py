@@ -20,7 +20,7 @@ from ltr.engines.local import Local
 from ltr.engines.machines import code_version, this_machine
 from ltr.engines.on_ray import refuse_silent, with_address
 from ltr.errors import FileError, LtrWarning, RunError, SampleError, UsageError
-from ltr.files.packages import install_line
+from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 from tests.made import ENVIRONMENT, tool_rows, written
 

@@ -11,8 +11,8 @@ import pytest
 
 import ltr
 from ltr.errors import FileError, UsageError
-from ltr.files.packages import install_line
-from ltr.serving.mcp_server import MOST_TOOLS, checked_arguments, tools_found
+from ltr.files.installed_packages import install_line
+from ltr.serving.mcp_server import FIND, MOST_TOOLS, checked_call, tools_found
 from tests.made import tool_rows, written
 
 ROOT = Path(__file__).parent.parent
@@ -142,7 +142,7 @@ def test_without_the_sdk_the_command_says_what_to_install(run, monkeypatch):
 )
 def test_arguments_that_cannot_be_are_refused(arguments, problem):
     with pytest.raises(UsageError, match=problem):
-        checked_arguments(arguments)
+        checked_call(FIND, arguments)
 
 
 def test_an_answer_is_what_the_router_says(run):

@@ -141,4 +141,4 @@ def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
 
 def test_an_install_line_is_written_in_one_place():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
-    assert [path for path, text in texts.items() if "pip install" in text] == ["files/packages.py"]
+    assert [path for path, text in texts.items() if "pip install" in text] == ["files/installed_packages.py"]

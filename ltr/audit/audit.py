@@ -7,7 +7,7 @@ from ltr.audit.degenerate import degenerate, none_shares, not_in_catalogue
 from ltr.audit.findings import AuditReport, Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently
-from ltr.audit.likeness import likeness_leak
+from ltr.audit.likeness_leak import likeness_leak
 from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools

@@ -20,7 +20,7 @@ from ltr.audit.degenerate import (
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, line_findings, with_feature_names
-from ltr.audit.likeness import likeness_leak
+from ltr.audit.likeness_leak import likeness_leak
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups, groups_to_learn

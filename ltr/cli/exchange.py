@@ -119,16 +119,16 @@ def _lines(entries: "Sequence[Count]") -> list[str]:
     numbers = [f"{entry.number:,}" for entry in entries]
     width = max(map(len, numbers))
     rows = [
-        [f"  {number:>{width}}", f"{entry.reason} ({_shortly(entry.places)})" if entry.places else entry.reason]
+        [f"  {number:>{width}}", f"{entry.reason} ({_short_places(entry.places)})" if entry.places else entry.reason]
         for number, entry in zip(numbers, entries, strict=True)
     ]
     return listing(["", ""], rows)
 
 
-def _shortly(places: Sequence[str]) -> str:
+def _short_places(places: Sequence[str]) -> str:
     """Places one after the other, each once; lines of one file after its name.
 
-    >>> _shortly(["a.jsonl:1", "a.jsonl:7", "b.jsonl:2", "b.jsonl:2"])
+    >>> _short_places(["a.jsonl:1", "a.jsonl:7", "b.jsonl:2", "b.jsonl:2"])
     'a.jsonl:1, 7, b.jsonl:2'
     """
     parts, last = [], ""

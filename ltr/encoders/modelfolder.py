@@ -10,7 +10,7 @@ import msgspec
 
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, RunError, UsageError
-from ltr.files.packages import sha256
+from ltr.files.installed_packages import sha256
 from ltr.files.reading import read_bytes
 
 OWN_MODULES = "sentence_transformers."

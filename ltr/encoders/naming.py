@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from ltr.encoders.protocol import EncoderKind
 from ltr.errors import UsageError
-from ltr.files.packages import install_line
+from ltr.files.installed_packages import install_line
 from ltr.registry import Registry
 
 AUTO = "auto"

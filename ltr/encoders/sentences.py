@@ -19,7 +19,7 @@ from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, pr
 from ltr.encoders.naming import ENCODERS, PREFIX, encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError
-from ltr.files.packages import are_installed, folder_of, major_version, sha256
+from ltr.files.installed_packages import are_installed, folder_of, major_version, sha256
 from ltr.files.state_types import NOTHING, Record
 
 PACKAGE = "sentence_transformers"

@@ -14,7 +14,7 @@ from ltr.encoders.dense import Dense
 from ltr.encoders.naming import encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError
-from ltr.files.packages import are_installed, folder_of, major_version, sha256
+from ltr.files.installed_packages import are_installed, folder_of, major_version, sha256
 from ltr.files.state_types import NOTHING, Record
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ltr.engines.calls import NO_MEMORY, CallResult, Surroundings, outcome_of
 from ltr.engines.engine import Shared
 from ltr.engines.machines import SETTINGS, Machine, code_version, this_machine, wanted_threads
 from ltr.errors import FileError, LtrError, LtrWarning, RunError, UsageError, count
-from ltr.files.packages import install_line
+from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 
 Item = TypeVar("Item")

@@ -17,9 +17,9 @@ from ltr.data.importers.importing import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.experiments.negatives import draw_negatives
+from ltr.files.atomic_replace import new_files, refuse_existing
 from ltr.files.atomic_write import write_lines
 from ltr.files.reading import AnyPath, read_lines
-from ltr.files.replacing import new_files, refuse_existing
 
 Line = dict[str, Any]
 

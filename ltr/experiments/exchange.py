@@ -14,8 +14,8 @@ from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.loading import read_data
 from ltr.experiments.shared_inputs import prepare
+from ltr.files.atomic_replace import new_files, refuse_existing
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files, refuse_existing
 from ltr.files.restoring import put_back
 from ltr.serving.router import load
 from ltr.storage.read_samples import read

@@ -31,10 +31,10 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.runs import Finished, run_and_save
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
+from ltr.files.atomic_replace import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.atomic_write import make_directory, write_lines, write_text
 from ltr.files.locked import locked
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
-from ltr.files.replacing import DirectoryKind, new_directory, refuse_foreign
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken
 

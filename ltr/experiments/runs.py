@@ -22,10 +22,10 @@ from ltr.experiments.shard_run import ShardsResult, run_shards
 from ltr.experiments.shard_saving import run_and_save_shards
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
+from ltr.files.atomic_replace import new_directory
 from ltr.files.atomic_write import write_lines, write_text
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_directory
 from ltr.reporting.run_page import run_page
 from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking

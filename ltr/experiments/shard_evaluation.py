@@ -22,10 +22,10 @@ from ltr.experiments.column_source import WholeGroups, answered
 from ltr.experiments.loading import refuse_given_probabilities
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.warnings import outdone_warnings
+from ltr.files.atomic_replace import new_directory
 from ltr.files.atomic_write import write_lines
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_directory
 from ltr.logs import stage
 from ltr.results.by_tool import tool_counts, tool_records
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to

@@ -11,9 +11,9 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import task_of_files
 from ltr.experiments.shard_run import ShardsResult, run_shards
+from ltr.files.atomic_replace import new_directory
 from ltr.files.atomic_write import write_lines, write_text
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_directory
 from ltr.reporting.run_page import run_page
 from ltr.results.by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
@@ -34,7 +34,7 @@ def run_and_save_shards(
         result = run_shards(config, keep_in=home / PER_QUERY, on_progress=on_progress, engine=engine)
         run_seconds, began = time.perf_counter() - start, time.perf_counter()
         task = task_of_files(config, result.files, home)
-        files = _files(result, home, task)
+        files = _run_files(result, home, task)
         write_run(files)
         if result.router.tools:
             tools = ({"name": name, **text._asdict()} for name, text in result.router.tools.items())
@@ -48,7 +48,7 @@ def run_and_save_shards(
     return result
 
 
-def _files(result: ShardsResult, home: Path, task: TaskRecord) -> RunFiles:
+def _run_files(result: ShardsResult, home: Path, task: TaskRecord) -> RunFiles:
     """What the run directory says."""
     config = result.config
     record = RunRecord(

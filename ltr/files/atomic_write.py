@@ -1,4 +1,7 @@
-"""Atomic writes: a file appears under its name complete or not at all; an error says which file and why."""
+"""Atomic writes: a file appears under its name complete or not at all; an error says which file and why.
+
+`atomic_replace` does the same for a directory, such as a run.
+"""
 
 import io
 import os

@@ -9,9 +9,9 @@ import msgspec
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
+from ltr.files.atomic_replace import new_files
 from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.kinds import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ltr.errors import UsageError
+from ltr.files.atomic_replace import new_files
 from ltr.files.atomic_write import write_text
 from ltr.files.reading import AnyPath
-from ltr.files.replacing import new_files
 from ltr.files.restoring import put_back
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.bench_page import bench_view

@@ -11,7 +11,7 @@ from ltr.encoders.naming import ENCODERS, INSTEAD, PREFIX, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE
 from ltr.encoders.vectors import Vectors
-from ltr.files.packages import are_installed, install_line
+from ltr.files.installed_packages import are_installed, install_line
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Absent, Reranker, Setting, reranker
 

@@ -8,7 +8,7 @@ import msgspec
 from ltr import __version__
 from ltr.data.jsonlines import excerpt
 from ltr.errors import LtrError, UsageError
-from ltr.files.packages import install_line
+from ltr.files.installed_packages import install_line
 from ltr.serving.rank_options import DEFAULT_K
 from ltr.serving.router import Router
 
@@ -30,12 +30,14 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def checked_arguments(arguments: Mapping[str, Any] | None) -> tuple[str, int]:
+def checked_call(tool: object, arguments: Mapping[str, Any] | None) -> tuple[str, int]:
     """Query and k of a call; an error says what is wrong.
 
-    >>> checked_arguments({"query": "rain?"})
+    >>> checked_call("find_tools", {"query": "rain?"})
     ('rain?', 5)
     """
+    if tool != FIND:
+        raise UsageError(f"unknown tool {excerpt(tool)}; {FIND} is the only one")
     given = dict(arguments or {})
     query, k = given.pop("query", None), given.pop("k", DEFAULT_K)
     if given:
@@ -65,12 +67,6 @@ async def tools_found(router: Router, query: str, k: int) -> dict[str, object]:
     return {"tools": tools, **({} if answer.none is None else {"none": answer.none})}
 
 
-def refuse_other_tool(name: object) -> None:
-    """Raise unless the tool that is called is the only one there is."""
-    if name != FIND:
-        raise UsageError(f"unknown tool {excerpt(name)}; {FIND} is the only one")
-
-
 def serve(router: Router) -> None:
     """Answer clients on stdin and stdout until stdin ends. Whatever a client sends, the next request is answered."""
     try:
@@ -88,8 +84,7 @@ def serve(router: Router) -> None:
 
     async def call_tool(_context: Any, params: Any) -> Any:
         try:
-            refuse_other_tool(params.name)
-            answer = await tools_found(router, *checked_arguments(params.arguments))
+            answer = await tools_found(router, *checked_call(params.name, params.arguments))
         except LtrError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
         text = types.TextContent(type="text", text=msgspec.json.encode(answer).decode())

@@ -32,7 +32,7 @@ METRICS = (
     *("test_metrics", "test_oracles", "test_ties", "test_interpretation", "test_classified", "test_lists"),
     *("test_ranking", "test_shard_evaluation"),
 )
-WRITER = ("test_files", "test_replacing")
+WRITER = ("test_files", "test_atomic_replace")
 OF_METRICS = ("candidate_counts", "cascade", "classified", "interpretation", "probabilities", "ranked", "tie_blocks")
 OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
 TESTS = {  # of each module
@@ -49,7 +49,7 @@ TESTS = {  # of each module
     "evaluation/abstention": ("test_abstaining",),
     "reporting/calibration": ("test_report", "test_interpretation", "test_abstaining"),
     "files/atomic_write": WRITER,
-    "files/replacing": WRITER,
+    "files/atomic_replace": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
 CPU_SECONDS, WALL_SECONDS, MEMORY = 60, 600, 3 << 30  # of a mutant; bytes more than the tests have

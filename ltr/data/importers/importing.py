@@ -16,9 +16,9 @@ from ltr.data.importers.opening import Opening, opening_of, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, FieldError, UnknownFormatError, UsageError, suggestion
+from ltr.files.atomic_replace import new_files, refuse_existing
 from ltr.files.atomic_write import write_lines
 from ltr.files.reading import STDIN, AnyPath, expand, shown
-from ltr.files.replacing import new_files, refuse_existing
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
 

@@ -7,10 +7,10 @@ import signal
 import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
+from ltr.files.atomic_replace import DirectoryKind, new_directory, new_files, refuse_existing, refuse_foreign
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import read_bytes
-from ltr.files.replacing import DirectoryKind, new_directory, new_files, refuse_existing, refuse_foreign
 from ltr.files.restoring import put_back
 from tests.faults import CODES, FaultyDisk, contents, in_fork, restore
 
