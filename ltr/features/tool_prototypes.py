@@ -75,7 +75,7 @@ def prototypes_state(part: Part) -> State:
     support, sums = tools.sums["support"], tools.sums["vectors"]
     least = 1 if support.max(initial=0) > 1 else 2  # where none answers twice, what others answered tells its label
     stored = np.flatnonzero(support >= least)
-    vectors = sums.take(stored)
+    vectors = sums.take(stored) if least > 1 else sums
     while vectors.numbers.size > MOST_NUMBERS:
         least += 1
         stored = np.flatnonzero(support >= least)

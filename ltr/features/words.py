@@ -114,7 +114,7 @@ class Lexicon:
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._spellings: list[str] = []
-        self._keys = digests([])
+        self._keys, self._spelled = digests([]), spelled([])  # of those codes that were asked for
         self._token_codes = TokenCodes(self._code)
         self._rows: dict[str, int] = {}  # of a text, in the two below
         self._starts, self._words = array("q", [0]), array("q")
@@ -165,7 +165,9 @@ class Lexicon:
         2
         """
         distinct = np.unique(codes)
-        return table(self.keys(distinct), facts={"word": spelled(self.spellings(distinct))})
+        if len(self._spelled) < len(self._codes):
+            self._spelled = Ragged.stacked([self._spelled, spelled(self._spellings[len(self._spelled) :])])
+        return table(self.keys(distinct), facts={"word": self._spelled.take(distinct)})
 
     def words(self, texts: Sequence[str]) -> Ragged:
         """The words of each text, in its order.
