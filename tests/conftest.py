@@ -39,6 +39,18 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warm_workers():
+    """Workers start quickly; those of test_processes.py and of commands in processes of their own start as for users."""
+    from ltr.engines import processes
+    from tests.warm import Warm
+
+    context = Warm()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "get_context", lambda _: context)
+        yield
+
+
 @pytest.fixture(scope="module", params=["tool", "graph"])
 def trained(request, tmp_path_factory):
     """A run of each kind, and its directory."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +74,21 @@ TRACES, GROUPS = 10, 3
 @pytest.fixture
 def samples(tmp_path):
     return write_lines(tmp_path / "s.jsonl", tool_lines(traces=TRACES, groups=GROUPS))
+
+
+@pytest.fixture(scope="module")
+def a_bench(tmp_path_factory):
+    """A bench of one reranker, to be copied."""
+    home = tmp_path_factory.mktemp("bench")
+    path = write_lines(home / "s.jsonl", tool_lines(traces=TRACES, groups=GROUPS))
+    run_bench(config(path, "random"), home / "out")
+    return home / "out"
+
+
+@pytest.fixture
+def ended(samples, a_bench, tmp_path):
+    """A bench of these samples."""
+    return shutil.copytree(a_bench, tmp_path / "out")
 
 
 @pytest.fixture
@@ -292,28 +308,24 @@ def test_another_reranker_joins_and_other_options_are_measured_again(samples, tm
     assert told == [("bm25", "reused"), ("bm25, b 0", "measured")]
 
 
-def test_other_data_or_settings_are_no_resume(samples, tmp_path):
-    home = tmp_path / "out"
-    run_bench(config(samples, "random"), home)
+def test_other_data_or_settings_are_no_resume(samples, ended):
     with pytest.raises(ResumeError, match="settings.seed: 0 became 1"):
-        run_bench(config(samples, "random", seed=1), home, resume=True)
+        run_bench(config(samples, "random", seed=1), ended, resume=True)
     write_lines(samples, tool_lines(seed=9))
     with pytest.raises(ResumeError, match="inputs.*s.jsonl"):
-        run_bench(config(samples, "random"), home, resume=True)
-    run_bench(config(samples, "random", seed=1), home, overwrite=True)
-    assert len(list((home / "measured").glob("*.json"))) == 2  # the task, and one measurement
+        run_bench(config(samples, "random"), ended, resume=True)
+    run_bench(config(samples, "random", seed=1), ended, overwrite=True)
+    assert len(list((ended / "measured").glob("*.json"))) == 2  # the task, and one measurement
 
 
-def test_an_earlier_bench_stays_whole_until_the_one_that_overwrites_it_is_complete(samples, tmp_path):
-    home = tmp_path / "out"
-    run_bench(config(samples, "random"), home)
-    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+def test_an_earlier_bench_stays_whole_until_the_one_that_overwrites_it_is_complete(samples, ended):
+    before = {path: path.read_bytes() for path in ended.rglob("*") if path.is_file()}
 
     def on_event(event):
         assert {path: path.read_bytes() for path in before} == before
 
-    run_bench(config(samples, "random", seed=1), home, overwrite=True, on_event=on_event)
-    assert not (home / "checkpoints").exists()
+    run_bench(config(samples, "random", seed=1), ended, overwrite=True, on_event=on_event)
+    assert not (ended / "checkpoints").exists()
 
 
 def test_a_directory_of_others_is_never_emptied(samples, tmp_path):
@@ -327,21 +339,17 @@ def test_a_directory_of_others_is_never_emptied(samples, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "measured/mine.txt"])
-def test_a_bench_with_something_of_others_in_it_is_left_alone(name, samples, tmp_path):
-    home = tmp_path / "out"
-    run_bench(config(samples, "random"), home)
-    (home / name).write_text("mine")
+def test_a_bench_with_something_of_others_in_it_is_left_alone(name, samples, ended):
+    (ended / name).write_text("mine")
     with pytest.raises(UsageError, match=rf"holds other things, such as '{name}'"):
-        run_bench(config(samples, "random"), home, overwrite=True)
-    assert (home / name).read_text() == "mine"
+        run_bench(config(samples, "random"), ended, overwrite=True)
+    assert (ended / name).read_text() == "mine"
 
 
-def test_a_damaged_measurement_is_named(samples, tmp_path):
-    home = tmp_path / "out"
-    run_bench(config(samples, "random"), home)
-    kept = next(path for path in (home / "measured").glob("*.json") if path.name != "task.json")
+def test_a_damaged_measurement_is_named(samples, ended):
+    kept = next(path for path in (ended / "measured").glob("*.json") if path.name != "task.json")
     kept.write_bytes(b"{")
-    bench = run_bench(config(samples, "random"), home, resume=True)
+    bench = run_bench(config(samples, "random"), ended, resume=True)
     assert "not a measurement" in bench.record.failed[0].why
 
 
@@ -356,12 +364,10 @@ def test_a_damaged_measurement_is_named(samples, tmp_path):
         {"latencies_ms": [-1.0] * TRACES * GROUPS},
     ],
 )
-def test_a_measurement_of_other_queries_is_named(changes, samples, tmp_path):
-    home = tmp_path / "out"
-    run_bench(config(samples, "random"), home)
-    kept = next(path for path in (home / "measured").glob("*.json") if path.name != "task.json")
+def test_a_measurement_of_other_queries_is_named(changes, samples, ended):
+    kept = next(path for path in (ended / "measured").glob("*.json") if path.name != "task.json")
     kept.write_text(json.dumps(json.loads(kept.read_text()) | changes))
-    bench = run_bench(config(samples, "random"), home, resume=True)
+    bench = run_bench(config(samples, "random"), ended, resume=True)
     assert "not a measurement of these queries; remove it to measure again" in bench.record.failed[0].why
 
 

@@ -1,6 +1,7 @@
 """ltr init --from: a log becomes a directory with samples, a config that fits, two runs and a page, or nothing."""
 
 import json
+import shutil
 
 import pytest
 
@@ -153,26 +154,30 @@ def test_the_texts_of_a_catalogue_replace_those_of_the_log(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("failure", [RunError("no room"), KeyboardInterrupt(), OSError("gone")])
-def test_what_fails_at_the_end_leaves_nothing_and_an_earlier_directory_stays(tmp_path, monkeypatch, failure):
+@pytest.mark.parametrize(
+    "failure, name",
+    [(RunError("no room"), "earlier"), (KeyboardInterrupt(), "router"), (OSError("gone"), "earlier")],
+)
+def test_what_fails_at_the_end_leaves_nothing_and_an_earlier_directory_stays(
+    tmp_path, monkeypatch, failure, name, started
+):
     def fails(*_, **__):
         raise failure
 
     log = written(tmp_path / "log.jsonl", chat_lines())
-    ltr.init_from(log, tmp_path / "earlier")
+    shutil.copytree(started.directory, tmp_path / "earlier")
     before = {name: (tmp_path / "earlier" / name).read_bytes() for name in names_under(tmp_path / "earlier")}
     monkeypatch.setattr(from_log, "write_report", fails)
-    for name in ("router", "earlier"):
-        with pytest.raises(type(failure)):
-            ltr.init_from(log, tmp_path / name, overwrite=True)
+    with pytest.raises(type(failure)):
+        ltr.init_from(log, tmp_path / name, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["earlier", "log.jsonl"]
     after = {name: (tmp_path / "earlier" / name).read_bytes() for name in names_under(tmp_path / "earlier")}
     assert after == before
 
 
-def test_an_earlier_directory_is_replaced_only_if_asked_and_only_if_nothing_else_lies_there(tmp_path):
+def test_an_earlier_directory_is_replaced_only_if_asked_and_only_if_nothing_else_lies_there(tmp_path, started):
     log, home = written(tmp_path / "log.jsonl", chat_lines()), tmp_path / "router"
-    ltr.init_from(log, home)
+    shutil.copytree(started.directory, home)
     with pytest.raises(UsageError, match="holds a router; add --overwrite, or name another directory"):
         ltr.init_from(log, home)
     (home / "runs" / "leaderboard.json").write_text("{}")  # of `ltr run` there

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import itertools
+import multiprocessing
 import os
 import signal
 import stat
@@ -19,6 +20,14 @@ from ltr.engines import processes
 from ltr.engines.processes import MARK, LostProcessError, work
 from ltr.errors import RunError
 from tests.made import ENVIRONMENT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started_anew():
+    """Each process loads what it needs by itself, as for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "get_context", multiprocessing.get_context)
+        yield
 
 
 def remembering(shard_that_kills=None):

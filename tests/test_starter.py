@@ -6,9 +6,15 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.starter import FILES, write_starter
 
 
-def test_the_starter_is_a_config_and_data_that_run_as_they_are(tmp_path):
-    write_starter(tmp_path / "new")
-    result = run(load_config(tmp_path / "new" / "ltr.yaml"))
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """What the starter ends in."""
+    home = tmp_path_factory.mktemp("starter") / "new"
+    write_starter(home)
+    return run(load_config(home / "ltr.yaml"))
+
+
+def test_the_starter_is_a_config_and_data_that_run_as_they_are(result):
     means = result.measured.evaluation.means["mrr"], result.measured.baselines["random"].means["mrr"]
     assert means[0] > means[1]
     assert result.config.name == "mine"
@@ -29,9 +35,8 @@ def test_nothing_that_is_there_is_replaced_unless_asked(tmp_path):
     assert (tmp_path / "ltr.yaml").read_text() != "mine"
 
 
-def test_a_run_of_the_starter_beats_its_own_columns_untrained(tmp_path):
-    write_starter(tmp_path)
-    measured = run(load_config(tmp_path / "ltr.yaml")).measured
+def test_a_run_of_the_starter_beats_its_own_columns_untrained(result):
+    measured = result.measured
     trained, untrained = measured.evaluation, measured.baselines["untrained"]  # of 22 queries: top-1 has few steps
     assert trained.means["mrr"] > untrained.means["mrr"]
 
