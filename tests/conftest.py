@@ -41,7 +41,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def warm_workers():
-    """Workers start quickly; those of test_processes.py and of commands in processes of their own start as for users."""
+    """Workers start quickly; those of test_processes.py and of commands of their own start as for users."""
     from ltr.engines import processes
     from tests.warm import Warm
 

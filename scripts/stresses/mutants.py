@@ -154,6 +154,7 @@ class Run:
     def pytest_runtestloop(self, session):
         """Instead of the tests: the mutants."""
         self.problem = None
+        gc.unfreeze()  # what the collector does not look at is in no list of it
         if session.testsfailed or not session.items:
             self.problem = "the tests cannot be collected"
             return True
@@ -189,16 +190,17 @@ class Run:
         """Each mutant of a module in a fork."""
         module = importlib.import_module("ltr." + of.name.replace("/", "."))
         known = {mutant.id: mutant for mutant in mutated_code.mutants(of.source)}
-        functions = mutated_code.loaded([module.__file__])[module.__file__]
+        functions, caches = mutated_code.loaded([module.__file__])[module.__file__], results_of_calls()
         gc.freeze()
 
         def outcome(name):
             items = [session.items[index] for index in self.tests_of(known[name], str(of.path))]
             change = partial(mutated_code.apply, known[name], of.source, module, functions)
-            return in_fork(session, items, change) if items else SURVIVES
+            return in_fork(session, items, change, caches) if items else SURVIVES
 
         for _ in of.cases.outcomes(((name,) for name in known), outcome):
             pass
+        gc.unfreeze()
 
     def tests_of(self, mutant, path):
         """The tests that reach a line of it, quickest first; a constant is reached by all that reach the module."""
@@ -208,7 +210,7 @@ class Run:
         return sorted(reaching, key=self.seconds.__getitem__)
 
 
-def in_fork(session, items, change):
+def in_fork(session, items, change, caches):
     """What becomes of the mutant."""
     folder = Path(tempfile.mkdtemp(prefix="mutant"))
     child = os.fork()
@@ -220,7 +222,7 @@ def in_fork(session, items, change):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             limit_memory()
             session.config._tmp_path_factory._basetemp = folder
-            code = tests_end(items, change)
+            code = tests_end(items, change, caches)
         finally:
             os._exit(code)
     status = ended(child, time.monotonic() + WALL_SECONDS)
@@ -252,27 +254,27 @@ def limit_memory():
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def tests_end(items, change):
+def tests_end(items, change, caches):
     """0 when every test passes with the change, 1 when one fails, 3 when it cannot be made."""
     try:
         if not change():
             return 3
     except Exception:
         return 3
-    forget_results()
+    for cache in caches:
+        cache.cache_clear()
     for item in items:
         if any(report.failed for report in runtestprotocol(item, nextitem=None, log=False)):
             return 1
     return 0
 
 
-def forget_results():
-    """Empty what functions of ltr remember of earlier calls."""
+def results_of_calls():
+    """What remembers the results of a function of ltr."""
     from functools import _lru_cache_wrapper
 
-    for thing in gc.get_objects():
-        if isinstance(thing, _lru_cache_wrapper) and (thing.__module__ or "").startswith("ltr"):
-            thing.cache_clear()
+    caches = [thing for thing in gc.get_objects() if isinstance(thing, _lru_cache_wrapper)]
+    return [cache for cache in caches if (cache.__module__ or "").startswith("ltr")]
 
 
 def ended(child, deadline):
