@@ -12,7 +12,7 @@ from ltr.cli import app
 from ltr.config.run import RunConfig
 from ltr.data import shards
 from ltr.data.config import DataConfig
-from ltr.errors import UsageError
+from ltr.errors import LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from tests.audits import CLEAN, changed, one_group
 from tests.builders import tool_lines, write_lines
@@ -52,6 +52,25 @@ CASES = {
     "ready numbers": changed(CLEAN["tool"], features=lambda line: [1.0, float(line["label"])]),
     "misspelt keys": changed(CLEAN["tool"], tool_descripton=lambda line: "x"),
 }
+
+
+def test_processes_find_what_one_finds(tmp_path):
+    path = str(write_lines(tmp_path / "s.jsonl", odd()))
+    config = RunConfig(data=DataConfig(train=path), features=("tool.hist",), encoder="hash")
+    featurize_and_save(config, f"{tmp_path / 'columns'}/", rows=40)
+    for named, options in ((path, ("--shard-rows", "40")), (str(tmp_path / "columns"), ())):
+        one, two = (
+            CliRunner().invoke(app, ["validate", named, *options, "--format", "json", "--workers", number])
+            for number in ("1", "2")
+        )
+        assert one.stdout == two.stdout != ""
+        assert json.loads(one.stdout)["counts"]["groups"] > 100
+
+
+def test_an_engine_without_shards_is_said(tmp_path):
+    path = str(write_lines(tmp_path / "s.jsonl", CLEAN["tool"]))
+    with pytest.warns(LtrWarning, match="the engine works on shards, and has none here"):
+        CliRunner().invoke(app, ["validate", path, "--workers", "2"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("case", CASES)

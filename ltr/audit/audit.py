@@ -13,6 +13,7 @@ from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import without_none
 from ltr.data.shards import are_large
+from ltr.engines.config import EngineConfig, open_engine, warn_without_shards
 from ltr.errors import DataError, UsageError
 from ltr.files.reading import AnyPath, expand
 
@@ -26,11 +27,13 @@ def audit_samples(
     tools: AnyPath | None = None,
     graphs: AnyPath | None = None,
     rows: int | None = None,
+    engine: EngineConfig | None = None,
 ) -> AuditReport:
     """All findings about samples; with `against`, also about what they share with those training samples.
 
     A line that cannot be used is an error; its group is left out, and all other groups are examined. Many samples, or
-    any for which `rows` says how many are read at once, are read in shards: see `audit_shards`.
+    any for which `rows` says how many are read at once, are read in shards, on which the engine works:
+    see `audit_shards`.
     """
     if against and rows is not None:
         raise UsageError("--against compares all texts in memory: validate without it, or without --shard-rows")
@@ -43,7 +46,9 @@ def audit_samples(
         if not against and not is_packed and (rows is not None or are_large(files)):
             from ltr.audit.audit_shards import audit_shards  # what fits memory does not need it
 
-            return audit_shards(files, tools=tool_catalogue, graphs=graph_catalogue, rows=rows)
+            with open_engine(engine or EngineConfig()) as workers:
+                return audit_shards(files, tools=tool_catalogue, graphs=graph_catalogue, rows=rows, engine=workers)
+        warn_without_shards(engine or EngineConfig())
         groups, errors = read_leniently(paths, tools=tool_catalogue, graphs=graph_catalogue)
         none = [] if groups is None else [share.finding() for share in none_shares(groups)]
         groups = None if groups is None else without_none(groups)

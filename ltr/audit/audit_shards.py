@@ -1,7 +1,7 @@
 """The audit of samples that memory does not hold: each shard is examined, and leaks are looked for in some of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -25,6 +25,7 @@ from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups, groups_to_learn
 from ltr.data.shards import sample_shards
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards
 from ltr.files.reading import STDIN, AnyPath
@@ -39,7 +40,12 @@ MEND_FIRST = (
 
 
 def audit_shards(
-    paths: Sequence[str], *, tools: ToolCatalogue, graphs: GraphCatalogue, rows: int | None = None
+    paths: Sequence[str],
+    *,
+    tools: ToolCatalogue,
+    graphs: GraphCatalogue,
+    rows: int | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> AuditReport:
     """All findings about samples, read in shards of about so many rows.
 
@@ -54,7 +60,8 @@ def audit_shards(
     try:
         with sample_shards(paths, rows=rows, tools=tools, graphs=graphs, labels_required=False) as shards:
             notes = [Finding(severity="info", code="copied", message=note) for note in shards.notes]
-            shares, sizes = _examined(shards, len(shards.files), has_labels=has_labels, is_cut=shards.are_regrouped)
+            looking = Looking(shards, has_labels=has_labels, is_cut=shards.are_regrouped)
+            shares, sizes = _examined(looking, len(shards.files), engine)
             examined = with_feature_names(groups_to_learn(shards.sample(EXAMINED)), paths)
     except DataError as error:
         return AuditReport.of([*findings, error_finding(error)], {})
@@ -64,14 +71,14 @@ def audit_shards(
     return AuditReport.of(findings, sizes)
 
 
-def audit_columns(directory: AnyPath) -> AuditReport:
+def audit_columns(directory: AnyPath, *, engine: Engine = IN_PROCESS) -> AuditReport:
     """All findings about a directory of columns; the columns of its first part are compared with each other."""
     try:
         shards = open_columns(directory)
     except DataError as error:
         return AuditReport.of([error_finding(error)], {})
     has_labels = not all(np.isnan(shards.arrays(part, ["labels"])["labels"]).all() for part in range(len(shards)))
-    findings, sizes = _examined(shards, len(shards), has_labels=has_labels, is_cut=True)
+    findings, sizes = _examined(Looking(shards, has_labels=has_labels, is_cut=True), len(shards), engine)
     examined = groups_to_learn(shards[0])
     findings += _compared(examined, {})
     if len(shards) > 1:
@@ -80,26 +87,43 @@ def audit_columns(directory: AnyPath) -> AuditReport:
     return AuditReport.of(findings, sizes)
 
 
-def _examined(shards: Shards, files: int, *, has_labels: bool, is_cut: bool) -> tuple[list[Finding], dict[str, int]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Looking:
+    """What is looked at, shard by shard, and what that depends on."""
+
+    shards: Shards
+    _: KW_ONLY
+    has_labels: bool
+    is_cut: bool
+
+    def examined(self, number: int) -> tuple[dict[str, int], list[Share]]:
+        """How much is in a shard, and what is odd about its groups."""
+        shard = self.shards[number]
+        groups = groups_to_learn(shard)
+        sizes = {
+            "traces": len(groups.candidates.trace_ids),
+            "groups": len(groups.offsets) - 1,
+            "candidates": len(groups.labels),
+            "positives": int((groups.labels > 0).sum()),
+            "none": groups.num_none,
+        }
+        return sizes, list(_shares(shard, groups, has_labels=self.has_labels, is_cut=self.is_cut))
+
+
+def _examined(looking: Looking, files: int, engine: Engine) -> tuple[list[Finding], dict[str, int]]:
     """What is odd about groups, all shards together; and how much was read."""
     shares: dict[tuple[str, str, str], Share] = {}
     sizes = {"files": files, **dict.fromkeys(("traces", "groups", "candidates", "positives", "none"), 0)}
-    for number in range(len(shards)):
-        shard = shards[number]
-        groups = groups_to_learn(shard)
-        sizes["traces"] += len(groups.candidates.trace_ids)
-        sizes["groups"] += len(groups.offsets) - 1
-        sizes["candidates"] += len(groups.labels)
-        sizes["positives"] += int((groups.labels > 0).sum())
-        sizes["none"] += groups.num_none
-        for share in _shares(shard, groups, has_labels=has_labels, is_cut=is_cut):
+    for of_shard, odd in engine.map(looking.examined, range(len(looking.shards))):
+        sizes |= {name: sizes[name] + number for name, number in of_shard.items()}
+        for share in odd:
             key = share.severity, share.code, share.predicate
             shares[key] = _together(shares[key], share) if key in shares else share
     totals = {True: sizes["groups"] + sizes["none"], False: sizes["groups"]}
     of_all = (
         share if share.of is None else replace(share, of=totals[share.code == "none"]) for share in shares.values()
     )
-    return [*([] if has_labels else [NO_LABELS]), *(share.finding() for share in of_all)], sizes
+    return [*([] if looking.has_labels else [NO_LABELS]), *(share.finding() for share in of_all)], sizes
 
 
 def _shares(whole: Groups, groups: Groups, *, has_labels: bool, is_cut: bool) -> Iterator[Share]:

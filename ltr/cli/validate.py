@@ -1,11 +1,24 @@
 """ltr validate: samples, or a run, in; what is wrong with them out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.options import Code, Graphs, ShardRows, Shown, Tools, Verbose
+from ltr.cli.options import (
+    Address,
+    Code,
+    EngineName,
+    Graphs,
+    ShardRows,
+    Shown,
+    Tools,
+    Verbose,
+    Workers,
+    configured,
+    given_keys,
+)
 from ltr.cli.terminal import (
     Format,
     chosen_format,
@@ -19,11 +32,13 @@ from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.audit.findings import AuditReport, Finding
+    from ltr.engines.config import EngineConfig
 
 COLUMNS = ("severity", "code", "count", "where", "message")
 
 
 def validate(
+    ctx: typer.Context,
     samples: Annotated[list[str], typer.Argument(metavar="SAMPLES|RUN", help="Samples, or one run directory.")],
     against: Annotated[
         list[str] | None, typer.Option("--against", metavar="TRAIN", help="Training samples these are a test for.")
@@ -31,6 +46,9 @@ def validate(
     tools: Tools = None,
     graphs: Graphs = None,
     shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on warnings too.")] = False,
     code: Code = None,
     shown: Shown = None,
@@ -43,20 +61,18 @@ def validate(
     import msgspec
 
     from ltr.audit.audit import audit_samples
-    from ltr.audit.audit_shards import audit_columns
-    from ltr.audit.run_integrity import audit_run
+    from ltr.engines.config import EngineConfig
     from ltr.files.restoring import put_back
-    from ltr.storage.columns_directory import MANIFEST
 
+    keys = given_keys(ctx)
+    who = configured(None, None, keys).engine if keys else EngineConfig()
     runs = [name for name in samples if put_back(name).is_dir()]
-    if runs and (len(samples) > 1 or against or tools or graphs or shard_rows):
+    if not runs:
+        report = audit_samples(samples, against=against, tools=tools, graphs=graphs, rows=shard_rows, engine=who)
+    elif len(samples) > 1 or against or tools or graphs or shard_rows:
         raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools, --graphs or --shard-rows")
-    if runs and Path(runs[0], MANIFEST).exists():
-        report = audit_columns(runs[0])
-    elif runs:
-        report = audit_run(runs[0])
     else:
-        report = audit_samples(samples, against=against, tools=tools, graphs=graphs, rows=shard_rows)
+        report = directory_report(runs[0], who, code or ())
     match chosen_format(shown):
         case Format.JSON:
             show_json(msgspec.to_builtins(report))
@@ -68,6 +84,22 @@ def validate(
         raise DataError(f"{count(report.counts['errors'], 'error')} found")
     if strict and report.counts["warnings"]:
         raise DataError(f"{count(report.counts['warnings'], 'warning')} found")
+
+
+def directory_report(directory: str, who: "EngineConfig", code: Sequence[str]) -> "AuditReport":
+    """What is wrong with a directory of columns, or with a run."""
+    from ltr.engines.config import open_engine, warn_without_shards
+    from ltr.storage.columns_directory import MANIFEST
+
+    if Path(directory, MANIFEST).exists():
+        from ltr.audit.audit_shards import audit_columns
+
+        with open_engine(who, code) as engine:
+            return audit_columns(directory, engine=engine)
+    from ltr.audit.run_integrity import audit_run
+
+    warn_without_shards(who)
+    return audit_run(directory)
 
 
 def cells(finding: "Finding") -> list[str]:

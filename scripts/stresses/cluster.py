@@ -159,11 +159,13 @@ class Cluster:
         """Exit code, stdout and stderr of a command."""
         return ended(self.ltr(*words))
 
-    def run_and_kill(self, *words):
-        """The same of one during which the second node is killed, once it works on shards; and whether it was."""
+    def run_and_kill(self, *words, after):
+        """The same of one during which the second node is killed, so long after its first shard; and whether it was."""
         process = self.ltr(*words)
         while process.poll() is None and not any(WORKER in command for _, command in self.members(OTHER)):
             time.sleep(0.01)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(after)
         is_in_the_middle = process.poll() is None
         if is_in_the_middle:
             self.kill(OTHER)
@@ -196,12 +198,13 @@ def same_bytes(what, cluster, folder, *words):
     seconds = time.monotonic() - start
     expected, is_killed = files_without_times(here), False
     on_ray = ("--engine", "ray", "--address", cluster.address, "--workers", 2)
-    for _ in range(TRIES):
+    for tried in range(TRIES):
         if code != 0 or is_killed:
             break
         cluster.join()
         start = time.monotonic()
-        code, out, err, is_killed = cluster.run_and_kill(*words, "-o", f"{there}/", "--overwrite", *on_ray)
+        after = seconds / 3 * (1 - tried / (TRIES - 1))
+        code, out, err, is_killed = cluster.run_and_kill(*words, "-o", f"{there}/", "--overwrite", *on_ray, after=after)
     is_same = code == 0 and not out and len(expected) > 1 and files_without_times(there) == expected
     death = "killed with -9" if is_killed else f"NOT killed: it ended too soon, {TRIES} times; give more --traces"
     times = f"{seconds:.1f} s here, {time.monotonic() - start:.1f} s on two nodes, one {death}"
@@ -217,6 +220,29 @@ FEATURIZE = ("--features", "tool.rel,tool.hist,tool.lift,tool.clause_char", "--e
 def featurize(cluster, folder, samples):
     """Columns of samples, cross-fitted in folds by trace."""
     return same_bytes("featurize", cluster, folder, "featurize", samples, *FEATURIZE, "-q")
+
+
+def newton(cluster, folder, samples):
+    """Weights with their proof, diagnosis and metrics."""
+    words = ("train", columns(cluster, folder, samples), "--trainer", "newton", "--set", "train.knots=3", "-q")
+    return same_bytes("newton", cluster, folder, *words)
+
+
+def folds(cluster, folder, samples):
+    """One of several l2 chosen by folds, each of which learns its columns anew."""
+    settings = ("--set", "train.folds=2", "--set", "train.l2=[0.01, 1.0]", "--no-baselines")
+    words = ("train", columns(cluster, folder, samples), "--trainer", "newton", *settings, "-q")
+    return same_bytes("folds", cluster, folder, *words)
+
+
+def columns(cluster, folder, samples):
+    """A directory of columns of the samples, made without a cluster at the first call."""
+    directory = folder / "columns"
+    if not directory.exists():
+        code, _, err = cluster.run("featurize", samples, "-o", f"{directory}/", *FEATURIZE, "-q")
+        if code:
+            raise SystemExit(f"the columns to learn from cannot be made: {err}")
+    return f"{directory}/"
 
 
 def other_version(cluster, folder, samples):
@@ -249,5 +275,7 @@ def no_cluster(cluster, folder, samples):
 CHECKS = {
     "no cluster": no_cluster,
     "featurize": featurize,
+    "newton": newton,
+    "folds": folds,
     "other version": other_version,
 }
