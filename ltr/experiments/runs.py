@@ -1,7 +1,7 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -18,15 +18,14 @@ from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
+from ltr.experiments.run_saving import Clock, write_all
 from ltr.experiments.shard_run import ShardsResult, run_shards
 from ltr.experiments.shard_saving import run_and_save_shards
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_replace import new_directory
-from ltr.files.atomic_write import write_lines, write_text
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
-from ltr.reporting.run_page import run_page
 from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.examples import examples
@@ -38,18 +37,12 @@ from ltr.storage.columns_directory import columns_directory
 from ltr.storage.model_file import save_model
 from ltr.storage.run_directory import (
     EVALUATION_KIND,
-    REPORT,
     inputs,
     refuse_taken,
-    write_log,
-    write_record,
 )
-from ltr.storage.run_files import RunFiles, write_metrics, write_run, write_tools
-from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord, TaskRecord
+from ltr.storage.run_files import RunFiles, write_metrics, write_tools
+from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
-from ltr.storage.update_file import UPDATE, write_base
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +188,7 @@ def save(
             tools=by_tool(result.measured),
             config=render(relocated(result.config, home)),
         )
-        write_run(files)
-        if result.router.tools:
-            tools = ({"name": name, **text._asdict()} for name, text in result.router.tools.items())
-            write_lines(home / TOOLS, map(msgspec.json.encode, tools))
-        if result.update_base is not None:
-            write_base(home / UPDATE, result.update_base)
-        write_text(home / REPORT, run_page(files))
-        timings = {"run_seconds": seconds, "save_seconds": clock() - start}
-        write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
-        write_record(home, msgspec.structs.replace(files.record, timings=timings))
+        write_all(files, result.router, result.update_base, seconds=seconds, saving_since=start, clock=clock)
 
 
 def keep_evaluation(
