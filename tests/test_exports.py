@@ -44,7 +44,7 @@ SIGNATURES = {
     "Router.read": ("self", "samples", "data", "labels_required"),
     "Router.save": ("self", "directory"),
     "audit_run": ("directory",),
-    "audit_samples": ("paths", "against", "tools", "graphs", "rows"),
+    "audit_samples": ("paths", "against", "tools", "graphs", "rows", "engine"),
     "compare": ("runs", "baseline", "metrics", "seed"),
     "encoder": ("name",),
     "evaluate": (

@@ -6,6 +6,7 @@ that is said.
 """
 
 import importlib
+import json
 import os
 import secrets
 import shutil
@@ -31,7 +32,8 @@ PATIENCE = 60.0  # seconds for a node to come up
 LONGEST = 300.0  # seconds of a command
 TRIES = 3  # to kill a node in the middle: a quick command may end before
 RAY = [sys.executable, "-c", "from ray.scripts.scripts import main; main()"]
-HEALTH = '{"health_check_period_ms": 1000, "health_check_initial_delay_ms": 1000}'  # a lost node is missed soon
+SYSTEM = {"health_check_period_ms": 1000, "health_check_initial_delay_ms": 1000}  # a lost node is missed soon
+SYSTEM |= {"worker_niceness": 0}  # Ray's workers wait for all others: on a busy machine that takes minutes
 WORKER = b"ray::_Worker"  # how the process of a worker is named, once the first shards are given out
 
 
@@ -95,7 +97,7 @@ class Cluster:
         try:
             port = self.address.partition(":")[2]
             flags = (f"--port={port}", "--include-dashboard=false", f"--temp-dir={self.folder}/r")
-            self._start(HOST, "--head", *flags, f"--system-config={HEALTH}")
+            self._start(HOST, "--head", *flags, f"--system-config={json.dumps(SYSTEM)}")
             self.join()
         except BaseException:
             self.__exit__()
