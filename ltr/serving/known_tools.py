@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
-MOST_OF_A_CUT = 1 << 13  # held where a large catalogue is cut: its shortlist needs memory as well
+MOST_OF_A_CUT = 6_000  # held where a large catalogue is cut: its shortlist needs memory as well
 AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
 
 
