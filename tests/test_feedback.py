@@ -7,15 +7,22 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 import ltr
+from ltr.config.answers import NoneConfig
+from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError, RunError, UsageError
+from ltr.experiments.runs import run_and_save
+from ltr.files.journal import read_journal
 from ltr.files.locked import locked
 from ltr.serving.outcomes import Outcome
 from ltr.serving.pack import pack
+from ltr.training.config import TrainConfig
 from tests.made import WORDS, graph_rows, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.lift", "tool.proto")
@@ -112,6 +119,97 @@ def test_a_query_for_which_nothing_was_right_is_neither_counted_nor_learned_from
     assert {name: list(counts) for name, counts in router.features.states[1]["success"].items()} == {
         name: list(counts) for name, counts in seen.items()
     }
+
+
+@pytest.fixture
+def run_with_none(tmp_path):
+    """A run that learned P(none) from copies."""
+    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    train, none = TrainConfig(trainer="newton", l2=0.01), NoneConfig(source="removed:0.2", share=0.3)
+    data = DataConfig(train=str(samples))
+    run_and_save(RunConfig(data=data, features=FEATURES, encoder="hash", train=train, none=none), tmp_path / "run")
+    return tmp_path / "run"
+
+
+def judged_outcomes(count):
+    """Outcomes, every third of them of none."""
+    for number, outcome in enumerate(outcomes(count)):
+        yield replace(outcome, query="write a haiku", right="none") if number % 3 == 0 else outcome
+
+
+def test_none_after_outcomes_is_the_optimum_that_scipy_finds(run_with_none):
+    router, before = ltr.load(run_with_none), ltr.load(run_with_none).none
+    update = router.update_many(judged_outcomes(12))
+    assert (update.none, update.none_learned, update.learned) == (4, 12, 8)
+    (line,) = read_journal(run_with_none / "outcomes.journal").contents
+    phi = [np.array(row["columns"]) for row in json.loads(line)["outcomes"]]
+    hessian, z, rest = np.array(before.hessian), [], []
+    for outcome, table in zip(judged_outcomes(12), phi, strict=True):
+        scores = np.sort(table @ router.w)[::-1]
+        rest.append(np.log(np.exp(scores).sum()))
+        best = table[np.argmax(table @ router.w), router.names.index(before.relevance)]
+        words = np.log1p(len(outcome.query.replace("?", "").split()))
+        z.append([1, scores[0], scores[1], scores.mean(), rest[-1], best, words])
+    is_none = np.array([outcome.right == "none" for outcome in judged_outcomes(12)])
+    moved = np.log(0.3 / 0.7) - np.log(before.trained_share / (1 - before.trained_share))
+
+    def objective(b):
+        eta = np.array(z)[:, :6] @ b + moved - rest
+        apart = b - before.b[:6]
+        return apart @ hessian[:6, :6] @ apart / 2 + np.sum(np.logaddexp(0, eta) - is_none * eta)
+
+    units = np.linalg.inv(np.linalg.cholesky(hessian[:6, :6])).T
+    start = np.array(before.b[:6])
+    best = optimize.minimize(lambda u: objective(start + units @ u), np.zeros(6), method="BFGS", tol=1e-10)
+    assert objective(np.array(router.none.b[:6])) == pytest.approx(best.fun, rel=1e-9)
+    assert router.none.b[:6] == pytest.approx(start + units @ best.x, rel=1e-4)
+    assert not hessian[6].any()  # all queries of the training have as many words: nothing is learned of them
+    assert router.none.b[6] == before.b[6] == 0
+    assert router.rank("write a haiku").none > replace(router, none=before).rank("write a haiku").none
+    assert (router.none.share, update.distance < 1e-8) == (0.3, True)
+
+
+def test_none_waits_for_the_first_outcome_of_none_and_then_knows_all(run_with_none, tmp_path):
+    copy = shutil.copytree(run_with_none, tmp_path / "copy")
+    one, at_once = ltr.load(run_with_none), ltr.load(copy)
+    before, listed = one.none, list(judged_outcomes(9))
+    one.update_many(outcome for outcome in listed if outcome.right != "none")
+    assert one.none == before
+    for outcome in listed:
+        if outcome.right == "none":
+            one.update(outcome.query, outcome.offered, right="none")
+    at_once.update_many(listed)
+    assert one.none.b != before.b
+    assert at_once.none.b == pytest.approx(one.none.b, rel=1e-4)  # tool.hist and tool.lift have moved in between
+
+
+def test_none_that_was_folded_in_is_loaded_packed_and_learns_on(run_with_none, tmp_path):
+    router = ltr.load(run_with_none)
+    router.update_many(judged_outcomes(9))
+    learned = router.none
+    router.compact()
+    pack(run_with_none, tmp_path / "packed")
+    for place in (run_with_none, tmp_path / "packed"):
+        again = ltr.load(place)
+        assert again.none.b == pytest.approx(learned.b)
+        again.update("write a haiku", TOOLS, right="none")
+        moved = np.abs(np.array(again.none.b) - learned.b)
+        assert 0 < moved.max() < np.abs(np.array(learned.b) - ltr.load(run_with_none / "model.json").none.b).max() * 10
+
+
+def test_a_model_that_kept_no_curvature_of_none_says_that_it_stays(run_with_none, cli, tmp_path):
+    router = ltr.load(run_with_none)
+    plain = replace(router, none=replace(router.none, hessian=()))
+    plain.save(tmp_path)
+    shutil.copy(run_with_none / "update.npz", tmp_path / "update.npz")
+    old = ltr.load(tmp_path, tools=[{"name": name} for name in TOOLS])
+    update = old.update("write a haiku", TOOLS, right="none")
+    assert (old.none.b, update.none_learned, update.none) == (router.none.b, 0, 1)
+    said = cli.good("update", run_with_none, written(tmp_path / "o.jsonl", [NONE_OUTCOME]), "--format", "human")
+    assert "1 say that nothing offered was right: weights and counts stay, P(none) learned from them" in said
+
+
+NONE_OUTCOME = {"query": "write a haiku", "offered": TOOLS[:3], "right": "none"}
 
 
 def test_the_update_names_the_columns_that_counts_move_and_those_that_stay(run):

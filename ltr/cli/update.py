@@ -51,10 +51,7 @@ def show_update(update: "Update") -> None:
         say(f"  the weights learned from {count(update.learned, 'outcome')} beside those folded in ({near})")
     for number, what in (
         (update.wrong_only, "only say what was wrong: offers are counted, the weights learn nothing"),
-        (
-            update.none,
-            "say that nothing offered was right: weights, counts and P(none) stay as they were",
-        ),
+        (update.none, f"say that nothing offered was right: {none_text(update)}"),
         (update.alone, "offered a single tool: counted, the weights learn nothing"),
     ):
         if number:
@@ -69,9 +66,27 @@ def show_update(update: "Update") -> None:
     say("  outcomes that are folded in count by their curvature; only tools that were offered are judged")
 
 
+def none_text(update: "Update") -> str:
+    """What outcomes of none come to."""
+    if not update.none_learned:
+        return "weights and counts stay, and the model has no P(none) that could learn"
+    return f"weights and counts stay, P(none) learned from them and {update.none_learned - update.none:,} others"
+
+
 def numbers_of(update: "Update") -> dict[str, float]:
     """The numbers by name."""
-    names = ("outcomes", "total", "learned", "wrong_only", "none", "alone", "folded", "distance", "held")
+    names = (
+        "outcomes",
+        "total",
+        "learned",
+        "wrong_only",
+        "none",
+        "none_learned",
+        "alone",
+        "folded",
+        "distance",
+        "held",
+    )
     return {name: getattr(update, name) for name in names}
 
 

@@ -17,12 +17,14 @@ from ltr.features.crossfit import FittedFeatures, named_parts, state_of
 from ltr.features.registry import FEATURES
 from ltr.files.journal import append_line, read_journal
 from ltr.files.parts import Part, merged
+from ltr.serving.none_probability import relevance_of, word_count
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.checkpoints import remove_leftovers
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed
-from ltr.storage.update_file import UpdateBase, files_of, read_base, write_base
-from ltr.training.curves import Knots
+from ltr.storage.update_file import NoneLearned, UpdateBase, files_of, read_base, write_base
+from ltr.training.none_fit import relearned
+from ltr.training.none_logit import NoneLogit, none_inputs
 from ltr.training.updating import Quadratic, Solved
 
 READY_NUMBERS = "the model was trained on ready numbers; outcomes of tools with texts can be learned from"
@@ -43,11 +45,12 @@ class Update:
     total: int  # in the journal, those that were folded in included
     learned: int  # of those that are not folded in: w learned from them
     wrong_only: int  # nobody knows what was right: offers were counted, w learned nothing
-    none: int  # nothing offered was right: neither counted nor learned from
+    none: int  # nothing offered was right: P(none) learns from them alone
+    none_learned: int  # that P(none) learned from: of those above, and where one was right; 0: it stays as it was
     alone: int  # a single tool was offered: w learned nothing
     folded: int  # outcomes that --compact folded in: w knows them by their curvature alone
     skipped: Mapping[str, int]  # why, and how many: lines that are damaged, or of another model, or could not be used
-    distance: float  # a bound on how far w is from the optimum, in standard units of the training
+    distance: float  # a bound on how far w, and b of P(none), are from their optimum, in standard units of the training
     held: int  # directions of w that the training data did not determine: they stay as they are
     moved_columns: tuple[str, ...]  # whose counts the outcomes were added to
     still_columns: tuple[str, ...]  # that learned from training data and do not learn from outcomes
@@ -63,6 +66,7 @@ class Applied:
 
     w: FloatArray
     features: FittedFeatures
+    none: NoneLogit | None
 
 
 class Feedback:
@@ -100,7 +104,10 @@ class Feedback:
         elif training.exists() and files_of(self.home)[2].exists():
             refuse_changed(training)
             self._base = read_base(training, len(self.model.w))
-        self._rows = _Stacked(len(self.model.w))
+        self._rows, self._judged = _Stacked(len(self.model.w)), _Stacked(len(self.model.names))
+        self._words: list[int] = []  # of the query of each that is judged
+        self._none: NoneLogit | None = None
+        self._distance_of_none = 0.0
         self._parts: dict[str, Part] = {}
         self._counts = {"learned": 0, "wrong_only": 0, "none": 0, "alone": 0}
         self._skipped: dict[str, int] = {}
@@ -156,7 +163,7 @@ class Feedback:
         self._is_cut, self._end = lines.is_cut, lines.end
         if rows or self._w is None or last != lines.end:
             self._learn(rows)
-        return Applied(self._weights(), self._features(base))
+        return Applied(self._weights(), self._features(base), self._none or self.none())
 
     def _skip(self, reason: str, number: int) -> None:
         if number:
@@ -170,7 +177,8 @@ class Feedback:
         for row in usable:
             kind = "none" if row.is_none else "wrong_only" if row.right is None else "learned"
             self._counts["alone" if kind == "learned" and len(row.names) < 2 else kind] += 1
-        self._rows.add(usable, self.model.knots)
+        teaching = [row for row in usable if row.right is not None and len(row.names) > 1]
+        self._rows.add(self.model.knots(table_of(teaching, columns)), teaching)
         if counted := [row for row in usable if not row.is_none]:
             new = named_parts(self._trained.configs, counted_groups(counted), self._trained.encoder)
             self._parts = {name: merged(self._parts[name], new[name]) for name in new} if self._parts else new
@@ -179,6 +187,29 @@ class Feedback:
             self._w = self._solved.w
         else:
             self._w = self.quadratic().w
+        if (none := self.none()) is not None and none.hessian:
+            self._learn_none(none, [row for row in usable if row.is_none or row.right is not None])
+
+    def none(self) -> NoneLogit | None:
+        """P(none) before the outcomes that are not folded in; None of a model that did not learn it."""
+        none, base = self.model.none, self.base()
+        if none is None or base.none is None:
+            return none
+        return replace(none, b=tuple(base.none.b.tolist()), hessian=tuple(map(tuple, base.none.hessian.tolist())))
+
+    def _learn_none(self, before: NoneLogit, rows: Sequence[OutcomeRow]) -> None:
+        """Solve for b with w held. It waits for the first outcome of none: without any they may not be reported."""
+        self._judged.add(table_of(rows, len(self.model.names)), rows)
+        self._words += [word_count(row.query) for row in rows]
+        has_none = self._counts["none"] or self.base().none is not None
+        if not has_none or not len(self._judged):
+            return
+        phi, labels, offsets = self._judged.arrays()
+        scores = self.model.knots.scores(phi, self._weights())
+        relevance = relevance_of(self.model.names, phi, before.relevance)
+        z, rest = none_inputs(scores, offsets, relevance, np.array(self._words, dtype=np.float64))
+        is_none = np.maximum.reduceat(labels, offsets[:-1]) == 0
+        self._none, self._distance_of_none = relearned(before, z, rest, is_none)
 
     def _weights(self) -> FloatArray:
         """w after what was learned."""
@@ -210,6 +241,7 @@ class Feedback:
             self._end,
             base.folded + sum(self._counts.values()),
             self._digest.encode(),
+            base.none if self._none is None else NoneLearned(np.array(self._none.b), np.array(self._none.hessian)),
         )
 
     def compact(self) -> None:
@@ -240,7 +272,8 @@ class Feedback:
             **self._counts,
             folded=base.folded,
             skipped={**skipped, **self._skipped, **cut},
-            distance=0.0 if self._solved is None else self._solved.distance,
+            none_learned=0 if self._none is None else len(self._judged),
+            distance=max(0.0 if self._solved is None else self._solved.distance, self._distance_of_none),
             held=self.quadratic().held,
             moved_columns=moved,
             still_columns=tuple(name for name in learning if name not in moved),
@@ -256,28 +289,29 @@ class _Stacked:
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    def add(self, rows: Sequence[OutcomeRow], knots: Knots) -> None:
-        """Add the outcomes that w can learn from."""
-        teaching = [(row, row.right) for row in rows if row.right is not None and len(row.names) > 1]
-        new = sum(len(row.names) for row, _ in teaching)
-        if not new:
-            return
+    def add(self, table: FloatArray, rows: Sequence[OutcomeRow]) -> None:
+        """Add outcomes, whose columns the table has one below the other."""
+        new = len(table)
         if self._rows + new > len(self._phi):
             size = max(2 * len(self._phi), self._rows + new)
             phi, labels = np.empty((size, self._phi.shape[1])), np.zeros(size)
             phi[: self._rows], labels[: self._rows] = self._phi[: self._rows], self._labels[: self._rows]
             self._phi, self._labels = phi, labels
-        self._phi[self._rows : self._rows + new] = knots(
-            np.array([line for row, _ in teaching for line in row.columns])
-        )
-        for row, right in teaching:
-            self._labels[self._rows + right] = 1.0
+        self._phi[self._rows : self._rows + new] = table
+        for row in rows:
+            if row.right is not None:
+                self._labels[self._rows + row.right] = 1.0
             self._rows += len(row.names)
             self._bounds.append(self._rows)
 
     def arrays(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Phi, labels and offsets."""
         return self._phi[: self._rows], self._labels[: self._rows], np.array(self._bounds)
+
+
+def table_of(rows: Sequence[OutcomeRow], columns: int) -> FloatArray:
+    """The columns of the tools of all outcomes, one below the other."""
+    return np.array([line for row in rows for line in row.columns], dtype=np.float64).reshape(-1, columns)
 
 
 def _is_sound(row: OutcomeRow, columns: int) -> bool:

@@ -27,8 +27,17 @@ def relevance_of(names: Sequence[str], phi: FloatArray, column: str) -> FloatArr
 
 def word_counts(candidates: Candidates) -> FloatArray:
     """The words of the query of each group."""
-    counts = np.array([len(TOKEN.findall(text)) for text in candidates.query_texts], dtype=np.float64)
+    counts = np.array([word_count(text) for text in candidates.query_texts], dtype=np.float64)
     return counts[candidates.queries]
+
+
+def word_count(query: str) -> int:
+    """The words of a query.
+
+    >>> word_count("rain, in Paris?")
+    3
+    """
+    return len(TOKEN.findall(query))
 
 
 def none_probabilities(

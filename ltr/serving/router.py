@@ -289,8 +289,8 @@ class Router(StoredModel):
         """Learn from what became of a query, and write it to the journal of the run, from which `load` learns again.
 
         `offered` are names of the catalogue or tool objects, without them the whole catalogue. `right` is a name,
-        "none" where nothing offered was right, or None: then `chosen` is known to be wrong, offers are counted, and
-        the weights learn nothing. Outcomes of other processes are learned from, too. The router itself changes.
+        "none" where nothing offered was right, from which P(none) learns, or None: then `chosen` is known to be wrong,
+        offers are counted, and the weights learn nothing. Outcomes of other processes are learned from, too.
         """
         from ltr.serving.outcomes import Outcome
 
@@ -353,7 +353,8 @@ class Router(StoredModel):
         """
         if applied is not None:
             known = self.known.renewed(applied.features, feedback.moved_columns)
-            for name, value in (("w", applied.w), ("features", applied.features), ("known", known)):
+            changed = {"w": applied.w, "features": applied.features, "none": applied.none, "known": known}
+            for name, value in changed.items():
                 object.__setattr__(self, name, value)
 
     def save(self, directory: AnyPath) -> None:

@@ -11,10 +11,19 @@ from ltr.errors import FileError
 from ltr.files.npz import DAMAGES, Array, read_arrays, write_arrays
 from ltr.files.parts import Part, Table
 from ltr.files.reading import AnyPath
+from ltr.training.none_logit import INPUTS, is_curvature
 
 UPDATE, COMPACTED, JOURNAL = "update.npz", "compacted.npz", "outcomes.journal"
 LARGEST = 1 << 30
 MOST_COLUMNS = 2048  # of a Hessian that is kept: 32 MB
+
+
+@dataclass(frozen=True, slots=True)
+class NoneLearned:
+    """The coefficients of P(none) and the curvature of their objective."""
+
+    b: FloatArray
+    hessian: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,7 @@ class UpdateBase:
     folded_bytes: int = 0  # of the journal: outcomes that w, hessian and parts know
     folded: int = 0  # so many outcomes
     model: bytes = field(default=b"")  # whose journal it is
+    none: NoneLearned | None = None  # of P(none), after outcomes were folded in; None: what the model has
 
 
 def write_base(path: AnyPath, base: UpdateBase) -> None:
@@ -35,6 +45,8 @@ def write_base(path: AnyPath, base: UpdateBase) -> None:
     arrays: dict[str, Array] = {"hessian": base.hessian, "folded": numbers}
     if base.w is not None:
         arrays["w"] = base.w
+    if base.none is not None:
+        arrays |= {"none_b": base.none.b, "none_hessian": base.none.hessian}
     if base.model:
         arrays["model"] = np.frombuffer(base.model, dtype=np.uint8)
     for feature, part in base.parts.items():
@@ -54,11 +66,11 @@ def read_base(path: AnyPath, columns: int) -> UpdateBase:
 
 def _base(arrays: dict[str, Array], columns: int) -> UpdateBase:
     hessian, w = arrays.pop("hessian"), arrays.pop("w", None)
-    is_square = hessian.shape == (columns, columns) and hessian.dtype == float and np.isfinite(hessian).all()
-    if not is_square or not np.array_equal(hessian, hessian.T):
+    if not is_curvature(hessian, columns):
         raise ValueError(f"a symmetric matrix of {columns} columns is needed")
-    if w is not None and not (w.shape == (columns,) and w.dtype == float and np.isfinite(w).all()):
+    if w is not None and not _are_weights(w, columns):
         raise ValueError(f"{columns} weights are needed")
+    none = _none(arrays)
     folded_bytes, folded = arrays.pop("folded").tolist()
     model = arrays.pop("model", np.empty(0, dtype=np.uint8)).tobytes()
     tables: dict[tuple[str, str], dict[str, Array]] = {}
@@ -68,7 +80,20 @@ def _base(arrays: dict[str, Array], columns: int) -> UpdateBase:
     parts: dict[str, Part] = {}
     for (feature, name), columns_of in tables.items():
         parts.setdefault(feature, {})[name] = _table(columns_of)
-    return UpdateBase(hessian, parts, w, int(folded_bytes), int(folded), model)
+    return UpdateBase(hessian, parts, w, int(folded_bytes), int(folded), model, none)
+
+
+def _none(arrays: dict[str, Array]) -> NoneLearned | None:
+    b, hessian = arrays.pop("none_b", None), arrays.pop("none_hessian", None)
+    if b is None and hessian is None:
+        return None
+    if b is None or hessian is None or not _are_weights(b, len(INPUTS)) or not is_curvature(hessian, len(INPUTS)):
+        raise ValueError(f"P(none) needs {len(INPUTS)} coefficients and their curvature")
+    return NoneLearned(b, hessian)
+
+
+def _are_weights(array: Array, columns: int) -> bool:
+    return array.shape == (columns,) and array.dtype == float and bool(np.isfinite(array).all())
 
 
 def _table_arrays(counted: Table) -> Iterator[tuple[str, Array]]:

@@ -94,7 +94,13 @@ class Quadratic:
         return len(self.w) - self.basis.shape[1]
 
     def solve(
-        self, phi: FloatArray, labels: FloatArray, offsets: npt.ArrayLike, *, start: FloatArray | None = None
+        self,
+        phi: FloatArray,
+        labels: FloatArray,
+        offsets: npt.ArrayLike,
+        *,
+        start: FloatArray | None = None,
+        score_offset: FloatArray | None = None,
     ) -> Solved:
         """The w that minimises 1/2 (w - w0)' H0 (w - w0) + sum over outcomes of -ln p(right), by Newton's method.
 
@@ -105,7 +111,7 @@ class Quadratic:
         >>> round(float(solved.w[0]), 6), round(float(1 / (1 + np.exp(solved.w[0]))), 6)  # w = 1 - p(right)
         (0.401058, 0.401058)
         """
-        groups = trainable(phi, labels, offsets)
+        groups = trainable(phi, labels, offsets, score_offset=score_offset)
         directions = self.basis.shape[1]
         z = np.zeros(directions) if start is None else self.basis.T @ (self.hessian @ (start - self.w))
         point, is_near = self._at(groups, z), False

@@ -1,7 +1,7 @@
 """Learning from outcomes: one by one, shuffled and at once; distance to a full refit, Top-1, before and after folding.
 
 Half of the training traces of data/tools are learned from; the queries of the others are the outcomes. The columns of
-outcomes are those at the first offer, so that all orders have the same rows.
+outcomes are those at the first offer, so that all orders have the same rows. Columns count as lines.
 """
 
 import gzip
@@ -29,6 +29,7 @@ from ltr.training.updating import curvature
 from subcommands import ROOT, at_least
 
 DATA = ROOT / "data" / "tools"
+RECIPE = {"recommended": True, "encoder": "hash", "choose": [], "prior": "zero"}  # lines, as `refit` has them
 
 
 def options(parser):
@@ -44,8 +45,8 @@ def main(*, outcomes, folds):
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         early, late = halves(home)
-        result = train(early, out=home / "run", recommended=True, encoder="hash")
-        train([early, late], out=home / "all", recommended=True, encoder="hash")
+        result = train(early, out=home / "run", **RECIPE)
+        train([early, late], out=home / "all", **RECIPE)
         test = ltr.read_groups(DATA / "test.jsonl.gz")
         told = [outcome_of(group) for group in listed(late)]
         trained = result.model.training.groups
