@@ -194,7 +194,7 @@ def write_samples(folder, traces):
 
 def same_bytes(what, cluster, folder, *words):
     """Whether a command writes the same on both nodes, one of which is killed, as without a cluster."""
-    here, there = folder / what / "here", folder / what / "there"
+    here, there = folder / "here" / what, folder / "there" / what  # a run is called as its directory
     start = time.monotonic()
     code, out, err = cluster.run(*words, "-o", f"{here}/")
     seconds = time.monotonic() - start
