@@ -1,6 +1,6 @@
 """Two nodes of Ray on this machine: the same bytes as in one process, also where a node is killed in the middle.
 
-Two raylets on 127.0.0.1 and 127.0.0.2. Each command runs without them, then on both nodes while the second
+Two raylets on 127.0.0.1 and 127.0.0.2. featurize, train, and train with folds run without them, then on both while the second
 one is killed with -9. Needs Linux and the package ray, which is fetched where it can be; else nothing is tested, and
 that is said.
 """
@@ -39,7 +39,7 @@ WORKER = b"ray::_Worker"  # how the process of a worker is named, once the first
 
 def options(parser):
     """Options of the command line."""
-    parser.add_argument("--traces", type=at_least(20), default=2000, help="of the samples (default: %(default)s)")
+    parser.add_argument("--traces", type=at_least(20), default=800, help="of the samples (default: %(default)s)")
 
 
 def main(*, traces):
