@@ -1,8 +1,8 @@
 """Two nodes of Ray on this machine: the same bytes as in one process, also where a node is killed in the middle.
 
-Two raylets on 127.0.0.1 and 127.0.0.2. featurize, train, and train with folds run without them, then on both while the second
-one is killed with -9. Needs Linux and the package ray, which is fetched where it can be; else nothing is tested, and
-that is said.
+Two raylets on 127.0.0.1 and 127.0.0.2. Columns, weights and folds are made without them, then on both nodes while the
+second one is killed with -9. Needs Linux and the package ray, which is fetched where it can be; else nothing is tested,
+and that is said.
 """
 
 import importlib
