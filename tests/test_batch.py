@@ -20,8 +20,9 @@ from ltr.experiments import shared_inputs
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import report_of
+from tests import warm
 from tests.builders import LetterEncoder
-from tests.made import ENVIRONMENT, process, tool_rows, written
+from tests.made import ENVIRONMENT, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 SWEEP = """
@@ -310,7 +311,7 @@ def test_a_process_that_is_killed_costs_its_run_alone_of_24(sweep):
         "--set",
         "features=[tool.hist]",
     )
-    done = process("run", "s.yaml", "--jobs", 2, "--code", "deadly.py", *rest, "-q", cwd=sweep.parent)
+    done = warm.command("run", "s.yaml", "--jobs", 2, "--code", "deadly.py", *rest, "-q", cwd=sweep.parent)
     assert done.returncode == 1
     (error,) = done.stderr.decode().splitlines()
     assert error == "error: s-l2-12: its process ended with -9: too little memory, or killed"
@@ -325,5 +326,5 @@ def test_plug_ins_reach_the_processes(sweep):
     )
     arguments = ["-j", 2, "--code", "plug.py", "--set", "sweep.features=[[tool.length], [tool.rel, tool.length]]"]
     arguments += ["--set", "evaluate.baselines=false"]  # tool.rel alone is better, which would be told
-    done = process("run", "s.yaml", "-q", *arguments, cwd=sweep.parent)
+    done = warm.command("run", "s.yaml", "-q", *arguments, cwd=sweep.parent)
     assert (done.returncode, done.stderr) == (0, b"")

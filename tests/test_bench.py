@@ -23,6 +23,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
 from ltr.rerankers.documents import collection, queries_with_documents
 from ltr.rerankers.registry import RerankerChoice, Setting
+from tests import warm
 from tests.builders import tool_lines, write_lines
 from tests.made import ENVIRONMENT, process
 
@@ -209,7 +210,7 @@ def test_a_sample_is_drawn_by_the_seed_and_written_out(samples, tmp_path):
 def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_path):
     names = ("bm25", "broken", "gone", "model:nowhere", "command", "shortest")
     text = f"data: {{samples: {samples}}}\nrerankers: [{', '.join(names)}]\n"
-    done = process("bench", written(tmp_path, text), "-o", "out", "--code", code, "--format", "json", cwd=tmp_path)
+    done = warm.command("bench", written(tmp_path, text), "-o", "out", "--code", code, "--format", "json", cwd=tmp_path)
     err = done.stderr.decode()
     assert done.returncode == 1, err
     found = json.loads(done.stdout)  # the noise of a plug-in is not on stdout
@@ -231,13 +232,13 @@ def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code,
     command = ("bench", written(tmp_path, text), "-o", "out", "--code", code, "--format", "json")
     assert process(*command, cwd=tmp_path).returncode == -9
     assert not (tmp_path / "out" / "bench.json").exists()
-    refused = process(*command, cwd=tmp_path)
+    refused = warm.command(*command, cwd=tmp_path)
     assert refused.returncode == 2
     assert b"out: holds a bench; add --resume to keep what was measured, or --overwrite" in refused.stderr
     done = process(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[:3] == [b"reused bm25", b"measured killer", b"measured random"]
-    again = process(*command, "--resume", cwd=tmp_path)
+    again = warm.command(*command, "--resume", cwd=tmp_path)
     assert again.stderr.splitlines()[:3] == [b"reused bm25", b"reused killer", b"reused random"]
     assert again.stdout == done.stdout
 
@@ -565,7 +566,7 @@ def test_a_metric_of_any_name_overwrites_no_field(samples, tmp_path):
     names = "[reranker, latency_ms, rank, n, hit@1]"
     (tmp_path / "measures.py").write_text(MEASURES, encoding="utf-8")
     path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [bm25]\nmetrics: {names}\n")
-    done = process("bench", path, "-o", "out", "--code", tmp_path / "measures.py", "--format", "tsv", cwd=tmp_path)
+    done = warm.command("bench", path, "-o", "out", "--code", tmp_path / "measures.py", "--format", "tsv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     heads = done.stdout.decode().splitlines()[0].split("\t")
     assert len(heads) == len(set(heads))

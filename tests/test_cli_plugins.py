@@ -15,7 +15,8 @@ from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.rerankers.registry import RERANKERS
 from ltr.training.fit import TRAINERS
-from tests.made import process, tool_rows, written
+from tests import warm
+from tests.made import tool_rows, written
 from tests.test_cli_options import COMMANDS
 
 OWN = '''
@@ -189,7 +190,7 @@ def trained(tmp_path_factory):
         (home / f"{name}.yaml").write_text(text, encoding="utf-8")
     runs = [*TRAINED.items(), ("plain", ["--encoder", "hash"]), ("metric2", [*TRAINED["metric"], "--l2", "1"])]
     for name, options in runs:
-        done = process("train", "train.jsonl", "-o", name, "--code", "own.py", "-q", *options, cwd=home)
+        done = warm.command("train", "train.jsonl", "-o", name, "--code", "own.py", "-q", *options, cwd=home)
         assert done.returncode == 0, done.stderr.decode()
     return home
 

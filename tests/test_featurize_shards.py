@@ -16,9 +16,9 @@ from ltr.experiments.featurize import featurize_and_save, fitted_features
 from ltr.storage.columns_directory import open_columns
 from ltr.storage.feature_file import load_columns
 from ltr.storage.feature_state import fit_digest
+from tests import warm
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.faults import in_fork
-from tests.made import process
 
 TOOLS = ("tool.rel", "tool.hist", "tool.lift", "tool.clause_char", "tool.talk")
 GRAPHS = ("graph.rel", "graph.hist", "graph.near_edges", "graph.order")
@@ -137,7 +137,7 @@ def test_plugins_of_files_work_in_every_process(tmp_path):
     command = ("featurize", "samples.jsonl", "--features", "tool.hist,tool.mine", "--encoder", "hash", "-q")
     for name, workers in {"one": 1, "two": 2}.items():
         rest = ("-o", f"{name}/", "--shard-rows", 30, "--workers", workers, "--code", "mine.py")
-        done = process(*command, *rest, cwd=tmp_path)
+        done = warm.command(*command, *rest, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, b"")
     manifests = {(tmp_path / name / "manifest.json").read_bytes() for name in ("one", "two")}
     assert len(manifests) == 1

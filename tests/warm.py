@@ -1,25 +1,57 @@
-"""Workers that are forked from one process, which has loaded what they need: else each would load it anew."""
+"""Processes that are forked from one that has loaded what they need: else each would load it anew."""
 
 import os
+import sys
+import tempfile
 from multiprocessing import get_context
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from tests.made import ENVIRONMENT
 
 LOADED = ["ltr.benchmark.running", "ltr.experiments.batch", "ltr.experiments.shard_run", "ltr.features.registry"]
+CONTEXT = get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.warm", *LOADED])
 
 
 class Warm:
     """Stands in for the context `spawn`."""
 
-    def __init__(self):
-        self._context = get_context("forkserver")
-        self._context.set_forkserver_preload(LOADED)
-        self.Pipe = self._context.Pipe
+    Pipe = CONTEXT.Pipe
 
     def Process(self, *, target, args, daemon):  # noqa: N802 - the name that the context has
         """A process that finds the environment of now, not the one in which the first was made."""
-        return self._context.Process(target=_as_here, args=(dict(os.environ), target, args), daemon=daemon)
+        return CONTEXT.Process(target=_here, args=(dict(os.environ), target, args), daemon=daemon)
 
 
-def _as_here(environment, target, args):
+def _here(environment, target, args):
     os.environ.clear()
     os.environ.update(environment)
     target(*args)
+
+
+def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
+    """ltr in a process of its own, as `process` of tests/made.py starts it, but for Python itself and its modules."""
+    words = list(map(str, arguments))
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder, name) for name in ("in", "out", "err")]
+        for stream, content in zip(streams, (given, b"", b""), strict=True):
+            stream.write_bytes(content)
+        args = (environment, _command, (words, cwd, streams))
+        started = CONTEXT.Process(target=_here, args=args)
+        started.start()
+        started.join(600)
+        started.kill()
+        started.join()
+        return CompletedProcess(words, started.exitcode, streams[1].read_bytes(), streams[2].read_bytes())
+
+
+def _command(words, cwd, streams):
+    for place, stream in enumerate(streams):
+        os.dup2(os.open(stream, os.O_RDWR), place)
+    sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - multiprocessing closed it
+    os.chdir(cwd)
+    sys.argv = ["ltr", *words]
+    from ltr.cli import main
+
+    main()
