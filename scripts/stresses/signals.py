@@ -1,12 +1,14 @@
 """Interrupt compiled trainings and batches at random moments: the exit code says so, and no process is left.
 
 Half of the signals go to `ltr train` inside compiled epochs (with the extra `fast`), half to `ltr run --jobs 2`;
-half are SIGINT, half SIGTERM. Ends with 1 when a command takes more than 2 seconds to end, ends with another code than
-130 or 143, prints a traceback, or leaves a process.
+half are SIGINT, half SIGTERM, after so many seconds of processors, whatever else runs. Ends with 1 when
+a command takes more than 2 seconds to end, and more than 1 of processors (beside other work the wall says little), ends
+with another code than 130 or 143, prints anything, or leaves a process.
 """
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from stresses.cases import Cases, Figure
 from stresses.kills import write_samples
 from subcommands import ROOT, at_least
 
-SECONDS = 2.0
+SECONDS, CPU_SECONDS = 2.0, 1.0
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CONFIG = """
 name: long
@@ -40,7 +42,7 @@ def options(parser):
 def main(*, number):
     """A line a signal that did not end as it should."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
-    cases, good = Cases("signals", ""), 0
+    cases, good, quick, farthest = Cases("signals", ""), 0, 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         write_samples(Path(folder) / "samples.jsonl")
         Path(folder, "long.yaml").write_text(CONFIG)
@@ -48,14 +50,15 @@ def main(*, number):
 
         def sent(index):
             name, code = list(COMMANDS)[index % 2], signal.SIGTERM if index // 2 % 2 else signal.SIGINT
-            moment = random.Random(index).uniform(1.0, 6.0)
-            problems = problems_of(name, Path(folder) / f"{index}", code, moment)
-            return [f"{name} {code.name} after {moment:.2f} s: {problem}" for problem in problems]
+            moment = random.Random(index).uniform(0.3, 2.5)
+            problems, seconds, cpu = ended(name, Path(folder) / f"{index}", code, moment)
+            return [f"{name} {code.name} after {moment:.2f} s: {problem}" for problem in problems], seconds, cpu
 
-        for _, problems in cases.outcomes([(index,) for index in range(number)], sent):
-            good += not problems
+        for _, (problems, seconds, cpu) in cases.outcomes([(index,) for index in range(number)], sent):
+            good, quick, farthest = good + (not problems), quick + (seconds <= SECONDS), max(farthest, cpu)
             print(*problems, sep="\n", end="\n" if problems else "", flush=True)
-    text = f"{good} of {number} signals: 130 or 143 within {SECONDS:g} s, nothing printed, no process left"
+    text = f"{good} of {number} signals: 130 or 143, nothing printed, no process left, within {farthest:.1f} s of "
+    text += f"processors; {quick} within {SECONDS:g} s on the wall"
     return Figure(text, is_good=good == number, seconds=cases.seconds)
 
 
@@ -67,25 +70,45 @@ def warm_up(folder):
     subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False, **quiet)
 
 
-def problems_of(name, out, number, moment):
-    """What the command does wrong when the signal reaches it."""
+def ended(name, out, number, moment):
+    """What the command does wrong at the signal; the seconds that it takes to end, on the wall and of processors."""
     command = [sys.executable, "-m", "ltr", *COMMANDS[name], "-o", str(out), "-q"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    pipes, before = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}, cpu_of_children()
     process = subprocess.Popen(command, cwd=out.parent, env=environment, start_new_session=True, **pipes)
-    time.sleep(moment)
+    while (until_then := cpu_of_group(process.pid)) < moment:
+        time.sleep(0.02)
     process.send_signal(number)
     begin = time.monotonic()
     try:
-        _, message = process.communicate(timeout=30)
+        _, message = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         _, message = process.communicate()
-    seconds, text = time.monotonic() - begin, message.decode(errors="replace").strip()
+    seconds, cpu = time.monotonic() - begin, max(0.0, cpu_of_children() - before - until_then)
+    text = message.decode(errors="replace").strip()
     problems = [] if process.returncode == CODES[number] else [f"exit code {process.returncode}"]
-    problems += [f"took {seconds:.1f} s"] if seconds > SECONDS else []
+    problems += [f"took {seconds:.1f} s, {cpu:.1f} of processors"] if seconds > SECONDS and cpu > CPU_SECONDS else []
     problems += [f"printed {text[-300:]!r}"] if text else []
-    return problems + (["left a process"] if is_left(process.pid) else [])
+    return problems + (["left a process"] if is_left(process.pid) else []), seconds, cpu
+
+
+def cpu_of_children():
+    """Seconds of processors of all processes that this one has waited for, and of those that they waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cpu_of_group(group):
+    """Seconds of processors that the processes of the group have used."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        ticks += sum(map(int, fields[11:15])) if int(fields[2]) == group else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def is_left(group):
