@@ -18,7 +18,7 @@ from ltr.features.learning import Counted, Optimised, option_names
 from ltr.features.prepared import Tables, listed_tools
 from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
-from ltr.features.states import refuse_other_part, refuse_other_state, refuse_unlike_parts
+from ltr.features.states import alike, refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
 from ltr.files.parts import Part, merged, merges_without_each, parts_without_each, spilled
 from ltr.files.state_types import declared_type, refuse_other_type
@@ -302,8 +302,7 @@ def states_without_each(
     `in_memory`: see `parts_without_each`.
     """
     if learner.merge is merged:
-        refuse_unlike_parts(config.name, parts)
-        without_each = parts_without_each(parts, in_memory=in_memory)
+        without_each = parts_without_each(alike(config.name, parts), in_memory=in_memory)
     else:
         without_each = merges_without_each(parts, merge_of(config, learner))
     return (state_of(config, part) for part in without_each)

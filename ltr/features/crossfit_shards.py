@@ -38,7 +38,7 @@ from ltr.features.crossfit import (
 )
 from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
-from ltr.features.states import refuse_unlike_parts
+from ltr.features.states import alike
 from ltr.features.words import Lexicon
 from ltr.files.parts import Merging, Part, all_merged, merged
 from ltr.logs import LOG, stage
@@ -246,8 +246,7 @@ def _counted(counting: _Counting, number: int) -> dict[int, list[Any]]:
 
 def _merged(name: str, left: Part, right: Part) -> Part:
     """Two parts as one, of which disk holds what would take much memory for all features and folds together."""
-    refuse_unlike_parts(name, [left, right])
-    return all_merged([left, right], in_memory=IN_MEMORY)
+    return all_merged(alike(name, [left, right]), in_memory=IN_MEMORY)
 
 
 def counter(config: FeatureConfig) -> Counted:

@@ -19,14 +19,15 @@ def refuse_other_part(name: str, part: Any) -> None:
         raise DataError(f"the feature {name}: its count gave {type(part).__name__}; {needed}")
 
 
-def refuse_unlike_parts(name: str, parts: Sequence[Part]) -> None:
-    """Raise where parts of two shards do not add up."""
+def alike(name: str, parts: Sequence[Part]) -> Sequence[Part]:
+    """The parts of shards, which must have the same tables to add up."""
     first, *others = map(_columns, parts)
     for other in others:
         if other != first:
             differ = ", ".join(sorted({place for place, _ in first.items() ^ other.items()}))
             needed = "each shard needs the same tables, of the same columns"
             raise DataError(f"the feature {name}: its count gave other tables of another shard ({differ}); {needed}")
+    return parts
 
 
 def _columns(part: Part) -> dict[str, str]:
