@@ -32,8 +32,8 @@ class Shortlist:
 
     The one is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it, in half
     precision; without a feature that has counted grams they are counted on the catalogue. The other is `tool.talk`.
-    Half of the tools are those that have most from these columns in the score of the model, where it has them; the
-    others are nearest by letters. Tools that training has met are cut among themselves: a text says little of them.
+    Those tools stay that have most from these columns in the score of the model; of a model without grams, those
+    nearest by letters. Tools that training has met are cut among themselves: a text says little of them.
     """
 
     grams: str  # the feature of the model that the cosines are; "": it has none
@@ -66,13 +66,14 @@ class Shortlist:
     def best(self, candidates: Candidates, model: StoredModel) -> IntArray:
         """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
         letters = self.letters(candidates.query_texts[0])
-        columns = dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
-        columns |= {self.grams: letters} if self.grams else {}
-        parts = [model.knots.part(model.names.index(name), values, model.w) for name, values in columns.items()]
+        values = letters
+        if self.grams:
+            columns = {self.grams: letters}
+            columns |= dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
+            parts = [model.knots.part(model.names.index(name), column, model.w) for name, column in columns.items()]
+            values = np.sum(parts, axis=0)
         is_listed = np.zeros(len(letters), dtype=bool)
-        if parts:
-            is_listed[highest(np.sum(parts, axis=0), np.arange(len(letters)), LISTED // 2)] = True
-        is_listed[highest(letters, np.flatnonzero(~is_listed), LISTED - int(is_listed.sum()))] = True
+        is_listed[highest(values, np.arange(len(letters)), LISTED)] = True
         is_listed[highest(letters, np.flatnonzero(self.is_learned), LISTED)] = True
         return np.flatnonzero(is_listed)
 
