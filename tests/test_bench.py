@@ -378,7 +378,10 @@ def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
     elsewhere = write_lines(tmp_path / "others.jsonl", others)
     entry = BenchEntry(name=f"model:{tmp_path / 'run'}", label="mine")
     for path, told in (
-        (samples, [f"mine: {TRACES} of {TRACES} traces that were compared are among those the model was trained on"]),
+        (
+            samples,
+            [f"mine: the model was trained on {TRACES} of {TRACES} traces compared: there it looks better than it is"],
+        ),
         (elsewhere, []),
     ):
         found = run_bench(config(path, entry, "random"), tmp_path / f"out-{path.name}")

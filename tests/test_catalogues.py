@@ -108,5 +108,5 @@ def test_a_graph_catalogue_that_cannot_be_used_says_where(tmp_path, lines, probl
 def test_a_tool_that_stands_twice_in_a_mapping_is_refused(tmp_path):
     path = tmp_path / "tools.json"
     path.write_text('{"tools": {"a": {"description": "x"}, "a": {"description": "y"}}}')
-    with pytest.raises(FileError, match=r"tools.json: 'a': stands twice in one object; once is right"):
+    with pytest.raises(FileError, match=r"tools.json: 'a': stands twice in one object: keep one of them"):
         read_tools(path)

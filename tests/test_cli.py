@@ -329,7 +329,7 @@ def test_samples_to_rank_need_no_labels(tools, cli):
     assert asked == cli.good("rank", "run", "--samples", "test.jsonl")
     assert cli.refused("evaluate", "run", "asked.jsonl") == (
         3,
-        "asked.jsonl:1: label: missing; a number from 0 to 1e300 is needed",
+        "asked.jsonl:1: label: missing; 1 (right), 0 (wrong) or a grade up to 1e300 is needed",
     )
 
 
@@ -842,6 +842,7 @@ def test_one_trace_has_no_interval_to_show(cli):
     said = cli.good("train", written("s.jsonl", rows), "-o", "run", "--format", "human")
     assert re.search("(?m)^95 % interval +- +- +-$", said)
     assert re.search(r"(?m)^top-1 over best feature: \S+ - \(95 %, by trace\)$", said)
+    assert "too little was measured to be sure of anything: " in said
 
 
 def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):

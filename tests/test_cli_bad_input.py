@@ -46,6 +46,7 @@ def edge(start, end):
 
 
 NAN = json.dumps(READY[6] | {"features": [0.5, "@"]}).replace('"@"', "NaN").encode()
+LABEL = r"1 \(right\), 0 \(wrong\) or a grade up to 1e300 is needed"
 DEEP = b'{"trace_id": ' + b"[" * 10_000 + b"]" * 10_000 + b"}"
 LINES = {
     "an empty file": ([], r"s.jsonl: no samples; at least one line is needed"),
@@ -65,7 +66,7 @@ LINES = {
     ),
     "a duplicate candidate": (
         changed(TOOL, 3, tool=TOOL[0]["tool"]),
-        r"s.jsonl:3: tool: found '\w+' again; s.jsonl:1 has it for the same group, and once is right",
+        r"s.jsonl:3: tool: found '\w+' again; s.jsonl:1 has it for the same group: keep one of them",
     ),
     "a dangling edge": (changed(GRAPH, 2, **edge("a", "c")), r"s.jsonl:2: tree.edges\[0\].*'c'.*"),
     "a repeated node": (
@@ -77,11 +78,17 @@ LINES = {
     "bytes that are not UTF-8": ([b'{"trace_id": "\xff"}'], r"s.jsonl:1: byte 15 is not UTF-8"),
     "a negative label": (
         changed(TOOL, 2, label=-1),
-        r"s.jsonl:2: label: found -1; a number from 0 to 1e300 is needed",
+        rf"s.jsonl:2: label: found -1; {LABEL}",
     ),
-    "a label of text": (changed(TOOL, 2, label="1"), r"s.jsonl:2: label: found '1'; a number from 0 to 1e300 .*"),
-    "a label of yes or no": (changed(TOOL, 2, label=True), r"s.jsonl:2: label: found true; a number from 0 to .*"),
-    "no label": (changed(TOOL, 2, label=None), r"s.jsonl:2: label: missing; a number from 0 to 1e300 is needed"),
+    "a label of text": (
+        changed(TOOL, 2, label="1"),
+        rf"s.jsonl:2: label: found '1'; {LABEL}.*",
+    ),
+    "a label of yes or no": (changed(TOOL, 2, label=True), rf"s.jsonl:2: label: found true; {LABEL}; write 1 .*"),
+    "no label": (
+        changed(TOOL, 2, label=None),
+        rf"s.jsonl:2: label: missing; {LABEL}",
+    ),
     "an infinite label": (
         [*lines(TOOL[:1]), lines(TOOL[1:2])[0].replace(b'"label": 0', b'"label": 1e999')],
         r"s.jsonl:2: .*",

@@ -56,6 +56,15 @@ def test_a_pipe_gets_a_line_a_finding(ltr, leaking):
     assert line.split("\t")[:3] == ["warning", "leak-id", "24"]
 
 
+def test_the_values_of_an_array_on_one_line_have_one_place(ltr, tmp_path):
+    rows = [{**line, "tool_description": ""} for line in tool_lines()]
+    (tmp_path / "array.json").write_text(json.dumps(rows))
+    warning, place, *_ = ltr("validate", "array.json", "--format", "human").stdout.splitlines()
+    tools = len({row["tool"] for row in rows})
+    assert warning.startswith(f"warning no-text: {tools} of {tools} tools have no text")
+    assert place == f"  array.json:1 ({tools} in all)"
+
+
 def test_test_data_are_held_against_training_data(ltr, tmp_path):
     write_lines(tmp_path / "train.jsonl", tool_lines())
     write_lines(tmp_path / "test.jsonl", list(tool_lines())[:8])

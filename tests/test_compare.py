@@ -202,8 +202,12 @@ def test_metrics_of_an_earlier_version_are_refused_with_what_to_do(two):
         (list(rows(labels_from=9)), "have other candidates or labels"),
         (list(rows(graded=True)), "have other candidates or labels"),
         ([row for row in rows() if row["tool"] != "tool 0" or row["label"]], "have other candidates or labels"),
+        (
+            [row | {"query": "a task", "tool": f"team {row['tool']}"} for row in rows(QUERIES - 1)],
+            "one id names different queries in .*b and .*a, such as trace_id 't0', node_id 'n'",
+        ),
     ],
-    ids=["a query less", "two more", "other labels", "other grades", "fewer candidates"],
+    ids=["a query less", "two more", "other labels", "other grades", "fewer candidates", "other queries"],
 )
 def test_other_test_data_is_refused_and_said_how(tmp_path, samples, problem):
     with pytest.raises(DataError, match=f"different test data: .*{problem}"):

@@ -96,7 +96,10 @@ def test_another_tie_rule_can_be_asked_for(files):
         (["--qrels", "x.qrels"], "--run and --qrels belong together"),
         (["run", "s.jsonl", "--run", "x.run", "--qrels", "x.qrels"], "leave out the model and the samples"),
         ([], "name a model and samples, or --run and --qrels"),
-        (["--run", "x.run", "--qrels", "x.qrels", "--group-by", "topic"], "a TREC run has no fields but its topics"),
+        (
+            ["--run", "x.run", "--qrels", "x.qrels", "--group-by", "topic"],
+            "group_by topic: it goes with a model",
+        ),
         (["--run", "x.run", "--qrels", "x.qrels", "--baselines"], "--baselines belongs to a model"),
         (["--run", "x.run", "--qrels", "x.qrels", "--explain"], "--explain belongs to a model"),
         (["--run", "x.run", "--qrels", "x.qrels", "--tools", "t.json"], "--tools belongs to a model"),

@@ -35,7 +35,10 @@ FOREIGN = [
 ]
 MENDED = [
     (repr(ROW), "these are Python's quotes: write each row with json.dumps(row)"),
-    (json.dumps({**OTHER, "label": False}), "label: found false; a number from 0 to 1e300 is needed; write 1 for true"),
+    (
+        json.dumps({**OTHER, "label": False}),
+        "label: found false; 1 (right), 0 (wrong) or a grade up to 1e300 is needed",
+    ),
     (json.dumps({("tool_name" if key == "tool" else key): value for key, value in ROW.items()}), "is tool meant?"),
 ]
 
@@ -147,7 +150,7 @@ def test_equal_errors_are_one_finding_with_a_count_and_three_places(tmp_path):
     path = written(tmp_path / "s.jsonl", rows)
     findings = audit_samples(path).findings
     assert [(finding.count, len(finding.where)) for finding in findings] == [(20, 3), (4, 3)]
-    assert findings[0].message.startswith("label: found 'x0'; a number from 0 to 1e300 is needed")
+    assert findings[0].message.startswith("label: found 'x0'; 1 (right), 0 (wrong) or a grade up to 1e300 is needed")
     assert findings[0].where == tuple(f"{path}:{line}" for line in (1, 2, 3))
 
 

@@ -129,7 +129,7 @@ def test_features_see_context_and_previous(tmp_path):
         ([sample("n2"), none()], "s.jsonl:2: none: stands alone; what was offered is needed beside it"),
         (
             [none(label=0), sample(), none(label=0)],
-            "s.jsonl:3: none: found again; s.jsonl:1 has it for the same group, and once is right",
+            "s.jsonl:3: none: found again; s.jsonl:1 has it for the same group: keep one of them",
         ),
         (
             [none(), sample(tool="b", label=1)],
@@ -247,7 +247,7 @@ def test_every_command_that_meets_them_says_so(cli):
     for out in ("x.npz", "x.jsonl"):
         cli.good("featurize", "s.jsonl", "-o", out)
         assert said in cli.err
-    assert "13 of 50 groups say that nothing offered is right (none)" in cli.good("validate", "s.jsonl")
+    assert "in 13 of 50 groups nothing offered is right (none)" in cli.good("validate", "s.jsonl")
     bench = "data: {samples: s.jsonl}\nrerankers: [random, bm25]\ntimed: 2\nrepeats: 1\n"
     Path("bench.yaml").write_text(bench, encoding="utf-8")
     cli.good("bench", "bench.yaml", "-o", "b")

@@ -113,13 +113,13 @@ def test_booleans_in_a_list_of_candidates_are_labels_too():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"label": "yes"}, "<list>:2: label: found 'yes'; a number from 0 to 1e300 is needed"),
-        ({"label": math.nan}, "<list>:2: label: missing; a number from 0 to 1e300 is needed"),
+        ({"label": "yes"}, "<list>:2: label: found 'yes'; 1 (right), 0 (wrong) or a grade up to 1e300 is needed"),
+        ({"label": math.nan}, "<list>:2: label: missing; 1 (right), 0 (wrong) or a grade up to 1e300 is needed"),
         ({"weight": math.inf}, "<list>:2: weight: found inf; a finite number is needed"),
         ({"query": {1, 2}}, "<list>:2: query: found a value of type set, which samples do not hold"),
         ({"query": b"q"}, "<list>:2: query: found a value of type bytes, which samples do not hold"),
         ({3: "x"}, "<list>:2: found the name 3; a text is needed"),
-        ({"tool": "a"}, "<list>:2: tool: found 'a' again; <list>:1 has it for the same group, and once is right"),
+        ({"tool": "a"}, "<list>:2: tool: found 'a' again; <list>:1 has it for the same group: keep one of them"),
     ],
 )
 def test_errors_name_the_row_and_the_field(change, message):

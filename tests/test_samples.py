@@ -124,7 +124,7 @@ def deep(depth: int, value: object = 1) -> object:
     return value
 
 
-LABEL = "a number from 0 to 1e300 is needed"
+LABEL = "1 (right), 0 (wrong) or a grade up to 1e300 is needed"
 FEATURES = "a list of numbers from -1e300 to 1e300 is needed"
 ID = "a text or an integer is needed"
 

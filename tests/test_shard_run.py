@@ -187,7 +187,7 @@ def test_a_run_that_is_broken_off_leaves_nothing(tools, tmp_path):
 def test_python_trains_from_a_directory_without_keeping_anything(tools):
     result = ltr.train(tools / "columns", trainer="newton")
     assert result.measured.evaluation.num_queries == 72
-    with pytest.raises(FileError, match="a directory without manifest.json"):
+    with pytest.raises(FileError, match="a directory; name the files in it"):
         ltr.train(tools, trainer="newton")
 
 

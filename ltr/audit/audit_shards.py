@@ -34,9 +34,7 @@ from ltr.storage.columns_directory import open_columns
 EXAMINED = 500_000  # candidates that are compared with each other, in memory
 LINES_AT_ONCE = 100_000
 LOOKED_FOR = "leaks, tools without text and equal columns were looked for in"
-MEND_FIRST = (
-    "only the errors of single lines are reported: mend them, and lines of one group are compared, leaks looked for"
-)
+MEND_FIRST = "only single lines were checked: mend their errors first, then groups and leaks are checked too"
 
 
 def audit_shards(

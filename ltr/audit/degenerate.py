@@ -35,13 +35,13 @@ def size_shares(groups: Groups, *, is_cut: bool = False) -> Iterator[Share]:
     """Groups of one candidate, and groups that are spread over the file; `is_cut`: lines between them lie elsewhere."""
     alone = np.diff(groups.offsets) == 1
     mend = "; --negatives catalogue adds tools, ltr init --from does that with those of the samples"
-    message = f"have one candidate: nothing to rank{mend if groups.candidates.kind == 'tool' else ''}"
+    message = f"there is one candidate: nothing to rank{mend if groups.candidates.kind == 'tool' else ''}"
     yield from _of_groups(groups, alone, "warning", "one-candidate", message)
     starts, lines = groups.offsets[:-1], groups.candidates.lines
     ranks = lines if is_cut else np.unique(lines, return_inverse=True)[1]
     steps = np.diff(ranks, prepend=ranks[:1])  # above 1 where rows of other groups stand between
     steps[starts] = 0
-    message = "are spread over the file: they are put together, whatever the order"
+    message = "the lines are spread over the file: they are put together, whatever the order"
     yield from _of_groups(groups, np.maximum.reduceat(steps, starts) > 1, "info", "split-group", message)
 
 
@@ -53,11 +53,11 @@ def label_shares(groups: Groups) -> Iterator[Share]:
     yield from _of_rows(groups, missing, "error", "data-error", message)
     labelled = ~np.logical_or.reduceat(missing, starts)
     right = np.add.reduceat((labels > 0).astype(np.int64), starts)
-    message = "have no right candidate: they cannot train, and are left out of means"
+    message = "no candidate is right: these cannot train, and are left out of means"
     yield from _of_groups(groups, labelled & (right == 0), "warning", "no-positive", message)
-    message = "have right candidates only: any order is as good"
+    message = "every candidate is right: any order is as good"
     yield from _of_groups(groups, labelled & (right == sizes) & (sizes > 1), "warning", "all-positive", message)
-    message = "have several right candidates, which share the target; the best ranked counts for rank and MRR"
+    message = "several candidates are right: in training they share the target, and rank and MRR count the best ranked"
     yield from _of_groups(groups, labelled & (right > 1) & (right < sizes), "info", "several-positives", message)
     message = "labels other than 0 and 1: graded; a candidate is relevant from --rel-threshold on"
     yield from _of_rows(groups, ~missing & (labels != 0) & (labels != 1), "info", "graded-labels", message)
@@ -69,7 +69,7 @@ def query_shares(groups: Groups) -> Iterator[Share]:
     """Queries without words."""
     candidates = groups.candidates
     blank = np.array([not text.strip() for text in candidates.query_texts])[candidates.queries]
-    yield from _of_groups(groups, blank, "warning", "empty-query", "have an empty query")
+    yield from _of_groups(groups, blank, "warning", "empty-query", "the query is empty")
 
 
 def text_shares(groups: Groups) -> Iterator[Share]:
@@ -104,7 +104,7 @@ def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
 def none_shares(groups: Groups) -> Iterator[Share]:
     """Groups for which nothing offered is right."""
     if groups.none is not None:
-        message = "say that nothing offered is right (none): read and counted, not used to train or to measure"
+        message = "nothing offered is right (none): read and counted, not used to train or to measure"
         yield from _of_groups(groups, groups.none == RIGHT, "info", "none", message)
 
 

@@ -29,14 +29,14 @@ class Share:
 
     severity: Severity
     code: str
-    predicate: str  # what is said of them
+    predicate: str  # what is said of the rows; of groups, what is odd in them
     where: tuple[str, ...]
     count: int
     of: int | None = None  # of so many groups; None: rows
 
     def finding(self) -> Finding:
         """The share as a finding."""
-        message = self.predicate if self.of is None else f"{self.count:,} of {self.of:,} groups {self.predicate}"
+        message = self.predicate if self.of is None else f"in {self.count:,} of {self.of:,} groups {self.predicate}"
         return Finding(severity=self.severity, code=self.code, message=message, where=self.where, count=self.count)
 
 

@@ -103,7 +103,7 @@ def _position_leak(groups: Groups, test: ChanceTest) -> Iterator[Finding]:
     message = (
         f"the right candidate stands {place} in {hits:,.0f} of {count(round(trials), 'group')}, "
         f"by chance in {expected:,.0f}: "
-        "the order gives the answer away where ties fall by file; shuffle the candidates of each group"
+        "a ranking that leaves ties in file order would look right; shuffle the candidates of each group"
     )
     where = row_lines(groups.candidates, right)
     yield Finding(severity="warning", code="leak-position", message=message, where=where, count=int(hits))

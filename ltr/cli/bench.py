@@ -29,7 +29,7 @@ AllowCommand = Annotated[
 
 def bench(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A config of a bench; - is stdin.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where it is kept: runs/NAME.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to keep it; default: runs/NAME.")] = None,
     sets: Sets = None,
     code: Code = None,
     seed: Seed = None,
@@ -39,7 +39,9 @@ def bench(
     allow_command: AllowCommand = False,
     allow_download: AllowDownload = False,
     overwrite: Overwrite = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what was measured there, measure the rest.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what was measured there, and measure the rest.")
+    ] = False,
     dry_run: DryRun = False,
     shown: Shown = None,
     quiet: Quiet = False,

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 def compare_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs, or directories of evaluate -o.")],
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="What they are held against: the first.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="The run that the others are compared with; default: the first.")
+    ] = None,
     metrics: Annotated[
-        str | None, typer.Option("--metrics", help="Metrics, with commas; else all shared ones.")
+        str | None, typer.Option("--metrics", help="Metrics, with commas; default: all that the runs share.")
     ] = None,
     fail_under: Annotated[
         list[str] | None,
@@ -112,7 +114,7 @@ def rule_lines(comparison: "Comparison") -> list[str]:
     queries = count(comparison.num_queries, "query", "queries")
     text = (
         f"{queries}; intervals: {comparison.resamples:,} bootstrap samples of {units}; p: "
-        f"{comparison.permutations:,} random sign flips of them (all of them where at most 12 differ)"
+        f"{comparison.permutations:,} random sign flips, or every flip where 12 or fewer of these differ"
     )
     return wrapped(text)
 

@@ -41,7 +41,7 @@ def render_config(config: File, sets: Sets = None, code: Code = None) -> None:
 
 @app.command("schema")
 def show_schema(
-    bench: Annotated[bool, typer.Option("--bench", help="That of a bench instead of a run.")] = False,
+    bench: Annotated[bool, typer.Option("--bench", help="Show the schema of a bench instead of a run.")] = False,
     code: Code = None,
 ) -> None:
     """Show the JSON Schema, for editors."""

@@ -83,13 +83,14 @@ def evaluate_command(
         list[str] | None, typer.Argument(metavar="SAMPLES", help="Labelled samples, as for train.")
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", help="Instead: a TREC run, recommended lists, or scored samples.")
+        str | None, typer.Option("--run", help="Instead of MODEL: a TREC run, recommended lists, or scored samples.")
     ] = None,
     qrels: Annotated[
         str | None, typer.Option("--qrels", help="The TREC qrels of --run, or the truth of its lists.")
     ] = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Topics of the qrels that --run lacks count 0; else they are left out.")
+        bool,
+        typer.Option("--complete", help="Count topics of the qrels that --run lacks as 0; default: leave them out."),
     ] = False,
     config: ConfigFile = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
@@ -102,11 +103,15 @@ def evaluate_command(
     max_grade: MaxGrade = None,
     probability: Probability = None,
     group_by: Annotated[
-        str | None, key_option("evaluate.group_by", "--group-by", metavar="FIELD", help="For each value as well.")
+        str | None,
+        key_option(
+            "evaluate.group_by", "--group-by", metavar="FIELD", help="Also measure each value of this field apart."
+        ),
     ] = None,
     catalogue: CatalogueFlag = None,
     tool_by_tool: Annotated[
-        bool, typer.Option("--by-tool", help="How often each tool was right, found, mistaken for which.")
+        bool,
+        typer.Option("--by-tool", help="For each tool: how often right, how often found, what stood first instead."),
     ] = False,
     baselines: Annotated[
         bool,
@@ -114,7 +119,7 @@ def evaluate_command(
             "evaluate.baselines",
             "--baselines",
             read=where_on(True),
-            help="Also show random order, best feature, w = 1.",
+            help="Also show random order, the best feature, and all weights 1.",
         ),
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,

@@ -23,7 +23,8 @@ def import_files(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The samples: .jsonl, .jsonl.gz or .jsonl.zst.")],
     outcome: Annotated[
-        str | None, typer.Option("--outcome", help="What calls were right by: span-status, feedback, evaluation:FILE.")
+        str | None,
+        typer.Option("--outcome", help="What says which calls were right: span-status, feedback, evaluation:FILE."),
     ] = None,
     redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
     option: Annotated[

@@ -37,7 +37,7 @@ from ltr.reporting.escaping import visible
 def featurize(
     ctx: typer.Context,
     samples: Samples,
-    out: Annotated[str, typer.Option("--out", "-o", help="OUT.npz, OUT.jsonl (.gz, .zst); DIR/: any amount.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="OUT.npz, OUT.jsonl (.gz, .zst), or DIR/ for any amount.")],
     config: ConfigFile = None,
     recommended: Recommended = False,
     features: Features = None,

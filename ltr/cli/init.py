@@ -22,7 +22,7 @@ ROUTER = Path("router")
 def init(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help=f"Where to put it; without it, here, or with --from in {ROUTER}/."),
+        typer.Argument(metavar="DIR", help=f"Where to put it; default: here, or {ROUTER}/ with --from."),
     ] = None,
     logs: Annotated[
         list[str] | None,

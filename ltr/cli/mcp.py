@@ -12,7 +12,7 @@ from ltr.errors import UsageError
 def mcp_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory or pack.")],
     tools: Annotated[
-        list[str] | None, typer.Option("--tools", help="A catalogue of tools; again for several. Default: the run's.")
+        list[str] | None, typer.Option("--tools", help="A catalogue of tools, once or more; default: that of the run.")
     ] = None,
     code: Code = None,
     verbose: Verbose = False,

@@ -118,13 +118,13 @@ CatalogueFlag = Annotated[
     key_option(
         "evaluate.catalogue",
         "--catalogue/--no-catalogue",
-        help="Rank all tools too; without it, where lists are short or drawn.",
+        help="Rank all tools as well; default: only where lists are short or drawn.",
     ),
 ]
 NoTexts = Annotated[
     bool,
     key_option(
-        "data.texts", "--no-texts", read=where_on(False), help="Keep a hash of each query in the place of its text."
+        "data.texts", "--no-texts", read=where_on(False), help="Store a hash of each query instead of its text."
     ),
 ]
 Negatives = Annotated[
@@ -134,13 +134,16 @@ Negatives = Annotated[
         "--negatives",
         metavar="catalogue|N",
         read=whole_or_number,
-        help="Add tools of the catalogue as candidates: all, or N.",
+        help="Add tools of the catalogue as candidates: all, or N a query.",
     ),
 ]
 Abstain = Annotated[
     str | None,
     key_option(
-        "abstain.rule", "--abstain", metavar="risk=X|precision=X", help="Answer only where sure enough, by calibration."
+        "abstain.rule",
+        "--abstain",
+        metavar="risk=X|precision=X",
+        help="Answer only when sure: at most a share X wrong, or at least X right.",
     ),
 ]
 Calibrate = Annotated[
@@ -150,27 +153,33 @@ Calibrate = Annotated[
         "--calibrate",
         metavar="FILE|SHARE",
         read=samples_or_share,
-        help="What chooses when to abstain: .1 of the traces.",
+        help="The samples that set the limit of --abstain; default: .1 of the traces.",
     ),
 ]
 NoneFrom = Annotated[
     str | None,
     key_option(
-        "none.source", "--none-from", metavar="log|removed:SHARE", help="Learn none: of the log, or of answers removed."
+        "none.source",
+        "--none-from",
+        metavar="log|removed:SHARE",
+        help="Learn when no tool fits: from the log, or from right tools removed.",
     ),
 ]
 NoneShare = Annotated[
-    float | None, key_option("none.share", "--none-share", help="How often none is right where the router will work.")
+    float | None, key_option("none.share", "--none-share", help="The share of live queries that no tool fits.")
 ]
 Graphs = Annotated[str | None, key_option("data.graphs", "--graphs", help="A catalogue of graphs.")]
 Encoder = Annotated[
     str | None, key_option("encoder", "--encoder", help="What makes vectors of texts (ltr list encoders).")
 ]
 EngineName = Annotated[
-    str | None, key_option("engine.name", "--engine", help="Who works on shards: local (processes), or ray.")
+    str | None, key_option("engine.name", "--engine", help="What works on shards: local (processes), or ray.")
 ]
 Workers = Annotated[
-    int | None, key_option("engine.workers", "--workers", min=1, help="Shards at the same time; local: 1, ray: all.")
+    int | None,
+    key_option(
+        "engine.workers", "--workers", min=1, help="How many shards at the same time; default: 1, with ray all."
+    ),
 ]
 Address = Annotated[str | None, key_option("engine.address", "--address", help="The Ray cluster: HOST:PORT, or auto.")]
 AllowDownload = Annotated[
@@ -184,15 +193,17 @@ Seed = Annotated[int | None, key_option("seed", "--seed", min=0, help="Every ran
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Runs at the same time, a process each; without it, one by one."),
+    typer.Option("--jobs", "-j", min=1, help="How many runs at the same time, each in a process; default: 1."),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with the run that was broken off there; leave a complete one.")
+    bool, typer.Option("--resume", help="Go on with the run that was broken off there; a complete run stays.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the config and say what would be done; write nothing.")]
 ShardRows = Annotated[
     int | None,
-    typer.Option("--shard-rows", metavar="N", min=1, help="Candidates read at once; without it, 32 MB of lines."),
+    typer.Option(
+        "--shard-rows", metavar="N", min=1, help="How many candidates are read at once; default: 32 MB of lines."
+    ),
 ]
 Shown = Annotated[Format | None, typer.Option("--format", help="human on a terminal, tsv in a pipe, or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
@@ -203,7 +214,7 @@ Verbose = Annotated[
 Features = Annotated[
     str | None,
     key_option(
-        "features", "--features", metavar="A,B", read=comma_separated, help="Columns, with commas (ltr list features)."
+        "features", "--features", metavar="A,B", read=comma_separated, help="The features to use (ltr list features)."
     ),
 ]
 Recommended = Annotated[
@@ -217,9 +228,7 @@ Recommended = Annotated[
 ]
 Metrics = Annotated[
     str | None,
-    key_option(
-        "evaluate.metrics", "--metrics", read=comma_separated, help="More metrics, with commas: ndcg@10,map,hit@5."
-    ),
+    key_option("evaluate.metrics", "--metrics", read=comma_separated, help="More metrics, such as ndcg@10,map,hit@5."),
 ]
 Ties = Annotated[str | None, key_option("evaluate.ties", "--ties", help="expected, file, worst, best or trec.")]
 NoRelevant = Annotated[str | None, key_option("evaluate.no_relevant", "--no-relevant", help="skip, zero or error.")]
@@ -231,20 +240,24 @@ Preset = Annotated[
 ]
 Threshold = Annotated[
     float | None,
-    key_option("evaluate.threshold", "--threshold", help="The least probability to be chosen (f1 ...)."),
+    key_option(
+        "evaluate.threshold", "--threshold", help="The least probability that counts as chosen, for f1 and the like."
+    ),
 ]
 MaxGrade = Annotated[
     float | None,
-    key_option("evaluate.max_grade", "--max-grade", help="The greatest label there can be (err); gdeval: 4."),
+    key_option("evaluate.max_grade", "--max-grade", help="The greatest label there can be, for err; gdeval has 4."),
 ]
 Probability = Annotated[
     str | None,
     key_option(
-        "evaluate.probability", "--probability", help="What makes scores probabilities: softmax, given or sigmoid."
+        "evaluate.probability",
+        "--probability",
+        help="How scores become probabilities: softmax, sigmoid, or given (they are).",
     ),
 ]
 RelThreshold = Annotated[
-    float | None, key_option("evaluate.rel_threshold", "--rel-threshold", help="The label from which one is right.")
+    float | None, key_option("evaluate.rel_threshold", "--rel-threshold", help="The least label that counts as right.")
 ]
 
 

@@ -37,16 +37,17 @@ def rank_command(
     ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="What to answer; - reads a query a line from stdin.")
+        str | None, typer.Argument(metavar="QUERY", help="One query; - reads queries from stdin, one a line.")
     ] = None,
     samples: Annotated[
-        str | None, typer.Option("--samples", help="Samples to rank instead; labels are not needed.")
+        str | None,
+        typer.Option("--samples", help="Rank the candidates of these samples instead; labels are not needed."),
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     at_least: Annotated[
-        float | None, typer.Option("--at-least", min=0, max=1, help="Only candidates that are so probable.")
+        float | None, typer.Option("--at-least", min=0, max=1, help="Only candidates of at least this probability.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds to each score.")] = False,
     allow_download: AllowDownload = False,

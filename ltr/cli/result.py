@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
+from ltr.reporting.conclusions import doubt_text
 from ltr.reporting.metric_tables import (
     counts_text,
     headline_table,
@@ -35,6 +36,7 @@ def measured_lines(measured: "Evaluated", record: "MetricsRecord", trained: str 
         *(line for text in (past_text(record), *known_texts(record)) if text for line in wrapped(text)),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
         *reading_lines(measured, record),
+        *wrapped(doubt_text(record)),
         *none_lines(record),
     ]
     return [*lines, *breakdown_lines(record)]
@@ -47,6 +49,7 @@ def headline_lines(record: "MetricsRecord") -> list[str]:
         *_counts_lines(record),
         *table_lines(headline_table(record, "trained"), turned=True),
         *(line for text in texts if text for line in wrapped(text)),
+        *wrapped(doubt_text(record)),
     ]
 
 

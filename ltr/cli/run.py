@@ -43,7 +43,7 @@ HERE = "ltr.yaml"
 def run_command(
     ctx: typer.Context,
     configs: Annotated[
-        list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; without any, {HERE} here.")
+        list[str] | None, typer.Argument(metavar="CONFIG", help=f"Configs; default: {HERE} in this directory.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the runs are kept, a directory each.")] = Path("runs"),
     jobs: Jobs = None,

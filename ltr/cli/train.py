@@ -63,7 +63,7 @@ def train_command(
     recommended: Recommended = False,
     features: Features = None,
     kind: Annotated[
-        str | None, key_option("kind", "--kind", help="tool or graph; without it, that of the samples.")
+        str | None, key_option("kind", "--kind", help="tool or graph; default: what the samples hold.")
     ] = None,
     trainer: Annotated[str | None, key_option("train.trainer", "--trainer", help="descent or newton.")] = None,
     epochs: Annotated[int | None, key_option("train.epochs", "--epochs", help="Passes of descent.")] = None,
@@ -78,7 +78,7 @@ def train_command(
         ),
     ] = None,
     folds: Annotated[
-        int | None, key_option("train.folds", "--folds", help="Cross-validation by trace in so many folds.")
+        int | None, key_option("train.folds", "--folds", help="Cross-validate in so many folds of traces.")
     ] = None,
     test: Annotated[
         str | None,

@@ -20,7 +20,7 @@ def update_command(
         str | None, typer.Argument(metavar="OUTCOMES", help="JSON lines of query, offered, right, chosen; - is stdin.")
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Fold all outcomes in, so that loading the run stays quick.")
+        bool, typer.Option("--compact", help="Merge all outcomes so far, so that the run loads quickly.")
     ] = False,
     tools: Tools = None,
     code: Code = None,

@@ -41,7 +41,8 @@ def validate(
     ctx: typer.Context,
     samples: Annotated[list[str], typer.Argument(metavar="SAMPLES|RUN", help="Samples, or one run directory.")],
     against: Annotated[
-        list[str] | None, typer.Option("--against", metavar="TRAIN", help="Training samples these are a test for.")
+        list[str] | None,
+        typer.Option("--against", metavar="TRAIN", help="Training samples: say which of SAMPLES they contain."),
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
@@ -112,9 +113,12 @@ def lines(report: "AuditReport") -> list[str]:
     shown = []
     for finding in report.findings:
         shown.append(f"{emphasis(finding.severity)} {finding.code}: {visible(finding.message)}")
-        more = finding.count - len(finding.where)
+        more, places = finding.count - len(finding.where), list(dict.fromkeys(finding.where))
         if finding.where:
-            shown.append(f"  {visible(', '.join(finding.where))}{f' and {more:,} more' if more > 0 else ''}")
+            rest = f" and {more:,} more" if more > 0 else ""
+            if len(places) < len(finding.where):  # the values of an array on one line have one place
+                rest = f" ({finding.count:,} in all)"
+            shown.append(f"  {visible(', '.join(places))}{rest}")
     looked = [count(report.counts[f"{name}s"], name) for name in ("group", "candidate") if f"{name}s" in report.counts]
     totals = [count(report.counts[f"{name}s"], name) for name in ("error", "warning")]
     return [*shown, f"{', '.join([*totals, *looked])}" if looked else ", ".join(totals)]

@@ -45,7 +45,7 @@ def repetition_error(samples: Samples, row: int, before: int) -> SampleError:
     first_path, first_line = place(samples.files, int(samples.lines[before]))
     name = excerpt(samples.name_texts[samples.names[row]])
     field = "tool" if samples.kind == "tool" else "candidate_id"
-    problem = f"found {name} again; {first_path}:{first_line} has it for the same group, and once is right"
+    problem = f"found {name} again; {first_path}:{first_line} has it for the same group: keep one of them"
     return SampleError(path, line, field, problem)
 
 
@@ -71,7 +71,7 @@ def none_errors(samples: Samples) -> Iterator[tuple[SampleError, int]]:
         path, number = place(samples.files, line)
         if group in first_line:
             earlier = "{}:{}".format(*place(samples.files, first_line[group]))
-            problem = f"found again; {earlier} has it for the same group, and once is right"
+            problem = f"found again; {earlier} has it for the same group: keep one of them"
             yield SampleError(path, number, "none", problem), group
         elif not rows_of_group[group]:
             yield SampleError(path, number, "none", NONE_ALONE), group

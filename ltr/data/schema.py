@@ -35,7 +35,7 @@ NEEDED: Mapping[str, str] = {
     "candidate_id": "the id of a graph is needed",
     "candidate_type": TEXT_NEEDED,
     "none": "true is needed; a candidate that is a tool or a graph has no such key",
-    "label": "a number from 0 to 1e300 is needed",
+    "label": "1 (right), 0 (wrong) or a grade up to 1e300 is needed",
     "features": "a list of numbers from -1e300 to 1e300 is needed",
     "drawn": "random or near is needed; a candidate of the log has no such key",
     "draw_probability": "a probability above 0, at most 1, is needed",

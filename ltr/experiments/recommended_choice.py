@@ -202,7 +202,7 @@ def _record(listed: Sequence[Alternative], simplest: Simplest, folds: int) -> Re
     chosen, best = listed[simplest.chosen], listed[simplest.best]
     reason = "the least loss"
     if chosen != best:
-        reason = f"within one standard error of the least loss, of {best.title}, and simpler"
+        reason = f"simpler than {best.title}, whose loss is the least, and within one standard error of it"
     return RecommendedChoiceRecord(chosen.title, reason, folds, list(_alternative_records(listed, simplest)))
 
 

@@ -17,9 +17,8 @@ def feature_warnings(features: FittedFeatures) -> Iterator[str]:
         is_estimated = config.name == "tool.lift" and "strength" not in config.options
         if is_estimated and state and strength_by_moments(state["wins"], state["chance"]) == float("inf"):
             yield (
-                "tool.lift is 0 for every tool: how often tools are right differs no more than by chance; "
-                "{name: tool.lift, strength: 5} in its place under `features` of the config, or in --set "
-                "'features=[...]', would let it differ all the same"
+                "tool.lift is 0 for every tool: chance alone explains that some are right more often than others; "
+                "to use it all the same, write {name: tool.lift, strength: 5} in its place under `features`"
             )
 
 
@@ -67,4 +66,4 @@ def outdone_warnings(measured: Evaluated) -> Iterator[str]:
     best, lead = measured.best_feature, measured.over_best_feature
     if best is not None and lead is not None and lead.high is not None and lead.high < 0:
         name = f"{'' if best.sign > 0 else '-'}{best.name}"
-        yield f"a single feature, {name}, is better than this model: top-1 over it is {lead.mean:+.3f}"
+        yield f"the feature {name} alone is better than this model: top-1 over it is {lead.mean:+.3f}"

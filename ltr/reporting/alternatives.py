@@ -18,7 +18,7 @@ def choice_text(choice: RecommendedChoiceRecord) -> str:
     if not choice.folds:
         return f"chosen: {choice.chosen}; {choice.reason}"
     number = count(len(choice.alternatives), "alternative")
-    return f"{choice.folds} folds chose of {number}: {choice.chosen}; {choice.reason}"
+    return f"of {number}, {choice.folds} folds chose {choice.chosen}: {choice.reason}"
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:

@@ -152,7 +152,7 @@ def verdict(board: Leaderboard) -> str:
     """Whether the first is better than the second, in one sentence."""
     test = board.test
     if test is None:
-        return f"The first two are not tested: {board.untested}."
+        return f"The first two were not tested against each other: {board.untested}."
     ends = "-" if test.low is None or test.high is None else f"{test.low:+.3f} to {test.high:+.3f}"
     by = f"{test.difference:+.3f} {test.metric} (95 % {ends}, p = {test.p:.4f})"
     return f"{test.winner} against {test.runner_up}: {by}."
@@ -213,7 +213,7 @@ def _conclusions(board: Leaderboard, complete: int, failed: int) -> Iterator[str
         what = "and better than" if is_sure else "but not significantly different from"
         yield f"{test.winner} is first, {what} {test.runner_up}: {by}."
     elif board.untested:
-        yield f"The first two are not tested: {board.untested}."
+        yield f"The first two were not tested against each other: {board.untested}."
     done = f"{count(complete, 'run is', 'runs are')} complete"
     yield f"{done}, {failed} failed." if failed else f"{done}."
 

@@ -21,9 +21,8 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     counts = run.metrics.counts
     is_enough = counts.interval_num_units >= FEWEST
     sentences = list(_quality(run.metrics))
-    if not is_enough and counts.num_queries:
-        units = units_text(run.metrics)
-        sentences.append(f"Too little was measured to be sure of anything: {units}. The intervals promise too much.")
+    if doubt := doubt_text(run.metrics):
+        sentences.append(f"{doubt[0].upper()}{doubt[1:]}.")
     elif is_enough:
         sentences += _lead(run.metrics)
     sentences += _training(training) if training else ()
@@ -35,6 +34,14 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     if warnings := len(run.record.warnings) + (len(training.warnings) if training else 0):
         sentences.append(f"Validation and diagnosis found {count(warnings, 'thing')} to look at, listed below.")
     return tuple(sentences)
+
+
+def doubt_text(record: MetricsRecord) -> str:
+    """That too little was measured for an interval; empty where there is enough, or nothing at all."""
+    if record.counts.interval_num_units >= FEWEST or not record.counts.num_queries:
+        return ""
+    promise = "; the intervals promise too much" if record.counts.interval_num_units > 1 else ""
+    return f"too little was measured to be sure of anything: {units_text(record)}{promise}"
 
 
 def units_text(record: MetricsRecord) -> str:

@@ -1,6 +1,8 @@
 """A trained router as a reranker."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder
@@ -15,7 +17,9 @@ from ltr.storage.model_file import model_digest
 
 def missing_run(run: str, setting: Setting) -> str:
     """Why there is no model."""
-    return "" if put_back(run).exists() else f"{run}: no such run; make it with ltr run or ltr train"
+    if put_back(run).exists():
+        return ""
+    return f"{Path(os.path.normpath(run)).as_posix()}: no such run; make it with ltr run or ltr train"
 
 
 @reranker("model:RUN", absent=missing_run)

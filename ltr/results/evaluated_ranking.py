@@ -257,7 +257,9 @@ def evaluate_run(
     Topics that a TREC run lacks are left out, or `complete` counts them 0.
     """
     if config.evaluate.group_by:
-        raise UsageError(f"group_by {config.evaluate.group_by}: a TREC run has no fields but its topics")
+        raise UsageError(
+            f"group_by {config.evaluate.group_by}: it goes with a model and samples; --run reads no such fields"
+        )
     from ltr.data.importers.scored import is_trec, read_scored  # no training reads their formats
 
     ranked = read_scored(run, qrels, complete=complete)

@@ -72,6 +72,12 @@ def paired_test(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Pair
 
 def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
     """Raise unless both were evaluated on the same queries by the same rules."""
+    for query_id, row in other.queries.items():
+        same_id = baseline.queries.get(query_id)
+        if same_id and same_id.query != row.query and same_id.true_candidate != row.true_candidate:
+            example = f"trace_id {query_id[0]!r}, node_id {query_id[1]!r}"
+            both = f"{other.name} and {baseline.name}"
+            raise DataError(f"different test data: one id names different queries in {both}, such as {example}")
     for first, second in ((other, baseline), (baseline, other)):
         missing = [key for key in first.queries if key not in second.queries]
         if missing:

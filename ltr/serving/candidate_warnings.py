@@ -79,7 +79,7 @@ def seen_traces_warnings(seen: int, compared: int) -> Iterator[str]:
     """A warning where traces were seen in training.
 
     >>> list(seen_traces_warnings(1, 2000))
-    ['1 of 2,000 traces that were compared are among those the model was trained on']
+    ['the model was trained on 1 of 2,000 traces compared: there it looks better than it is']
     """
     if seen:
-        yield f"{seen:,} of {compared:,} traces that were compared are among those the model was trained on"
+        yield f"the model was trained on {seen:,} of {compared:,} traces compared: there it looks better than it is"

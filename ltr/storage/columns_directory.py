@@ -213,8 +213,8 @@ def read_manifest(path: AnyPath) -> ManifestRecord:
     """What the directory says of its parts; one that another version wrote is refused as such."""
     file = put_back(path) / MANIFEST
     if not file.exists():
-        how = "`ltr featurize SAMPLES -o DIR/` writes one of columns"
-        raise FileError(str(path), f"a directory without {MANIFEST}; name files, or a directory of columns: {how}")
+        kind = f"a directory of columns, which `ltr featurize SAMPLES -o DIR/` writes, has a {MANIFEST}"
+        raise FileError(str(path), f"a directory; name the files in it, or a glob in quotes ({kind})")
     its_format = read_record(file, FormatRecord).format
     if its_format != FORMAT:
         raise FileError(str(file), f"of the format {its_format!r}, and this version reads {FORMAT}; featurize again")

@@ -86,7 +86,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise FieldError(excerpt(twice), "stands twice in one object; once is right")
+        raise FieldError(excerpt(twice), "stands twice in one object: keep one of them")
     return content
 
 

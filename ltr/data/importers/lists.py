@@ -116,7 +116,7 @@ def read_lists(path: AnyPath, truth: AnyPath | None = None, digest: ContentDiges
     for line, user, items, right in _entries(path, apart, digest):
         try:
             if user in seen:
-                raise FieldError("", f"user {excerpt(user)} stands twice, and once is right")
+                raise FieldError("", f"user {excerpt(user)} stands twice: keep one of them")
             seen.add(user)
             yield UserList(user, _scores(items), _grades(right), line)
         except FieldError as cause:
@@ -201,7 +201,7 @@ def _scores(items: Any) -> Scores:
     pairs = entries if True in is_scored else [(item, -place) for place, item in enumerate(entries)]
     scores = {_item(item): _number(score) for item, score in pairs}
     if len(scores) < len(pairs):
-        raise FieldError("", "an item stands twice in the list, and once is right")
+        raise FieldError("", "an item stands twice in the list: keep one of them")
     return scores
 
 

@@ -37,7 +37,7 @@ def read_table(path: AnyPath) -> TableFile:
     header = tuple(name.strip() for name in names)
     for name in header:
         if name and header.count(name) > 1:
-            raise SampleError(shown(path), line, "", f"the header names {excerpt(name)} twice, and once is right")
+            raise SampleError(shown(path), line, "", f"the header names {excerpt(name)} twice: keep one of them")
     return TableFile(shown(path), delimiter, header, _of_width(path, rows, len(header)))
 
 

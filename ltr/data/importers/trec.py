@@ -96,7 +96,7 @@ def _refuse_duplicates(entries: Entries) -> None:
         earlier = seen.setdefault((topic, doc), row)
         if earlier != row:
             problem = f"document {excerpt(doc.decode())} stands in line {entries.lines[earlier]} for the same topic"
-            raise SampleError(entries.source.path, int(entries.lines[row]), "", f"{problem}, and once is right")
+            raise SampleError(entries.source.path, int(entries.lines[row]), "", f"{problem}: keep one of them")
 
 
 @dataclass(frozen=True, slots=True)
