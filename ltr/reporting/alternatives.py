@@ -1,12 +1,13 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
 from ltr.errors import count
-from ltr.reporting.kinds import DIFFERENCE, INTERVAL, LOSS, WRITTEN, Bounds
+from ltr.reporting.kinds import DIFFERENCE, INTERVAL, Bounds, Kind
 from ltr.reporting.page import Block, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord
 
-CAPTION = "Alternatives: loss on left out traces, and its difference to the chosen one's"
+CAPTION = "Alternatives by their loss on traces left out; lines: a weight for each column, knots: a curve for each"
+FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 
 
 def choice_text(choice: RecommendedChoiceRecord) -> str:
@@ -25,16 +26,18 @@ def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
     """Each alternative from simple to rich, with its loss and the paired interval."""
     columns = (
         Column("alternative", "alternative"),
-        Column("loss", "loss", LOSS),
+        Column("loss", "loss", FOUR_DIGITS),
         Column("difference", "over the chosen", DIFFERENCE),
         Column("", "95 %, by trace", INTERVAL),
-        Column("chosen", "", WRITTEN),
     )
     rows = tuple(
-        (way.title, way.loss, way.difference, Bounds(way.low, way.high), "chosen" if way.title == choice.chosen else "")
+        (f"{way.title} (chosen)", way.loss, None, Bounds(None, None))
+        if way.title == choice.chosen
+        else (way.title, way.loss, way.difference, Bounds(way.low, way.high))
         for way in choice.alternatives
     )
-    return Table(columns, rows, CAPTION)
+    chosen = (place for place, way in enumerate(choice.alternatives) if way.title == choice.chosen)
+    return Table(columns, rows, CAPTION, marked=frozenset(chosen))
 
 
 def alternatives_blocks(choice: RecommendedChoiceRecord | None) -> list[Block]:

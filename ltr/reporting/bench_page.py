@@ -124,7 +124,7 @@ def bench_view(bench: BenchRecord, made: str = "") -> Page:
     drawn = "a seeded sample" if bench.sampled else "all of the data"
     size = f"{count(bench.queries, 'query', 'queries')}, {documents_text(bench)}"
     subtitle = f"{count(len(bench.rerankers), 'reranker')} on {size}; {drawn}."
-    return Page(f"Bench {bench.name}", subtitle, sections, made)
+    return Page(f"{bench.name}: rerankers compared", subtitle, sections, made)
 
 
 def documents_text(bench: BenchRecord) -> str:
@@ -148,9 +148,9 @@ def _conclusions(bench: BenchRecord) -> Iterator[str]:
     if chosen.front:
         names = ", ".join(chosen.front)
         yield f"On the front, which nothing beats in quality, latency and cost together: {names}."
-    yield from bench.warnings
+    yield from (f"{warning}." for warning in bench.warnings)
     if missing := len(bench.left_out) + len(bench.failed):
-        yield f"{count(missing, 'reranker')} without figures, named below."
+        yield f"Without figures: {count(missing, 'reranker')}; the reason stands below."
 
 
 def _front(bench: BenchRecord) -> Block:

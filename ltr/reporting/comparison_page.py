@@ -1,5 +1,6 @@
 """Several runs: their metrics side by side, tests of the differences, what their configs differ in."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -195,9 +196,15 @@ def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
     differing = [key for key in keys if len({repr(config.get(key)) for config in configs}) > 1]
     columns = (Column("key", "key"), *(Column(run.path, run.name) for run in runs))
     rows = tuple(
-        (key, *(str(config[key])[:LONGEST_VALUE] if key in config else None for config in configs)) for key in differing
+        (key, *(_as_written(config[key]) if key in config else None for config in configs)) for key in differing
     )
     yield Table(columns, rows, "Keys with different values") if rows else Text("Nothing but the name.")
+
+
+def _as_written(value: Any) -> str:
+    """A value as a config may have it; a long one is cut."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:LONGEST_VALUE]
 
 
 def config_values(config: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -41,7 +41,7 @@ def doubt_text(record: MetricsRecord) -> str:
     if record.counts.interval_num_units >= FEWEST or not record.counts.num_queries:
         return ""
     promise = "; the intervals promise too much" if record.counts.interval_num_units > 1 else ""
-    return f"too little was measured to be sure of anything: {units_text(record)}{promise}"
+    return f"too little was measured to be sure: {units_text(record)}{promise}"
 
 
 def units_text(record: MetricsRecord) -> str:

@@ -71,7 +71,7 @@ def _basis(model: ModelRecord) -> Table:
         ("groups that count, by weight", short(training.effective_groups)),
         ("groups where all candidates are equally right", f"{training.groups_all_alike:,}"),
         ("condition number of the columns", short(training.condition_number)),
-        ("of what there is to learn, kept away by the penalty", percent(training.lost_to_penalty)),
+        ("share of the possible gain that the penalty takes", percent(training.lost_to_penalty)),
         ("standard errors", errors_text(training)),
     )
     return Table((Column("what", ""), Column("value", "value", WRITTEN)), rows, "What the weights rest on")

@@ -130,7 +130,7 @@ def _curves(training: TrainingRecord) -> list[Block | None]:
         columns = (Column("value", "value", AMOUNT), Column("adds", "adds", AMOUNT))
         words = Words(
             f"What {name} adds",
-            "The part of the score by the feature's value, over that of its least value in the training data.",
+            "What each value of the feature adds to the score. Its least value in the training data adds 0.",
             Table(columns, tuple(added), f"What {name} adds by its value"),
         )
         blocks.append(curve(words, added, ("value", "adds")))
