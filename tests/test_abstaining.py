@@ -110,6 +110,7 @@ def test_precision_takes_the_last_threshold_before_the_first_whose_limit_is_too_
     assert holds == [True, True, True, False, False]
     assert precision_threshold(answers, 0.95, asked, np.random.default_rng(0)) == 0.84
     assert precision_threshold(answers, 0.95, (0.6, *asked), np.random.default_rng(0)) is None
+    assert precision_threshold(answers, 0.95, asked[:2], np.random.default_rng(0)) == 0.9  # all of them hold
     few = ConfidentAnswers(sure[:30], answers.is_wrong[:30] & False, np.arange(30))
     assert precision_threshold(few, 0.95, asked, np.random.default_rng(0)) is None
 
@@ -146,6 +147,12 @@ def test_one_query_of_each_trace_is_drawn_and_each_as_often():
         assert traces[rows].tolist() == [0, 1, 2]
         counts[rows] += 1
     assert counts / 600 == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 1], abs=0.06)
+
+
+def test_no_answer_has_no_curve():
+    none = ConfidentAnswers(np.empty(0), np.empty(0, dtype=bool), np.empty(0, dtype=np.int64))
+    with pytest.raises(DataError, match="no query to draw risk and coverage of"):
+        risk_over_coverage(none)
 
 
 def test_the_curve_of_risk_over_coverage_is_that_of_its_thresholds():

@@ -6,7 +6,9 @@ import pytest
 from ltr.data.groups import read_groups
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
+from ltr.features import crossfit
 from ltr.features.crossfit import fit_features, trace_fold
+from ltr.features.learning import Optimised
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.rows import RowTexts, row_queries
@@ -132,3 +134,35 @@ def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path):
             fit_features([FeatureConfig("tool.broken_texts")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
     finally:
         FEATURES._own.pop("tool.broken_texts")
+
+
+def test_a_feature_that_learns_nothing_has_no_state():
+    with pytest.raises(UsageError, match=r"the feature tool.rel learns nothing"):
+        crossfit.state_of(FeatureConfig("tool.rel"), {})
+
+
+def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_all(tmp_path):
+    def labels_of(groups, context):
+        return {"right": float(groups.labels.sum())}
+
+    def labels_of_shards(shards, context):
+        return {"right": float(sum(shard.groups.labels.sum() for shard in shards))}
+
+    def column(candidates, state, context):
+        return np.full(int(candidates.offsets[-1]), state["right"])
+
+    def same_column(candidates, state, context):
+        return column(candidates, state, context)
+
+    groups = groups_of(tmp_path, tool_lines(seed=4, traces=6, groups=2))
+    feature("tool.in_memory", "hist", fit=labels_of)(column)
+    feature("tool.optimised", "hist", fit=Optimised(labels_of_shards))(same_column)
+    configs = [FeatureConfig("tool.in_memory"), FeatureConfig("tool.optimised")]
+    try:
+        fitted, phi = fit_features(configs, groups, "letters")
+        assert fitted.states == ({"right": 12.0}, {"right": 12.0})
+        assert crossfit.fit_states(configs, groups, fitted.encoder) == fitted.states
+        assert (phi == 10.0).all()  # each trace is a fold of two groups, each with one right candidate
+    finally:
+        for config in configs:
+            FEATURES._own.pop(config.name)

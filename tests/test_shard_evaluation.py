@@ -10,7 +10,7 @@ from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import select
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.candidate_counts import CandidateCounts, added
+from ltr.evaluation.metrics.candidate_counts import CandidateCounts, added, first_calibration_of
 from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
 from ltr.evaluation.metrics.registry import measure, named
 from ltr.evaluation.ranking import rank
@@ -162,3 +162,18 @@ def test_the_bins_say_how_far_auc_and_roc_can_be_from_the_exact_ones(seed, meani
     for wrong, hit in zip(*(true[name] for name in columns), strict=True):  # each corner lies near the coarse curve
         low, high = (np.interp(wrong + shift, at[0], at[1]) for shift in (-bounds["roc"], bounds["roc"]))
         assert low - bounds["roc"] - 1e-12 <= hit <= high + bounds["roc"] + 1e-12
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_candidates_that_are_all_right_or_all_wrong_have_no_auc_and_no_bound_of_it(label):
+    ranking = rank([3.0, 2.0, 1.0], [0, 3])
+    right = np.full(3, label) > 0
+    counts = CandidateCounts.of(candidate_probabilities(ranking, right, np.ones(1, dtype=bool), 0.5))
+    assert counts.error_bounds == {}
+    assert named("auc").of(counts)["auc"] is None
+
+
+def test_no_query_fills_no_bin_of_the_first_choices():
+    nothing = candidate_probabilities(rank([1.0], [0, 1]), np.zeros(1, dtype=bool), np.zeros(1, dtype=bool), 0.5)
+    assert not first_calibration_of(nothing).count.any()
+    assert not CandidateCounts.of(nothing).first_calibration.count.any()

@@ -20,7 +20,7 @@ branch = true
 parallel = true
 source = {package}
 data_file = {folder}/data
-patch = subprocess, _exit
+patch = subprocess, fork, _exit
 
 [report]
 exclude_also =
@@ -29,6 +29,7 @@ exclude_also =
     ^\\s*\\.\\.\\.$
     : \\.\\.\\.$
     class .*\\bProtocol\\b
+    if sys.platform == "win32":
 """
 
 

@@ -6,7 +6,7 @@ probabilities may differ by rounding alone (`tied_levels`): scores 0.1, 0.2 and 
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -250,9 +250,7 @@ def _example(name: str, probabilities: list[float], labels: list[int]) -> Any:
     """The measure of one query with these probabilities, for the examples above."""
     scores = np.log(np.maximum(probabilities, 1e-300))
     ranking, counted = rank(scores, [0, len(scores)]), np.ones(1, dtype=bool)
-    measure_of_name = named(name)
-    if not isinstance(measure_of_name, Pooled | ByQuery | Drawn):
-        return None
+    measure_of_name = cast("Pooled | ByQuery | Drawn", named(name))
     return measure_of_name.of(candidate_probabilities(ranking, np.array(labels) > 0, counted, 0.5))
 
 
