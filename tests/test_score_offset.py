@@ -53,6 +53,8 @@ def test_loss_gradient_and_hessian_are_those_of_the_shifted_scores(seed):
 def test_scores_too_large_for_exp_are_shifted_first():
     groups = trainable([[1.0], [0.0]], [0, 1], [0, 2], score_offset=[700.0, -700.0])
     assert derivatives(groups, np.array([5.0]), np.ones(1)).loss == pytest.approx(1405.0)
+    lost = trainable([[1.0], [0.0]], [0, 1], [0, 2], score_offset=[-1000.0, -1001.0])  # each exp alone is 0
+    assert derivatives(lost, np.zeros(1), np.ones(1)).loss == pytest.approx(np.log(1 + np.e))
 
 
 def test_an_offset_that_a_whole_group_shares_costs_nothing():

@@ -52,7 +52,8 @@ TESTS = {  # of each module
     "files/atomic_replace": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
-CPU_SECONDS, WALL_SECONDS, MEMORY = 60, 600, 3 << 30  # of a mutant; bytes more than the tests have
+CPU_SECONDS, TIMES = 5, 3  # that a mutant has, and as often the time that its tests took
+WALL_SECONDS, MEMORY = 600, 3 << 30  # of a mutant; bytes more than the tests have
 LEAST = 0.9  # share of the mutants that are found
 FOUND, SURVIVES, NOT_APPLIED = "found", "survives", "not applied"
 
@@ -194,9 +195,11 @@ class Run:
         gc.freeze()
 
         def outcome(name):
-            items = [session.items[index] for index in self.tests_of(known[name], str(of.path))]
+            tests = self.tests_of(known[name], str(of.path))
+            items = [session.items[index] for index in tests]
+            seconds = CPU_SECONDS + round(TIMES * sum(self.seconds[index] for index in tests))
             change = partial(mutated_code.apply, known[name], of.source, module, functions)
-            return in_fork(session, items, change, caches) if items else SURVIVES
+            return in_fork(session, items, change, caches, seconds) if items else SURVIVES
 
         for _ in of.cases.outcomes(((name,) for name in known), outcome):
             pass
@@ -210,7 +213,7 @@ class Run:
         return sorted(reaching, key=self.seconds.__getitem__)
 
 
-def in_fork(session, items, change, caches):
+def in_fork(session, items, change, caches, seconds):
     """What becomes of the mutant."""
     folder = Path(tempfile.mkdtemp(prefix="mutant"))
     child = os.fork()
@@ -218,7 +221,7 @@ def in_fork(session, items, change, caches):
         code = 1
         try:
             os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             limit_memory()
             session.config._tmp_path_factory._basetemp = folder
