@@ -67,7 +67,7 @@ def drawn(seed, kind):
     return phi, labels, offsets
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.integers(0, 10**6), st.sampled_from(["plain", "flags", "scaled", "duplicated", "quasi", "separable"]))
 def test_newton_claims_nothing_the_linear_program_denies(seed, kind):
     phi, labels, offsets = drawn(seed, kind)
@@ -80,8 +80,8 @@ def test_newton_claims_nothing_the_linear_program_denies(seed, kind):
 
 @pytest.mark.parametrize("kind", ["plain", "flags", "scaled", "duplicated", "quasi", "separable"])
 def test_newton_hardly_ever_has_to_leave_it_open(kind):
-    claims = [claim(*drawn(seed, kind)) for seed in range(200)]
-    assert claims.count(Optimum.NOT_REACHED) <= 2
+    claims = [claim(*drawn(seed, kind)) for seed in range(100)]
+    assert claims.count(Optimum.NOT_REACHED) <= 1
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.001, 0.1, 10.0]))

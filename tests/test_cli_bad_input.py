@@ -334,7 +334,7 @@ def test_a_disk_that_fills_while_a_run_is_written_leaves_no_record(cli, monkeypa
             return write(descriptor, content)
 
         monkeypatch.setattr(os, "write", failing)
-        code = cli.run("train", "s.jsonl", "-o", "run", "--overwrite", "-q")
+        code = cli.run("train", "s.jsonl", "-o", "run", "--epochs", "2", "--overwrite", "-q")
         monkeypatch.setattr(os, "write", write)
         if code == 0:
             break

@@ -214,7 +214,7 @@ def test_ten_folds_are_counted_once_each(groups):
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_parts_on_disk_give_the_same_states_and_columns(groups, kind, monkeypatch):
     configs = [FeatureConfig(name) for name in ALL[kind]]
-    some = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < 24))
+    some = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < 13))
     in_memory, phi = fit_features(configs, some, "hash")
     monkeypatch.setattr(parts, "LARGEST_IN_MEMORY", 100)
     on_disk, same = fit_features(configs, some, "hash")

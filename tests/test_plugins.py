@@ -11,6 +11,7 @@ import pytest
 from ltr.errors import LtrWarning, UsageError
 from ltr.plugins import OURS, load_code
 from ltr.registry import Registry
+from tests import warm
 from tests.builders import tool_lines, write_lines
 
 ROOT = Path(__file__).parent.parent
@@ -215,13 +216,14 @@ def test_a_feature_of_a_file_trains_and_ranks_and_is_missed_by_name(tmp_path):
     features = "features=[tool.rel, tool.length]"
     done = ltr("train", samples, "-o", "run", "--set", features, "--code", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert ltr("evaluate", "run", samples, "--code", code, cwd=tmp_path).returncode == 0
-    assert ltr("rank", "run", "find hotels", "--code", code, cwd=tmp_path).returncode == 0
-    missed = ltr("evaluate", "run", samples, cwd=tmp_path)
+    assert warm.command("evaluate", "run", samples, "--code", code, cwd=tmp_path).returncode == 0
+    assert warm.command("rank", "run", "find hotels", "--code", code, cwd=tmp_path).returncode == 0
+    missed = warm.command("evaluate", "run", samples, cwd=tmp_path)
+    said = missed.stderr.decode()
     assert missed.returncode == 3
-    assert missed.stderr.startswith("error: run/model.json: not a usable model: the feature 'tool.length' (of mine.py ")
-    assert missed.stderr.endswith("is not loaded: install the package that brings it, or name its file with --code\n")
-    assert missed.stderr.count("\n") == 1
+    assert said.startswith("error: run/model.json: not a usable model: the feature 'tool.length' (of mine.py ")
+    assert said.endswith("is not loaded: install the package that brings it, or name its file with --code\n")
+    assert said.count("\n") == 1
 
 
 def test_plug_ins_of_every_kind_work_together(tmp_path):
