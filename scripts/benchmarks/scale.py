@@ -85,7 +85,7 @@ def arguments(name, samples, home, wanted, shard_rows):
             return [name, columns, "-o", run, "--trainer", "newton", "--set", "train.l2=0.001", "--overwrite", "-q"]
         case "evaluate":
             return [name, run, columns, "-o", f"{run}-measured", "--overwrite", "-q"]
-    return [name, run, "--samples", columns, "-o", f"{run}-ranked.jsonl"]
+    return [name, run, "--samples", columns]
 
 
 def engine(name, who):
