@@ -27,7 +27,7 @@ VERBS, THINGS, WORDS = 40, 50, 400
 AT_ONCE = 10_000  # groups that are drawn together
 SEED = np.uint64(0x5EED)
 COMMANDS = ("validate", "featurize", "train", "evaluate", "rank")
-WORKING = ("featurize", "train", "evaluate")  # that take workers
+WORKING = ("validate", "featurize", "train", "evaluate")  # that take workers
 
 
 def options(parser):
