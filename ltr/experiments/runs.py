@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -19,8 +19,6 @@ from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
 from ltr.experiments.run_saving import Clock, write_all
-from ltr.experiments.shard_run import ShardsResult, run_shards
-from ltr.experiments.shard_saving import run_and_save_shards
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_replace import new_directory
@@ -44,15 +42,16 @@ from ltr.storage.run_files import RunFiles, write_metrics, write_tools
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 
+if TYPE_CHECKING:
+    from ltr.experiments.shard_run import ShardsResult
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """A run and where it is kept."""
 
     directory: Path
-    result: (
-        RunResult | ShardsResult | None
-    )  # None of a run that was complete and is left as it was: all of it lies in the directory
+    result: "RunResult | ShardsResult | None"  # None of a run that was complete, which is left as it was
     seconds: float
 
     @property
@@ -77,7 +76,7 @@ def train(
     overwrite: bool = False,
     on_progress: OnProgress = silent,
     **settings: Value,
-) -> RunResult | ShardsResult:
+) -> "RunResult | ShardsResult":
     """The result of a run on the samples, also written into the directory `out`, if there is one.
 
     Samples, validation and test samples are files, or what `read_groups` takes; `valid` and `test` may be shares.
@@ -101,12 +100,14 @@ def train(
     config = checked(Document("ltr.train", document, {}))
     shared = SharedInputs(config, read_data(config, given)) if given else None
     if out is None and columns_directory(config.data.train) is not None:
+        from ltr.experiments.shard_run import run_shards  # samples in memory do not need it, nor below
+
         with open_engine(config.engine) as engine:
             return run_shards(config, on_progress=on_progress, engine=engine)
     if out is None:
         return run(config, on_progress=on_progress, shared=shared)
     finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, shared=shared)
-    return cast(RunResult | ShardsResult, finished.result)  # without resume every run is made
+    return cast("RunResult | ShardsResult", finished.result)  # without resume every run is made
 
 
 def _as_config(value: Any) -> Any:
@@ -140,6 +141,8 @@ def run_and_save(
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
     if columns_directory(config.data.train) is not None:
+        from ltr.experiments.shard_saving import run_and_save_shards
+
         with locked(home), open_engine(config.engine, code) as engine:
             made = run_and_save_shards(config, home, on_progress=on_progress, engine=engine)
         return Finished(home, made, clock() - start)
