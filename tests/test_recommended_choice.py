@@ -13,12 +13,13 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import RangeError, UsageError
 from ltr.experiments.loading import Loaded
-from ltr.experiments.recommended_choice import alternatives, choose, fold_losses
+from ltr.experiments.negatives import WHOLE, draw_negatives
+from ltr.experiments.recommended_choice import alternatives, choose, judged_by_folds, served_lists
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.features.presets import ALL, PAST
+from ltr.features.presets import ALL, MORE, PAST
 from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
-from ltr.training.simplest import PairedDifference, group_losses, simplest_as_good
+from ltr.training.simplest import PairedDifference, group_losses, simplest_as_good, simplest_proved
 from tests.oracles import naive_objective, random_groups
 
 RECOMMENDED = load_config(None, ["train.recipe=recommended", "encoder=hash"])
@@ -42,12 +43,13 @@ def shared(groups: Groups, config: RunConfig = RECOMMENDED) -> SharedInputs:
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_alternatives_go_from_simple_to_rich_and_are_at_most_twelve(kind):
-    names = (*ALL[kind], *(PAST if kind == "tool" else ()))
-    listed = alternatives(TRAIN, kind, names)
+    usual = (*ALL[kind], *(PAST if kind == "tool" else ()))
+    listed = alternatives(TRAIN, kind, (*usual, *MORE[kind]))
     sizes = [(bool(one.knots), len(one.columns)) for one in listed]
     assert sizes == sorted(sizes)
     assert len({one.title for one in listed}) == len(listed) <= 12
-    strengths = [one.strength for one in listed if one.columns == names and not one.knots]
+    assert [one.is_rich for one in listed] == [bool(one.knots) or len(one.columns) > len(usual) for one in listed]
+    strengths = [one.strength for one in listed if one.columns == usual and not one.knots]
     assert strengths == sorted(strengths, reverse=True)  # pulled less, so richer
 
 
@@ -102,6 +104,25 @@ def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_fir
     assert simplest_as_good(np.array([worse, rich]), np.ones(200), np.arange(200)).chosen == 1
 
 
+def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_beyond_noise():
+    rng = np.random.default_rng(0)
+    losses = np.array([np.ones(200), np.full(200, 0.5)]) + rng.normal(0.0, 0.01, (2, 200))
+    usual, traces, is_rich = (rng.random(200) < 0.5).astype(float), np.arange(200), np.array([False, True])
+    by_chance, better = usual.copy(), usual.copy()
+    wrong = np.flatnonzero(usual == 0)
+    by_chance[wrong[:3]] = 1.0  # +3 of 200: its error is sqrt(3) / 200
+    better[wrong[:8]] = 1.0
+    for hits, expected in ((by_chance, 0), (better, 1)):
+        fixed = (is_rich, np.ones(200), traces)
+        simplest = simplest_proved(losses, np.array([usual, hits]), np.full((2, 200), np.nan), *fixed)
+        gap = PairedDifference.of(hits, usual, np.ones(200), traces)
+        assert (gap.mean > 1.96 * gap.standard_error) == bool(expected)
+        assert simplest.chosen == simplest.best == expected
+    worse_served = np.array([better, usual])
+    assert simplest_proved(losses, np.array([usual, better]), worse_served, *fixed).chosen == 0
+    assert simplest_proved(losses, np.array([usual, better]), worse_served[::-1], *fixed).chosen == 1
+
+
 def test_a_heavy_group_counts_as_often_as_it_weighs():
     losses = np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 2.5]])
     weighed = simplest_as_good(losses, np.array([1.0, 2.0, 1.0]), np.arange(3))
@@ -119,12 +140,24 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
     rows = slice(groups.offsets[first], groups.offsets[first + 1])
     labels = groups.labels.copy()
     labels[rows] = np.roll(labels[rows], 1)
-    losses, folds = fold_losses(config, shared(groups, config), listed)
-    moved, _ = fold_losses(config, shared(replace(groups, labels=labels), config), listed)
-    assert folds == 5
-    np.testing.assert_array_equal(moved[:, others], losses[:, others])
+    before = judged_by_folds(config, shared(groups, config), listed)
+    after = judged_by_folds(config, shared(replace(groups, labels=labels), config), listed)
+    assert before.folds == 5
+    for name in ("losses", "hits", "served"):
+        np.testing.assert_array_equal(getattr(after, name)[:, others], getattr(before, name)[:, others])
     elsewhere = groups.candidates.traces != trace
-    assert not np.array_equal(moved[:, elsewhere], losses[:, elsewhere], equal_nan=True)
+    assert not np.array_equal(after.losses[:, elsewhere], before.losses[:, elsewhere], equal_nan=True)
+
+
+def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_short_beside_it(samples):
+    groups = of_traces(samples, 12)
+    config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
+    listed = alternatives(config.train, "tool", config.features)
+    judged = judged_by_folds(config, shared(groups, config), listed)
+    assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
+    assert judged.served.mean() < judged.hits.mean()  # more tools compete
+    everywhere = draw_negatives(groups, read_tools("data/tools/tools.json"), WHOLE, encoder="hash", seed=0)
+    assert served_lists(config, everywhere, everywhere)[1] is None  # what was offered is the catalogue
 
 
 def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):

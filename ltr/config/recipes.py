@@ -25,7 +25,7 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 3})  # raised with a value above, or the columns
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 4})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
@@ -68,6 +68,6 @@ def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/3'
+    'recommended/4'
     """
     return f"{name}/{VERSIONS[name]}"

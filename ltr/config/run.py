@@ -17,7 +17,7 @@ from ltr.engines.config import EngineConfig
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
-from ltr.features.presets import ALL, PAST, RECOMMENDED, SPECIFICATION, recommended_features
+from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
 from ltr.training.config import COLUMNS, LOSS, TrainConfig
@@ -227,14 +227,14 @@ def feature_configs(
     """The features of a run, and the warnings about them.
 
     They are those it names, or the specification's of the kind. `recommended` among them stands for the recommended
-    ones of so many training traces, in its place; where folds choose columns for all of them, with those that read what
-    was done before a query, if that is known.
+    ones of so many training traces, in its place; where folds choose columns for all of them, with those that folds may
+    add, and those that read what was done before a query, if that is known.
     """
     columns: list[FeatureConfig] = []
     warnings: tuple[str, ...] = ()
     for entry in config.features or SPECIFICATION[kind]:
         if entry == RECOMMENDED and COLUMNS in config.train.choose:
-            columns += map(FeatureConfig, (*ALL[kind], *(PAST if has_past else ())))
+            columns += map(FeatureConfig, (*ALL[kind], *MORE[kind], *(PAST if has_past else ())))
         elif entry == RECOMMENDED:
             names, warnings = recommended_features(kind, traces)
             columns += map(FeatureConfig, names)

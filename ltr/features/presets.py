@@ -14,10 +14,19 @@ FOUR = {
     "graph": ("graph.proto", "graph.near_edges", "graph.edges", "graph.cover"),
 }
 ALL = {
-    "tool": (*FOUR["tool"], "tool.clause_words", "tool.known", "tool.talk", "tool.ridge"),
+    "tool": (
+        *FOUR["tool"],
+        "tool.clause_words",
+        "tool.words",
+        "tool.known",
+        "tool.talk",
+        "tool.ridge",
+        "tool.clause",
+    ),
     "graph": (*FOUR["graph"], "graph.start", "graph.size", "graph.clauses", "graph.order"),
 }
 SINGLES = {"tool": ("tool.proto", "tool.ridge"), "graph": ("graph.proto", "graph.near_edges")}  # good alone
+MORE = {"tool": ("tool.query_proto", "tool.bm25", "tool.char"), "graph": ()}  # beside ALL, where folds want them
 PAST = ("tool.follows",)  # reads what was done before a query
 
 
@@ -25,7 +34,7 @@ def recommended_features(kind: Kind, traces: int) -> tuple[tuple[str, ...], tupl
     """The recommended columns for a number of training traces, and the warnings about the choice.
 
     >>> recommended_features("tool", 7)[1]
-    ('only 7 training traces: 4 of the 8 recommended features are used; all from 10 traces on',)
+    ('only 7 training traces: 4 of the 10 recommended features are used; all from 10 traces on',)
     >>> recommended_features("graph", 10)[1]
     ()
     """

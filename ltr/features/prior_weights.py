@@ -14,14 +14,16 @@ from ltr.arrays import FloatArray
 # of columns divided by their deviation, learned from 30 traces: means over draws, then over sets
 WEIGHTS = MappingProxyType(
     {
-        "tool.proto": 0.49,
+        "tool.proto": 0.34,
         "tool.lift": 0.27,
-        "tool.clause_char": 0.39,
-        "tool.name": 0.25,
-        "tool.clause_words": 0.14,
-        "tool.known": -0.06,
+        "tool.clause_char": 0.20,
+        "tool.name": 0.23,
+        "tool.clause_words": 0.13,
+        "tool.words": 0.06,
+        "tool.known": -0.02,
         "tool.talk": 0.11,
-        "tool.ridge": 0.22,
+        "tool.ridge": 0.24,
+        "tool.clause": 0.37,
         "graph.proto": 0.95,
         "graph.near_edges": -0.17,
         "graph.edges": 0.36,

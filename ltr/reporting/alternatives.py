@@ -1,12 +1,12 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
 from ltr.errors import count
-from ltr.reporting.kinds import DIFFERENCE, INTERVAL, Bounds, Kind
+from ltr.reporting.kinds import DIFFERENCE, INTERVAL, SHARE, Bounds, Kind
 from ltr.reporting.page import Block, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord
 
-CAPTION = "Alternatives by their loss on traces left out; lines: a weight for each column, knots: a curve for each"
+CAPTION = "Alternatives on traces left out; lines: a weight for each column, knots: a curve for each"
 FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 
 
@@ -23,17 +23,18 @@ def choice_text(choice: RecommendedChoiceRecord) -> str:
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
-    """Each alternative from simple to rich, with its loss and the paired interval."""
+    """Each alternative from simple to rich, with its loss, its Top-1, and the paired interval of the loss."""
     columns = (
         Column("alternative", "alternative"),
         Column("loss", "loss", FOUR_DIGITS),
+        Column("top1_accuracy", "top-1", SHARE),
         Column("difference", "over the chosen", DIFFERENCE),
         Column("", "95 %, by trace", INTERVAL),
     )
     rows = tuple(
-        (f"{way.title} (chosen)", way.loss, None, Bounds(None, None))
+        (f"{way.title} (chosen)", way.loss, way.top1_accuracy, None, Bounds(None, None))
         if way.title == choice.chosen
-        else (way.title, way.loss, way.difference, Bounds(way.low, way.high))
+        else (way.title, way.loss, way.top1_accuracy, way.difference, Bounds(way.low, way.high))
         for way in choice.alternatives
     )
     chosen = (place for place, way in enumerate(choice.alternatives) if way.title == choice.chosen)

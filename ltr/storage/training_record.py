@@ -74,11 +74,12 @@ class ChoiceRecord(msgspec.Struct, omit_defaults=True):
 
 
 class AlternativeRecord(msgspec.Struct, omit_defaults=True):
-    """One way to train, its loss on what it did not learn from, and by how much that is above the chosen one's."""
+    """One way to train, its loss and Top-1 on what it did not learn from, and the loss beside the chosen one's."""
 
     title: str
     loss: float
-    difference: float  # paired by trace
+    top1_accuracy: float
+    difference: float  # of the loss, paired by trace
     low: float | None = None  # of its 95 % interval; None: one trace
     high: float | None = None
 

@@ -6,9 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, group_sums
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, group_sums
 from ltr.training.objective import trainable
 from ltr.training.softmax import log_softmax
+from ltr.training.standard_errors import NORMAL_95
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,48 @@ def simplest_as_good(losses: FloatArray, weights: FloatArray, traces: IntArray) 
     return Simplest(
         chosen, best, means, tuple(PairedDifference.of(row, losses[chosen], weights, traces) for row in losses)
     )
+
+
+def simplest_proved(
+    losses: FloatArray,
+    hits: FloatArray,
+    served: FloatArray,
+    is_rich: BoolArray,
+    weights: FloatArray,
+    traces: IntArray,
+) -> Simplest:
+    """The simplest that is as good, where a rich one has to rank better too.
+
+    The others choose among themselves. A rich one counts where its hits exceed those of their choice, by the 95 %
+    interval of the paired difference, and where none of them has more served: hits on the lists that will be served,
+    NaN in groups that have none. It can lower the loss on lists as these were and rank no better, or worse on others.
+    Losses, hits and served are (alternatives, groups).
+
+    >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
+    >>> is_rich, ones, traces = np.array([False, True]), np.ones(3), np.arange(3)
+    >>> [simplest_proved(losses, hits, none, is_rich, ones, traces).chosen for hits in (level, better)]
+    [0, 1]
+    >>> simplest_proved(losses, better, better[::-1], is_rich, ones, traces).chosen  # worse where it will be served
+    0
+    """
+    usual = np.flatnonzero(~is_rich)
+    first = int(usual[simplest_as_good(losses[usual], weights, traces).chosen])
+    gains = [PairedDifference.of(row, hits[first], weights, traces) for row in hits]
+    has_lists = ~np.isnan(served).any(axis=0)
+    means = served[:, has_lists] @ weights[has_lists]
+    is_level = means >= means[usual].max()
+    proved = [
+        place
+        for place, gap in enumerate(gains)
+        if is_rich[place] and is_level[place] and gap.mean > NORMAL_95 * gap.standard_error
+    ]
+    stand = np.array([first, *proved])
+    chosen = int(stand[simplest_as_good(losses[stand], weights, traces).chosen])
+    loss = losses @ weights / weights.sum()
+    best = min([*usual.tolist(), *proved], key=lambda place: loss[place])
+    differences = tuple(PairedDifference.of(row, losses[chosen], weights, traces) for row in losses)
+    return Simplest(chosen, best, loss, differences)
 
 
 def group_losses(

@@ -28,15 +28,14 @@ from studies import intervals, priors
 from studies.sets import few_traces, samples
 
 TOP1 = "top1_accuracy"
-EIGHT = ALL["tool"]
 SINGLE = {"relevance": "tool.clause", "prototype": "tool.proto", "ridge": "tool.ridge"}
-COLUMNS = (
-    *map(FeatureConfig, EIGHT),
-    FeatureConfig("tool.lift", {"strength": 5.0}),
-    FeatureConfig("tool.clause"),
-)
+OLD_LIFT = "tool.lift, strength 5"
+SEVEN = ("tool.proto", OLD_LIFT, "tool.clause_char", "tool.name", "tool.clause_words", "tool.known", "tool.talk")
+SETS = {"seven, lift of strength 5": SEVEN, "ten, lines, l2 .001": ALL["tool"]}
+COLUMNS = {name: FeatureConfig(name) for name in ALL["tool"]} | {
+    OLD_LIFT: FeatureConfig("tool.lift", {"strength": 5.0})
+}
 RECOMMENDED = "recommended"
-SETS = {"seven, lift of strength 5": (0, 8, 2, 3, 4, 5, 6), "eight, lines, l2 .001": tuple(range(8))}
 FEW = (5, 10, 30, 100, 300)  # training traces
 DRAWS = 3  # of so few
 NEIGHBOURS, SHARPNESS = 20, 10.0
@@ -66,15 +65,14 @@ def main(*, folders, encoder, no_curves):
 
 def scored(train, test, encoder):
     """The scores of the test rows by each way, from the single columns to the sums."""
-    features, phi = fit_features(COLUMNS, train, encoder)
-    test_phi = features(test.candidates)
-    names = [config.name for config in COLUMNS]
-    best = best_feature(tuple(names[:8]), phi[:, :8], train.labels, train.offsets)
+    features, phi = fit_features(list(COLUMNS.values()), train, encoder)
+    test_phi, names = features(test.candidates), list(COLUMNS)
+    usual = [names.index(name) for name in ALL["tool"]]
+    best = best_feature(ALL["tool"], phi[:, usual], train.labels, train.offsets)
     scores = {way: test_phi[:, names.index(name)] for way, name in SINGLE.items()}
     scores[f"best column: {best.name}"] = best.sign * test_phi[:, names.index(best.name)]
     for way, columns in SETS.items():
-        scores[way] = learned(phi, test_phi, columns, train, 0)
-    scores["eight, 7 knots, l2 .001"] = learned(phi, test_phi, SETS["eight, lines, l2 .001"], train, 7)
+        scores[way] = learned(phi, test_phi, [names.index(name) for name in columns], train)
     router = by_recipe(train, encoder)
     scores[RECOMMENDED] = router.scores(router.phi(test.candidates))
     return scores, features.encoder, router.training.choice.chosen
@@ -86,11 +84,11 @@ def by_recipe(train, encoder):
     return ltr.run(config, shared=SharedInputs(config, Loaded((train, None), None, None, None, ()))).router
 
 
-def learned(phi, test_phi, columns, train, knots):
+def learned(phi, test_phi, columns, train):
     """The scores by w of some of the columns."""
     chosen = np.ascontiguousarray(phi[:, columns])
-    model = fit(chosen, train.labels, train.offsets, TrainConfig(trainer="newton", standardize=True, knots=knots))
-    return model.knots.scores(np.ascontiguousarray(test_phi[:, columns]), model.w)
+    model = fit(chosen, train.labels, train.offsets, TrainConfig(trainer="newton", standardize=True))
+    return model.scores(np.ascontiguousarray(test_phi[:, columns]))
 
 
 def votes(train, test, encoder):
