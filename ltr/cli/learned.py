@@ -62,7 +62,7 @@ def gain_lines(result: "RunResult | ShardsResult") -> list[str]:
     if lead is None:
         return []
     ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
-    return [f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)"]
+    return wrapped(f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)")
 
 
 def choice_lines(result: "RunResult | ShardsResult") -> list[str]:

@@ -32,7 +32,7 @@ def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
         Column("", "95 %, by trace", INTERVAL),
     )
     rows = tuple(
-        (f"{way.title} (chosen)", way.loss, way.top1_accuracy, None, Bounds(None, None))
+        (way.title, way.loss, way.top1_accuracy, "chosen", Bounds(None, None))
         if way.title == choice.chosen
         else (way.title, way.loss, way.top1_accuracy, way.difference, Bounds(way.low, way.high))
         for way in choice.alternatives
