@@ -7,7 +7,7 @@ from ltr.errors import ArrayError, DataError
 from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.objective import derivatives, slope, trainable
-from ltr.training.sampling import joined
+from ltr.training.sampling import joined, sampled
 from ltr.training.softmax import log_softmax, softmax
 from tests.oracles import naive_objective, random_groups, slices
 
@@ -180,3 +180,14 @@ def test_loss_and_derivatives_of_shards_add_up():
     np.testing.assert_allclose(added.hessian, whole.hessian, rtol=1e-14)
     with pytest.raises(TypeError):
         derivatives(first, w, scale) + slope(second, w, scale)
+
+
+def test_a_sample_of_the_groups_is_what_those_groups_alone_are():
+    rng = np.random.default_rng(3)
+    phi, labels, offsets = rng.normal(size=(12, 2)), np.array([1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1]), [0, 3, 5, 8, 12]
+    drawn = sampled(trainable(phi, labels, offsets), 2)
+    rows = [0, 1, 2, 5, 6, 7]
+    alone = trainable(phi[rows], labels[rows], [0, 3, 6])
+    for name in ("phi", "offsets", "weights", "shares"):
+        np.testing.assert_allclose(getattr(drawn, name), getattr(alone, name), rtol=1e-15, err_msg=name)
+    assert drawn.trains.tolist() == [True, False, True, False]
