@@ -80,7 +80,8 @@ def main(*, commands, seed, every, sampled=()):
             total, wrong = total + tried, wrong + len(problems)
             title = f"{name}{' over an earlier one' if is_again else ''}"
             print(f"{title:36} {tried} faults, {len(problems)} wrong", *problems[:5], sep="\n    ", flush=True)
-    said = "".join(f"; of {name} every {step}th call" for name, step in steps.items() if step > 1)
+    tried_of = {step: [name for name in steps if steps[name] == step] for step in sorted(set(steps.values()))}
+    said = "".join(f"; 1 call in {step} of {', '.join(names)}" for step, names in tried_of.items() if step > 1)
     text = f"{total:,} faults in {2 * len(steps)} commands, {wrong} wrong{said}"
     return Figure(text, is_good=not wrong, seconds=cases.seconds)
 
