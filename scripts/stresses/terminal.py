@@ -96,7 +96,7 @@ WITH_NAME = (  # {} is the string: most of them fail, and say why
 
 def options(parser):
     """Options of the command line."""
-    parser.add_argument("count", nargs="?", type=at_least(1), default=COUNT, help="of strings (default: %(default)s)")
+    parser.add_argument("count", nargs="?", type=at_least(3), default=COUNT, help="of strings (default: %(default)s)")
 
 
 def strings(count):
