@@ -65,6 +65,7 @@ def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
     found = compare(one).runs[0].differences[0]
     assert (found.low, found.high) == (None, None)
     said = cli.good("compare", *one, "--format", "human")
+    assert "fewer than 20 queries are too few to be sure" in " ".join(said.split())
     assert re.search("(?m)^95 % interval +(- *)+$", said)
     assert json.loads(cli.good("compare", *one, "--format", "json"))["runs"][0]["differences"][0]["low"] is None
     assert "is not significantly different from" in report_of([Path(each) for each in one])

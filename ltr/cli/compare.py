@@ -110,12 +110,17 @@ def query_lines(changed: "ChangedQuery") -> list[str]:
 
 def rule_lines(comparison: "Comparison") -> list[str]:
     """What the numbers rest on."""
-    units = count(comparison.num_units, comparison.unit, "queries" if comparison.unit == "query" else "traces")
+    from ltr.reporting.conclusions import FEWEST
+
+    plural = "queries" if comparison.unit == "query" else "traces"
+    units = count(comparison.num_units, comparison.unit, plural)
     queries = count(comparison.num_queries, "query", "queries")
     text = (
         f"{queries}; intervals: {comparison.resamples:,} bootstrap samples of {units}; p: "
         f"{comparison.permutations:,} random sign flips, or every flip where 12 or fewer of these differ"
     )
+    if comparison.num_units < FEWEST:
+        text += f"; fewer than {FEWEST} {plural} are too few to be sure"
     return wrapped(text)
 
 

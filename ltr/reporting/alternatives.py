@@ -6,7 +6,10 @@ from ltr.reporting.page import Block, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord
 
-CAPTION = "Alternatives on traces left out; lines: a weight for each column, knots: a curve for each"
+CAPTION = (
+    "Alternatives on traces left out, and the difference of their loss to that of the chosen one; "
+    "lines: a weight for each column, knots: a curve for each"
+)
 FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 
 
@@ -28,7 +31,7 @@ def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
         Column("alternative", "alternative"),
         Column("loss", "loss", FOUR_DIGITS),
         Column("top1_accuracy", "top-1", SHARE),
-        Column("difference", "over the chosen", DIFFERENCE),
+        Column("difference", "difference", DIFFERENCE),
         Column("", "95 %, by trace", INTERVAL),
     )
     rows = tuple(
