@@ -4,7 +4,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltr.errors import DataError
@@ -145,6 +145,7 @@ def test_auc_tells_apart_probabilities_that_are_all_next_to_one():
     assert evaluate(rank(ranking.scores[:4], [0, 2, 4]), [1, 0, 0, 1], ["auc"]).means["auc"] == 1 / 4
 
 
+@settings(max_examples=30)
 @given(
     st.integers(0, 10**6), st.sampled_from([1, 2, 3, 10, 60]), st.sampled_from([1, 10, 1000]), st.integers(-9999, 9999)
 )

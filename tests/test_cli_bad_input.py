@@ -1,6 +1,6 @@
 """Input that cannot be used: one clear line on stderr, the documented code, nothing half-written, no traceback.
 
-LTR_FUZZ_CASES sets the number of damaged files that go through training (500 without it).
+LTR_FUZZ_CASES sets the number of damaged files that go through training (300 without it).
 """
 
 import gzip
@@ -25,7 +25,7 @@ from tests.made import graph_rows, process, tool_rows, written
 from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 
-CASES = int(os.environ.get("LTR_FUZZ_CASES", "500"))
+CASES = int(os.environ.get("LTR_FUZZ_CASES", "300"))
 TOOL = list(tool_rows(range(4)))
 READY = [row | {"features": [0.5, 1.0]} for row in TOOL]
 GRAPH = list(graph_rows(range(4)))

@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,9 @@ FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpick
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 
 
+@cache
 def nodes(path):
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def called(node):
