@@ -51,7 +51,7 @@ def show_update(update: "Update") -> None:
         say(f"  the weights learned from {count(update.learned, 'outcome')} beside those folded in ({near})")
     for number, what in (
         (update.wrong_only, "only say what was wrong: offers are counted, the weights learn nothing"),
-        (update.none, f"say that nothing offered was right: {none_text(update)}"),
+        (update.none, f"say that nothing offered was right: {none_outcomes_text(update)}"),
         (update.alone, "offered a single tool: counted, the weights learn nothing"),
     ):
         if number:
@@ -66,7 +66,7 @@ def show_update(update: "Update") -> None:
     say("  outcomes that are folded in count by their curvature; only tools that were offered are judged")
 
 
-def none_text(update: "Update") -> str:
+def none_outcomes_text(update: "Update") -> str:
     """What outcomes of none come to."""
     if not update.none_learned:
         return "weights and counts stay, and the model has no P(none) that could learn"

@@ -15,7 +15,7 @@ from ltr.encoders.cached import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
 from ltr.features.learning import Counted, Optimised, option_names
-from ltr.features.prepared import Tables, listed_tools
+from ltr.features.prepared import Tables, tools_of_rows
 from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
 from ltr.features.states import alike, refuse_other_part, refuse_other_state
@@ -330,7 +330,7 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
     """One finite number for each candidate."""
     column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
     if FEATURES[config.name].prepare and context.table is None:
-        tools, tool_of_row = context.shared(listed_tools, candidates)
+        tools, tool_of_row = context.shared(tools_of_rows, candidates)
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
     values: FloatArray = _called(config, column, candidates, state, context)

@@ -11,7 +11,7 @@ from ltr.data.groups import Candidates
 from ltr.features.registry import StateMemo, ToolList
 
 
-def listed_tools(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:
+def tools_of_rows(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:
     """The distinct tools of the rows, and which of them each row has; for `Context.shared`."""
     pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
     first, codes = distinct(pairs)

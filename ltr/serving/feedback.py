@@ -178,7 +178,7 @@ class Feedback:
             kind = "none" if row.is_none else "wrong_only" if row.right is None else "learned"
             self._counts["alone" if kind == "learned" and len(row.names) < 2 else kind] += 1
         teaching = [row for row in usable if row.right is not None and len(row.names) > 1]
-        self._rows.add(self.model.knots(table_of(teaching, columns)), teaching)
+        self._rows.add(self.model.knots(phi_of(teaching, columns)), teaching)
         if counted := [row for row in usable if not row.is_none]:
             new = named_parts(self._trained.configs, counted_groups(counted), self._trained.encoder)
             self._parts = {name: merged(self._parts[name], new[name]) for name in new} if self._parts else new
@@ -199,7 +199,7 @@ class Feedback:
 
     def _learn_none(self, before: NoneLogit, rows: Sequence[OutcomeRow]) -> None:
         """Solve for b with w held. It waits for the first outcome of none: without any they may not be reported."""
-        self._judged.add(table_of(rows, len(self.model.names)), rows)
+        self._judged.add(phi_of(rows, len(self.model.names)), rows)
         self._words += [word_count(row.query) for row in rows]
         has_none = self._counts["none"] or self.base().none is not None
         if not has_none or not len(self._judged):
@@ -309,7 +309,7 @@ class _Stacked:
         return self._phi[: self._rows], self._labels[: self._rows], np.array(self._bounds)
 
 
-def table_of(rows: Sequence[OutcomeRow], columns: int) -> FloatArray:
+def phi_of(rows: Sequence[OutcomeRow], columns: int) -> FloatArray:
     """The columns of the tools of all outcomes, one below the other."""
     return np.array([line for row in rows for line in row.columns], dtype=np.float64).reshape(-1, columns)
 

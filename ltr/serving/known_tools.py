@@ -12,7 +12,7 @@ from ltr.data.catalogue_query import tool_candidates
 from ltr.data.groups import Candidates, key_order
 from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
-from ltr.features.prepared import Tables, all_extended, listed_tools
+from ltr.features.prepared import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
 from ltr.serving.shortlist import Shortlist
 
@@ -137,7 +137,7 @@ class KnownTools:
 
     def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
         """The columns of queries with tools of their own."""
-        tools, tool_of_row = listed_tools(candidates, None)
+        tools, tool_of_row = tools_of_rows(candidates, None)
         tables = self.tables(features, tools)
         return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row], self._of_states))
 
