@@ -14,7 +14,7 @@ from ltr.encoders.sparse import Sparse
 from ltr.features import tool_vectors
 from ltr.features.clauses import Clauses
 from ltr.features.crossfit import FittedFeatures, fit_states
-from ltr.features.prepared import Tables, all_extended, listed_tools
+from ltr.features.prepared import Tables, all_extended, tools_of_rows
 from ltr.features.registry import FEATURES, Context, FeatureConfig, ToolList
 from ltr.features.tool_vectors import Postings, ToolVectors
 from tests.builders import LetterEncoder
@@ -90,7 +90,7 @@ def test_every_prepared_feature_is_compared():
 def test_tools_that_come_later_change_no_bit(fitted, cuts, monkeypatch):
     monkeypatch.setattr(tool_vectors, "MOST_TOOLS", 25)
     features, candidates = fitted[0], fitted[1]["all"]
-    tools, rows = listed_tools(candidates, None)
+    tools, rows = tools_of_rows(candidates, None)
     tables, memo = None, {}
     for part in np.split(np.arange(len(tools.names)), cuts):
         some = ToolList(tuple(tools.names[i] for i in part), tuple(tools.texts[i] for i in part))
@@ -146,7 +146,7 @@ def test_a_query_that_meets_few_of_many_tools_leaves_them_as_rows(monkeypatch):
 
 def test_rows_of_queries_may_stand_in_any_order(fitted):
     features, candidates = fitted[0], fitted[1]["all"]
-    table = features.prepared(listed_tools(candidates, None)[0], {})[features.names.index("tool.clause")]
+    table = features.prepared(tools_of_rows(candidates, None)[0], {})[features.names.index("tool.clause")]
     clauses = Clauses(("a", "b"), Ragged(np.array([0, 1, 2]), np.array([0, 1])))
     vectors = features.encoder.encode(["weather mail", "send"], "query")
     queries, tools = np.tile([1, 0], 60), np.repeat(np.arange(60), 2)

@@ -98,7 +98,11 @@ def weights_section(training: TrainingRecord) -> Section:
 def _drawn(training: TrainingRecord) -> Block | None:
     """The weights with their intervals, in one unit where the deviations of the features are recorded."""
     scales = training.deviations if len(training.deviations or ()) == len(training.weights) else None
-    unit = "times the feature's deviation, so that they compare" if scales else "as they multiply the features"
+    unit = (
+        "times the deviation of its feature, which makes weights comparable"
+        if scales
+        else "as they multiply the features"
+    )
     rows = []
     for (name, feature), scale in zip(training.weights.items(), scales or [1.0] * len(training.weights), strict=True):
         value, free, low, high = (
@@ -109,7 +113,7 @@ def _drawn(training: TrainingRecord) -> Block | None:
     names = ("weight", "weight at l2 0")
     words = Words(
         "Weights and how sure they are",
-        f"Each weight {unit}; the interval is 95 % of the weight without a penalty, its point the diamond.",
+        f"Each weight {unit}. A diamond is the weight without a penalty, the line its 95 % interval.",
         estimates_table(f"Each weight {unit}", ("feature", *names), rows),
     )
     return estimates(words, rows, names, zero=True)
