@@ -232,3 +232,30 @@ def test_a_level_lies_between_0_and_1(level):
 def test_one_resample_and_the_greatest_number_are_enough():
     found = bootstrap_mean([LARGEST, LARGEST], np.random.default_rng(0), resamples=1)
     assert (found.low, found.high) == (LARGEST, LARGEST)
+
+
+@pytest.mark.parametrize("values", [np.tile([10.0, 11.0], 40), np.linspace(10, 11, 80)], ids=["two values", "many"])
+def test_one_resample_is_a_mean_of_the_values(values):
+    interval = bootstrap_mean(values, np.random.default_rng(0), resamples=1)
+    assert interval.low == interval.high
+    assert 10 < interval.low < 11
+
+
+@pytest.mark.parametrize("codes", [[0, 0, 2, 3, 3], [10**15, 10**15, 10**16, 10**17, 10**17], [-5, -5, -1, 0, 0]])
+def test_any_numbers_may_name_the_clusters(codes):
+    values = [1.0, 2.0, 4.0, 7.0, 8.0]
+    expected = bootstrap_mean(values, np.random.default_rng(0), clusters=[0, 0, 1, 2, 2])
+    assert bootstrap_mean(values, np.random.default_rng(0), clusters=codes) == expected
+    assert expected.units == 3
+    assert resampled_units(np.array(codes)).tolist() == codes
+
+
+def test_the_largest_values_have_a_mean():
+    interval = bootstrap_mean([-LARGEST, LARGEST], np.random.default_rng(0))
+    assert (interval.mean, interval.low, interval.high) == (0.0, -LARGEST, LARGEST)
+
+
+def test_a_single_metric_has_its_interval():
+    result = evaluate(rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1], ["mrr"])
+    alone = replace(result, values={"mrr": result.values["mrr"]})
+    assert intervals(alone)["mrr"] == intervals(result)["mrr"]
