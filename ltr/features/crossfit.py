@@ -273,13 +273,13 @@ def reading(
 ) -> Context:
     """The context in which features read candidates: the vectors of the texts they name, and what they share."""
     context = Context(encoder, lexicon)
-    asked: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
+    of_sources: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
     for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
             texts = source(candidates, context)
         context.memo[source] = (candidates, texts)
-        asked[source] = role, texts.texts
-    context.vectors.update(encoded_lists(encoder, asked))
+        of_sources[source] = role, texts.texts
+    context.vectors.update(encoded_lists(encoder, of_sources))
     for shared in dict.fromkeys(function for config in configs for function in FEATURES[config.name].shares):
         context.memo[shared] = (candidates, shared(candidates, context))
     return context
