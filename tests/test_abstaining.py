@@ -15,6 +15,7 @@ from ltr.data.groups import read_groups, without_none
 from ltr.errors import DataError
 from ltr.evaluation.abstention import (
     ConfidentAnswers,
+    OneDraw,
     drawn_rows,
     fewest_traces,
     fixed_thresholds,
@@ -147,6 +148,18 @@ def test_one_query_of_each_trace_is_drawn_and_each_as_often():
         assert traces[rows].tolist() == [0, 1, 2]
         counts[rows] += 1
     assert counts / 600 == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 1], abs=0.06)
+
+
+def test_what_is_as_sure_as_the_threshold_is_not_answered():
+    answers = ConfidentAnswers(np.full(100, 0.5), np.zeros(100, dtype=bool), np.arange(100))
+    assert precision_threshold(answers, 0.95, (0.5,), np.random.default_rng(0)) is None
+    assert precision_threshold(answers, 0.95, (0.4,), np.random.default_rng(0)) == 0.4
+
+
+def test_one_draw_counts_the_answered_and_the_wrong_among_them():
+    answers = ConfidentAnswers(np.array([0.9, 0.8, 0.2]), np.array([True, False, True]), np.arange(3))
+    assert OneDraw.of(answers, 0.5, np.random.default_rng(0)) == OneDraw(answered=2, wrong=1)
+    assert OneDraw.of(answers, None, np.random.default_rng(0)) == OneDraw(answered=0, wrong=0)
 
 
 def test_no_answer_has_no_curve():
