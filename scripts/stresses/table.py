@@ -65,19 +65,19 @@ def duration(seconds):
 
 
 def record(words, text, seconds):
-    """Keep the figure of a part; `pages` with and without its control are two rows."""
+    """Keep the figure of a part beside those of other options; `pages` with and without its control are two rows."""
     name = " ".join(words) if " ".join(words) in ROWS else words[0]
     figures = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    figures[name] = [
-        {
-            "figure": text,
-            "command": f"scripts/stress {shlex.join(words)}",
-            "seconds": round(seconds, 1),
-            "date": time.strftime("%Y-%m-%d"),
-            "commit": commit.stdout.strip(),
-        }
-    ]
+    found = {
+        "figure": text,
+        "command": f"scripts/stress {shlex.join(words)}",
+        "seconds": round(seconds, 1),
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit.stdout.strip(),
+    }
+    others = [each for each in figures.get(name, []) if each["command"] != found["command"]]
+    figures[name] = [*others, found]
     FIGURES.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", "utf-8")
