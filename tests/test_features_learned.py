@@ -176,7 +176,7 @@ def test_where_tools_differ_no_more_than_by_chance_tool_lift_is_0(tmp_path):
     assert set(values_of_all("tool.lift", read_groups(write_lines(tmp_path / "equal.jsonl", rows)))) == {0.0}
 
 
-@pytest.mark.parametrize("name", ["tool.known", "tool.ridge", "tool.proto", "tool.query_proto"])
+@pytest.mark.parametrize("name", ["known", "ridge", "proto", "query_proto", "words", "clause_words"])
 def test_where_no_tool_is_right_twice_nothing_tells_which_were_right(tmp_path, name):
     rows = [
         {"trace_id": f"t{query}", "node_id": 0, "query": f"do {right}x", "tool": tool, "label": int(tool == right)}
@@ -185,9 +185,9 @@ def test_where_no_tool_is_right_twice_nothing_tells_which_were_right(tmp_path, n
     ]
     once = read_groups(write_lines(tmp_path / "once.jsonl", rows))
     never = replace(once, labels=np.zeros(len(rows)))
-    config = FeatureConfig(name)
+    config = FeatureConfig(f"tool.{name}")
     expected = column_of(config, once.candidates, state_of(config, never))
-    np.testing.assert_array_equal(values_of_all(name, once), expected)
+    np.testing.assert_array_equal(values_of_all(config.name, once), expected)
     recurring = replace(once, labels=np.tile([1.0, 0, 0, 0], 4))  # always the first
     assert (column_of(config, once.candidates, state_of(config, recurring)) != expected).any()
 

@@ -164,11 +164,12 @@ def count_answered_words(groups: Groups, context: Context) -> Part:
         np.repeat(answers.tools, answer_words.lengths) * vocabulary + answer_words.codes, return_counts=True
     )
     tools, codes = np.divmod(keys, vocabulary)
-    right = [candidates.name_texts[name] for name in np.unique(tools).tolist()]
+    worded = np.unique(tools)
+    right, support = [candidates.name_texts[name] for name in worded.tolist()], np.bincount(answers.tools)
     names = digests(candidates.name_texts)
     spelled_queries = Ragged(query_words.starts, lexicon.keys(query_words.codes))
     return {
-        "tools": names_table(right),
+        "tools": names_table(right, answers=support[worded]),
         "words": lexicon.table(query_words.codes),
         "queries": table(digests(candidates.query_texts), facts={"words": spelled_queries}),
         "pairs": table(pairs(names[tools], lexicon.keys(codes)), {"times": times}),
@@ -189,18 +190,20 @@ def count_answered_words(groups: Groups, context: Context) -> Part:
 def answered_words_state(part: Part) -> State:
     """The words of the queries each tool answered, and how common each word is among all queries.
 
-    At most MOST_PAIRS pairs of a tool and a word: those that occur most often.
+    At most MOST_PAIRS pairs of a tool and a word: those that occur most often. Where no tool answered twice nothing is
+    stored: to have answered would tell that it is not right again.
     """
     tools, words, times = part["tools"], part["words"], part["pairs"].sums["times"]
     pair_names, pair_words = halves(part["pairs"].keys)
     pair_tools = places(tools.keys, pair_names)
-    stored = most_frequent(times, MOST_PAIRS)
+    recurs = tools.sums["answers"].max(initial=0) > 1
+    known, stored = np.arange(len(tools) if recurs else 0), most_frequent(times, MOST_PAIRS if recurs else 0)
     distinct, stored_words = used(places(words.keys, pair_words[stored]), len(words))
     asked = part["queries"].facts["words"].codes
     shares = place_counts(words.keys, asked)[distinct] / max(len(asked), 1)
     totals = code_sums(pair_tools, times, len(tools)).astype(np.int64)
     return {
-        "tools": spelled_table(tools.facts["name"], totals=totals),
+        "tools": spelled_table(tools.facts["name"].take(known), totals=totals[known]),
         "words": spelled_table(words.facts["word"].take(distinct), shares=shares),
         "pairs": {
             "tools": pair_tools[stored].astype(np.int32),
