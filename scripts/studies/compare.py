@@ -11,8 +11,8 @@ import numpy as np
 from ltr.config.run import load_config
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import read_data
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.recommended_choice import chosen
+from ltr.experiments.shared_inputs import SharedInputs, prior_of
 from ltr.training.fit import fit
 from peers import Peer, installed, missing
 from peers.learners import LIGHTGBM, LOGISTIC
@@ -49,8 +49,9 @@ def main(*, configs):
 
 def compare(config):
     """One line a way: quality on the test queries, the difference of ltr to it, CPU time of learning."""
-    loaded = read_data(config)
-    prepared, test = prepare(config, *loaded.train), loaded.test
+    choice = chosen(config, SharedInputs(config))  # of a recommended config: what folds choose, as in a run
+    config, prepared, test = choice.config, choice.shared.columns(), choice.shared.data().test
+    prior = prior_of(config.train, prepared.names)
     groups, phi = prepared.groups, prepared.features(test.candidates)
     scores, seconds = {"random order": np.zeros(len(phi))}, {}
     for place, name in enumerate(prepared.names):
@@ -58,7 +59,7 @@ def compare(config):
             scores[SINGLE[name]] = phi[:, place]
 
     def ours(phi, labels, offsets, rows):
-        return fit(phi, labels, offsets, config.train).scores(rows)
+        return fit(phi, labels, offsets, config.train, prior=prior).scores(rows)
 
     for way in (*installed([LOGISTIC, LIGHTGBM]), Peer("ltr", "ltr", ours)):
         start = time.process_time()

@@ -19,6 +19,7 @@ from ltr.data.splits import fold_indices
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
+from ltr.experiments.shared_inputs import nothing_to_choose
 from ltr.features.crossfit import fit_features
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
@@ -68,6 +69,7 @@ def compare(folder, feature_set):
     groups = read_groups([str(folder / "train.jsonl.gz"), str(folder / "test.jsonl.gz")], tools=tools)
     name = {"tool": "tools", "graph": "graphs"}[groups.candidates.kind]
     config = load_config(ROOT / "configs" / f"{name}{'-recommended' if feature_set == 'recommended' else ''}.yaml")
+    config = nothing_to_choose(config)  # the recommended columns alone, which every way sees
     ways = {name: partial(by_ltr, train) for name, train in {OURS: config.train, **TRAINERS}.items()}
     ways |= {peer.name: peer.call for peer in installed(PEERS)}
     scores, seconds = {name: np.full(len(groups.labels), np.nan) for name in ways}, dict.fromkeys(ways, 0.0)
