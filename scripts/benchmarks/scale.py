@@ -62,7 +62,9 @@ def main(*, sizes, interleaved, encoder, features, only, workers, ray, shard_row
                 for who in [{"workers": number} for number in workers] + [{"ray": number} for number in workers * ray]:
                     if name not in WORKING and who != {"workers": workers[0]}:
                         continue
-                    figure = measured([*arguments(name, samples, home, wanted, shard_rows), *engine(name, who)])
+                    shutil.rmtree(home / "cache", ignore_errors=True)  # no command finds vectors of another
+                    words = [*arguments(name, samples, home, wanted, shard_rows), *engine(name, who)]
+                    figure = measured(words, LTR_CACHE_DIR=str(home / "cache"))
                     setting = {"command": name, "candidates": size, "interleaved": interleaved, **who}
                     figures.append(setting | figure)
                     show(f"{name} {engine_text(name, who)}", size, **figure)
@@ -104,13 +106,13 @@ def engine_text(name, who):
     return f"ray {who['ray']}" if "ray" in who else f"by {who['workers']}"
 
 
-def measured(arguments):
+def measured(arguments, **environment):
     """Exit code, wall and CPU seconds, and the peak memory of the largest process, of a command."""
     start = time.perf_counter()
     child = os.posix_spawn(
         sys.executable,
         [sys.executable, "-m", "ltr", *arguments],
-        os.environ,
+        os.environ | environment,
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
     )
     on_ray, ended = {}, 0
