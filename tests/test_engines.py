@@ -19,7 +19,7 @@ from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local import Local
 from ltr.engines.machines import code_version, this_machine
 from ltr.engines.on_ray import refuse_silent, with_address
-from ltr.errors import FileError, LtrWarning, RunError, SampleError, UsageError
+from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 from tests.made import ENVIRONMENT, tool_rows, written
@@ -329,6 +329,10 @@ def test_a_file_that_a_node_lacks_is_told_with_the_address_of_the_node(tmp_path)
     assert str(with_address(missing, "10.0.0.2")).endswith(
         "part-00000.npz: no such file (on the node 10.0.0.2; all nodes must see the files)"
     )
+    unwritable = DiskError(str(tmp_path / "tmp" / "learned-00000.npz"), "no such directory")
+    assert "no such directory (on the node 10.0.0.2; all" in str(with_address(unwritable, "10.0.0.2"))
+    full = DiskError(str(tmp_path / "learned-00000.npz"), "no space left on device")
+    assert with_address(full, "10.0.0.2") is full
     (tmp_path / "part-00000.npz").touch()
     assert with_address(missing, "10.0.0.2") is missing, "it is there, and has another fault"
 

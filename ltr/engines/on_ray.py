@@ -18,7 +18,7 @@ from typing import Any, Generic, Self, TypeVar
 from ltr.engines.calls import NO_MEMORY, CallResult, Surroundings, outcome_of
 from ltr.engines.engine import Shared
 from ltr.engines.machines import SETTINGS, Machine, code_version, this_machine, wanted_threads
-from ltr.errors import FileError, LtrError, LtrWarning, RunError, UsageError, count
+from ltr.errors import DiskError, FileError, LtrError, LtrWarning, RunError, UsageError, count
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 
@@ -206,11 +206,13 @@ def _called(function: _Received, item: Any) -> Any:
 
 
 def with_address(error: LtrError | None, address: str) -> LtrError | None:
-    """The error, with the node where a file is missing."""
-    if not isinstance(error, FileError) or Path(error.args[0]).exists():
+    """The error, with the node where a file is missing, or the directory in which one is to be written."""
+    if not isinstance(error, FileError | DiskError):
         return error
     path, problem = error.args
-    return FileError(path, f"{problem} (on the node {address}; all nodes must see the files)")
+    needed = Path(path) if isinstance(error, FileError) else Path(path).parent
+    where = f"(on the node {address}; all nodes must see the files)"
+    return error if needed.exists() else type(error)(path, f"{problem} {where}")
 
 
 def _other_version(address: str, there: str, here: str) -> str:
