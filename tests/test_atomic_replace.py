@@ -1,12 +1,15 @@
 """replacing: a directory, or files that belong together, are the earlier ones or the new ones, and nothing is left."""
 
+import errno
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
+from ltr.files import atomic_replace
 from ltr.files.atomic_replace import DirectoryKind, new_directory, new_files, refuse_existing, refuse_foreign
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
@@ -275,3 +278,65 @@ def test_a_name_that_leaves_no_room_for_the_directory_beside_it_is_refused(tmp_p
         refuse_foreign(tmp_path / ("x" * 250), KIND)
     assert refuse_foreign(tmp_path / ("x" * 242), KIND) == []
     write_directory(tmp_path / ("x" * 242))
+
+
+def written_files(place):
+    """Two files and one in a folder, written together."""
+    with new_files(place) as new:
+        (new / "inner").mkdir()
+        for name in (place.name, "beside", "inner/below"):
+            (new / name).write_text("new")
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_what_stands_where_nothing_was_stands_there_alone_with_and_without_locks(tmp_path, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(atomic_replace, "locked_directory", lambda _: None)
+    (tmp_path / ".run.new-1").mkdir()  # of a killed process
+    for content in ("one", "two"):
+        with new_directory(tmp_path / "run") as new:
+            (new / "file").write_text(content)
+        assert {name: text for name, text in contents(tmp_path).items() if text} == {"run/file": content.encode()}
+    written_files(tmp_path / "run" / "main")
+    assert sorted(contents(tmp_path / "run")) == ["beside", "file", "inner", "inner/below", "main"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_an_interrupt_behind_the_last_rename_leaves_the_new_files(tmp_path, monkeypatch):
+    rename = os.rename
+
+    def interrupted(source, target):
+        rename(source, target)
+        if str(source).endswith(".old-files"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        written_files(tmp_path / "main")
+    assert sorted(contents(tmp_path)) == ["beside", "inner", "inner/below", "main"]
+
+
+def test_a_folder_that_was_made_for_files_goes_with_them(tmp_path, monkeypatch):
+    rename = os.rename
+
+    def failing(source, target):
+        if Path(target) == tmp_path / "main":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(DiskError):
+        written_files(tmp_path / "main")
+    assert contents(tmp_path) == {}
+
+
+def test_a_path_that_ends_in_no_name_is_refused_with_the_name(tmp_path):
+    (tmp_path / "run" / "inner").mkdir(parents=True)
+    with pytest.raises(UsageError, match=rf"not the name of a directory; write {tmp_path / 'run'}$"):
+        refuse_foreign(f"{tmp_path}/run/inner/..", KIND)
+
+
+def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the user who runs the tests may write anywhere
+    with pytest.raises(DiskError, match=f"run: {tmp_path} cannot be written to"):
+        refuse_foreign(tmp_path / "run", KIND)

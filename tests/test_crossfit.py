@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr.data.groups import read_groups, select
 from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit
@@ -166,3 +166,14 @@ def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_al
     finally:
         for config in configs:
             FEATURES._own.pop(config.name)
+
+
+def test_counts_that_choices_share_are_those_of_a_fit_alone_where_a_fold_holds_nothing(tmp_path):
+    groups = groups_of(tmp_path, tool_lines(seed=4, traces=6, groups=2))
+    first = np.flatnonzero(groups.candidates.traces == 0)  # one trace: its other fold is empty
+    shared = crossfit.SharedCounts.of(groups, [first])
+    configs, one = [FeatureConfig("tool.hist")], select(groups, first)
+    fitted, phi = fit_features(configs, one, "letters", shared=(shared, 0))
+    alone, expected = fit_features(configs, one, "letters")
+    assert fitted.states == alone.states
+    np.testing.assert_array_equal(phi, expected)

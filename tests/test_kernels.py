@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr.training import objective
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.descent import epoch_pass
 from ltr.training.fit import fit
 from ltr.training.kernels import passes as compiled
 from ltr.training.kernels.interrupts import deferring
-from ltr.training.objective import derivatives, trainable
+from ltr.training.objective import derivatives, slope, trainable
 from tests.oracles import naive_descent, random_groups
 
 FAST = (
@@ -119,6 +120,15 @@ def test_compiled_descent_gives_the_w_of_the_naive_loop():
     w, history = naive_descent(phi, labels, offsets, learning_rate=0.01, epochs=90, l2=0.001)
     np.testing.assert_allclose(model.w, w, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.training.history, history, rtol=0, atol=1e-10)
+
+
+def test_the_gradient_alone_of_a_compiled_pass_is_that_of_numpy(made, monkeypatch):
+    groups, w, scale = groups_of(3, made.features), WEIGHTS[: made.features], np.ones(made.features)
+    by_numpy = slope(groups, w, scale)
+    monkeypatch.setattr(objective, "for_passes", lambda *_, **__: made)
+    found = slope(groups, w, scale)
+    assert found.loss == pytest.approx(by_numpy.loss, rel=1e-12)
+    np.testing.assert_allclose(found.gradient, by_numpy.gradient, rtol=1e-12, atol=1e-12)
 
 
 def output(code):
