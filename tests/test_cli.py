@@ -771,7 +771,7 @@ intervals resample whole traces: the queries of one depend on each other
 top# #: good (usable above #, good above #, excellent above #)
 fewer than # queries: differences of a few hundredths are chance
 too little was measured to be sure: # traces; the intervals promise too much
-top# over best feature: # [#, #] (# %, by trace)
+top# over best feature: # [#, #] (# %, by # traces: too few)
 
 feature weight loss without
 tool.rel # #
@@ -842,8 +842,7 @@ def test_one_trace_has_no_interval_to_show(cli):
     rows = [row | {"trace_id": "t", "node_id": place // 3} for place, row in enumerate(scaled_rows(1))]
     said = cli.good("train", written("s.jsonl", rows), "-o", "run", "--format", "human")
     assert re.search("(?m)^95 % interval +- +- +-$", said)
-    assert re.search(r"(?m)^top-1 over best feature: \S+ - \(95 %, by trace\)$", said)
-    assert "too little was measured to be sure: " in said
+    assert re.search(r"(?m)^top-1 over best feature: \S+ - \(95 %, by 1 trace: too few\)$", said)
 
 
 def test_more_metrics_than_fit_beside_each_other_stand_below_each_other(tools, cli):

@@ -79,6 +79,7 @@ def started_lines(started: "Started") -> list[str]:
     """What was read, what was decided, how good it is, and the next commands."""
     from ltr.cli.exchange import summary_lines
     from ltr.cli.learned import gain_lines
+    from ltr.results.metrics_record import metrics_record
 
     home, result = shlex.quote(started.directory.as_posix()), started.recommended.result
     run, page = (
@@ -95,7 +96,7 @@ def started_lines(started: "Started") -> list[str]:
         *listing(["", ""], [[f"  {choice.key}: {choice.value}", choice.reason] for choice in started.choices]),
         *wrapped(visible(f"validated: {', '.join(found)}{check if started.audit.counts['warnings'] else ''}")),
         *table_lines(ways_table(started)),
-        *(gain_lines(result) if result else []),
+        *(gain_lines(metrics_record(result.measured)) if result else []),
         *wrapped(visible(f"wrote {home}/ ({started.seconds:.1f} s): ltr.yaml, data/, runs/, report.html")),
         *wrapped(visible(f"next: open {page}")),
         *(wrapped(visible(f'then: ltr rank {run} "your query"')) if can_rank else []),

@@ -7,6 +7,7 @@ from ltr.cli.result import abstaining_lines, breakdown_lines, headline_lines, me
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.alternatives import alternatives_table, choice_text
+from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.kinds import DIFFERENCE
 from ltr.reporting.metric_tables import title_of
@@ -32,7 +33,7 @@ def short_lines(
     return [
         *headline_lines(record),
         *choice_lines(result),
-        *gain_lines(result),
+        *gain_lines(record),
         *fold_lines(result.measured, result.config.data.split),
         *abstaining_lines(record, result.router.abstain),
         *breakdown_lines(record),
@@ -46,7 +47,7 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
     return [
         *measured_lines(result.measured, record),
         *abstaining_lines(record, result.router.abstain),
-        *gain_lines(result),
+        *gain_lines(record),
         "",
         *weight_lines(result),
         "",
@@ -56,13 +57,14 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
     ]
 
 
-def gain_lines(result: "RunResult | ShardsResult") -> list[str]:
+def gain_lines(record: "MetricsRecord") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
-    lead = result.measured.over_best_feature
+    lead, doubt = record.over_best_feature, doubt_text(record)
     if lead is None:
-        return []
+        return wrapped(doubt)
     ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
-    return wrapped(f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, by trace)")
+    unit = f"by {units_text(record)}: too few" if doubt else "by trace"
+    return wrapped(f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, {unit})")
 
 
 def choice_lines(result: "RunResult | ShardsResult") -> list[str]:

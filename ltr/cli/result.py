@@ -49,7 +49,6 @@ def headline_lines(record: "MetricsRecord") -> list[str]:
         *_counts_lines(record),
         *table_lines(headline_table(record, "trained"), turned=True),
         *(line for text in texts if text for line in wrapped(text)),
-        *wrapped(doubt_text(record)),
     ]
 
 
