@@ -211,7 +211,7 @@ def run_starts(codes: IntArray) -> IntArray:
     """
     is_first = np.ones(len(codes), dtype=bool)
     np.not_equal(codes[1:], codes[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+    return is_first.nonzero()[0]
 
 
 def used(codes: IntArray, count: int) -> tuple[IntArray, IntArray]:

@@ -258,7 +258,7 @@ def _without_each(tables: Sequence[Table], in_memory: int) -> Iterator[Table]:
     }
     others = Table(rows.keys, {name: rows.sums[name] for name in rows.sums if name not in vectors}, rows.facts)
     for left_out in range(len(tables) + 1):
-        stays = np.flatnonzero(of_table != left_out)
+        stays = (of_table != left_out).nonzero()[0]
         grouped = _grouped(others, order[stays], run_starts(number[stays]))
         sums = {name: next(vectors[name]) if name in vectors else grouped.sums[name] for name in rows.sums}
         yield Table(grouped.keys, sums, grouped.facts)

@@ -24,7 +24,11 @@ def byte_count(columns: Columns) -> int:
     >>> byte_count({"times": np.ones(3)})
     24
     """
-    return sum(array.nbytes for column in columns.values() for array in _arrays(column).values())
+    return sum(map(_byte_count, columns.values()))
+
+
+def _byte_count(column: Any) -> int:
+    return column.nbytes if isinstance(column, np.ndarray) else byte_count(_arrays(column))
 
 
 def leave_memory(columns: Columns) -> None:
