@@ -152,7 +152,7 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
 def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_short_beside_it(samples):
     groups = of_traces(samples, 12)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
-    listed = alternatives(config.train, "tool", config.features)
+    listed = [replace(way, is_rich=True) for way in alternatives(config.train, "tool", config.features)]
     judged = judged_by_folds(config, shared(groups, config), listed)
     assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
     assert judged.served.mean() < judged.hits.mean()  # more tools compete
@@ -242,3 +242,11 @@ def test_a_run_refuses_what_needs_other_keys(samples, overrides, problem):
     config = load_config(None, ["encoder=hash", *overrides])
     with pytest.raises(UsageError, match=problem):
         ltr.run(config, shared=shared(of_traces(samples, 3), config))
+
+
+def test_a_rich_alternative_that_loses_more_than_a_usual_one_is_not_taken():
+    losses = np.array([[0.50, 0.52, 0.48], [0.48, 0.50, 0.46], [0.49, 0.51, 0.47]])
+    hits = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    is_rich, ones, traces = np.array([False, False, True]), np.ones(3), np.arange(3)
+    simplest = simplest_proved(losses, hits, np.full((3, 3), np.nan), is_rich, ones, traces)
+    assert (simplest.chosen, simplest.best) == (1, 1)

@@ -33,7 +33,7 @@ def short_lines(
     return [
         *headline_lines(record),
         *choice_lines(result),
-        *gain_lines(record),
+        *(gain_lines(record) or wrapped(doubt_text(record))),
         *fold_lines(result.measured, result.config.data.split),
         *abstaining_lines(record, result.router.abstain),
         *breakdown_lines(record),
@@ -61,7 +61,7 @@ def gain_lines(record: "MetricsRecord") -> list[str]:
     """By how much the model beats the best single feature, and how sure that is."""
     lead, doubt = record.over_best_feature, doubt_text(record)
     if lead is None:
-        return wrapped(doubt)
+        return []
     ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
     unit = f"by {units_text(record)}: too few" if doubt else "by trace"
     return wrapped(f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, {unit})")

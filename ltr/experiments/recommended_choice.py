@@ -160,7 +160,8 @@ def judged_by_folds(
     for number, sides in enumerate(fold_indices(groups, folds, seed=config.seed, by=config.data.split)):
         on_progress(Step("folds", number, folds))
         learned, held = (select(groups, side) for side in sides)
-        asked, wider = served_lists(config, groups, held) if state is None else (np.array([], dtype=np.int64), None)
+        is_asked = state is None and any(alternative.is_rich for alternative in listed)
+        asked, wider = served_lists(config, groups, held) if is_asked else (np.array([], dtype=np.int64), None)
         if state is None:
             others = [held.candidates] + ([wider.candidates] if wider else [])
             phi, *columns = shared.fold_columns_of((number, folds), learned, *others)

@@ -145,7 +145,8 @@ def cross_validate_shards(
 ) -> CrossValidation:
     """`cross_validate` of the groups of a directory, whose own columns are not used: they know all groups."""
     folds, l2s, measures = config.train.folds or 0, config.train.l2s, measures_of(rules)
-    by = None if config.train.metric == LOSS else replace(judging_rules(config), metrics=(config.train.metric,))
+    judging = replace(judging_rules(config), metrics=(config.train.metric,), max_grade=rules.max_grade)
+    by = None if config.train.metric == LOSS else judging
     digests = list(engine.map(partial(_trace_digests, shards, config.seed), range(len(shards))))
     borders, judged = fold_borders(np.concatenate(digests), folds), list[JudgedFold]()
     for fold in range(folds):

@@ -13,7 +13,7 @@ RENAMING = 1.0  # seconds for another process to finish its renames, which take 
 def put_back(path: str | os.PathLike[str]) -> Path:
     """The path. If nothing is there, and an earlier directory or earlier files lie beside it, they are put back.
 
-    They lie there when the process that replaced them was killed between its renames: see `replacing`. A process
+    They lie there when the process that replaced them was killed between its renames: see `atomic_replace`. A process
     that is still at work holds their lock; its result is waited for.
     """
     place = Path(path)

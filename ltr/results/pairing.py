@@ -72,7 +72,8 @@ def paired_test(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> Pair
 
 def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> None:
     """Raise unless both were evaluated on the same queries by the same rules."""
-    for query_id, row in other.queries.items():
+    are_alike = other.metrics.rules.fingerprint == baseline.metrics.rules.fingerprint
+    for query_id, row in () if are_alike else other.queries.items():
         same_id = baseline.queries.get(query_id)
         if same_id and same_id.query != row.query and same_id.true_candidate != row.true_candidate:
             example = f"trace_id {query_id[0]!r}, node_id {query_id[1]!r}"
@@ -85,7 +86,7 @@ def refuse_incomparable(baseline: StoredEvaluation, other: StoredEvaluation) -> 
             problem = f"{first.name} has {len(missing):,} queries that {second.name} lacks, such as {example}"
             hint = "" if first.metrics.rules.complete is None else "; evaluate both with --complete"
             raise DataError(f"different test data: {problem}{hint}")
-    if other.metrics.rules.fingerprint != baseline.metrics.rules.fingerprint:
+    if not are_alike:
         raise DataError(f"different test data: {other.name} and {baseline.name} have other candidates or labels")
     for key, rule in RULES.items():  # after the data, which the greatest grade follows
         ours, theirs = getattr(other.metrics.rules, key), getattr(baseline.metrics.rules, key)

@@ -67,7 +67,7 @@ class Shortlist:
         """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
         letters = self.letters(candidates.query_texts[0])
         values = letters
-        if self.grams:
+        if self.grams and _rises(model, self.grams):  # else the model's score would keep the tools least like the query
             columns = {self.grams: letters}
             columns |= dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
             parts = [model.knots.part(model.names.index(name), column, model.w) for name, column in columns.items()]
@@ -82,6 +82,12 @@ class Shortlist:
         cut = clauses(query)
         asked = self.encoder.encode([query, *cut] if len(cut) > 1 else [query], "query")
         return np.concatenate([block.products(asked).max(axis=0) for block in self.blocks])
+
+
+def _rises(model: StoredModel, name: str) -> bool:
+    """Whether the column adds more to the model's score where it is 1 than where it is 0."""
+    least, most = model.knots.part(model.names.index(name), np.array([0.0, 1.0]), model.w)
+    return bool(most > least)
 
 
 def highest(values: FloatArray, among: IntArray, number: int) -> IntArray:

@@ -78,9 +78,10 @@ def simplest_proved(
 ) -> Simplest:
     """The simplest that is as good, where a rich one has to rank better too.
 
-    The others choose among themselves. A rich one counts where its hits exceed those of their choice, by the 95 %
-    interval of the paired difference, and where none of them has more served: hits on the lists that will be served,
-    NaN in groups that have none. It can lower the loss on lists as these were and rank no better, or worse on others.
+    A rich one counts where its hits exceed those of the simplest of the others that is as good, by the 95 % interval of
+    the paired difference, where it loses less than any other, and where no other has more served: hits on lists with
+    tools of the catalogue added, NaN in groups that have none. It can lower the loss on lists as these were and rank no
+    better, or worse on others.
     Losses, hits and served are (alternatives, groups).
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -91,21 +92,23 @@ def simplest_proved(
     >>> simplest_proved(losses, better, better[::-1], is_rich, ones, traces).chosen  # worse where it will be served
     0
     """
-    usual = np.flatnonzero(~is_rich)
+    usual, loss = np.flatnonzero(~is_rich), losses @ weights / weights.sum()
     first = int(usual[simplest_as_good(losses[usual], weights, traces).chosen])
     gains = [PairedDifference.of(row, hits[first], weights, traces) for row in hits]
     has_lists = ~np.isnan(served).any(axis=0)
     means = served[:, has_lists] @ weights[has_lists]
     is_level = means >= means[usual].max()
-    proved = [
-        place
-        for place, gap in enumerate(gains)
-        if is_rich[place] and is_level[place] and gap.mean > NORMAL_95 * gap.standard_error
-    ]
-    stand = np.array([first, *proved])
-    chosen = int(stand[simplest_as_good(losses[stand], weights, traces).chosen])
-    loss = losses @ weights / weights.sum()
-    best = min([*usual.tolist(), *proved], key=lambda place: loss[place])
+    loses_less = loss < loss[usual].min()
+    stand = np.array(
+        [
+            place
+            for place, gap in enumerate(gains)
+            if not is_rich[place]
+            or (is_level[place] and loses_less[place] and gap.mean > NORMAL_95 * gap.standard_error)
+        ]
+    )
+    simplest = simplest_as_good(losses[stand], weights, traces)
+    chosen, best = int(stand[simplest.chosen]), int(stand[simplest.best])
     differences = tuple(PairedDifference.of(row, losses[chosen], weights, traces) for row in losses)
     return Simplest(chosen, best, loss, differences)
 
