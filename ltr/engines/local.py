@@ -70,7 +70,7 @@ class Local:
 
     def _message(self, worker: Worker, call: "_Call") -> "_Message":
         """The call, with the values that are new to the worker, and the numbers of those that it is to drop."""
-        live = dict(self._shared)
+        live = dict(self._shared.items())  # what dies meanwhile is left out
         new = {number: sent.value for number, sent in live.items() if number not in worker.values}
         gone = worker.values - live.keys()
         worker.values |= new.keys()
