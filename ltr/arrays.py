@@ -272,10 +272,39 @@ def ragged(lengths: IntArray) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ragged:
-    """Lists of codes, one for each owner: owner i has codes[starts[i]:starts[i + 1]]."""
+class RowEntries:
+    """Rows of entries that lie one behind the other: row i owns the entries starts[i]:starts[i + 1]."""
 
     starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> IntArray:
+        """The number of entries of each row."""
+        return lengths_of(self.starts)
+
+    @property
+    def owners(self) -> IntArray:
+        """The row of each entry."""
+        return np.arange(len(self)).repeat(self.lengths)
+
+    def entries(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """The starts of these rows once they are taken, in this order, and the entries that they own.
+
+        >>> RowEntries(np.array([0, 2, 3])).entries(np.array([1, 0]))
+        (array([0, 1, 3]), array([2, 0, 1]))
+        """
+        lengths = self.lengths[rows]
+        starts = offsets_of(lengths)
+        return starts, np.arange(starts[-1]) + (self.starts[rows] - starts[:-1]).repeat(lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged(RowEntries):
+    """Lists of codes, one for each owner: owner i has codes[starts[i]:starts[i + 1]]."""
+
     codes: npt.NDArray[Any]
 
     @classmethod
@@ -288,29 +317,14 @@ class Ragged:
         lengths = np.concatenate([part.lengths for part in parts])
         return cls(offsets_of(lengths), np.concatenate([part.codes for part in parts]))
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def lengths(self) -> IntArray:
-        """The number of codes of each owner."""
-        return lengths_of(self.starts)
-
-    @property
-    def owners(self) -> IntArray:
-        """The owner of each code."""
-        return np.arange(len(self)).repeat(self.lengths)
-
     def take(self, owners: IntArray) -> "Ragged":
         """The lists of these owners, in this order; an owner may be taken often.
 
         >>> Ragged(np.array([0, 2, 3]), np.array([7, 8, 9])).take(np.array([1, 0])).codes
         array([9, 7, 8])
         """
-        lengths = self.lengths[owners]
-        starts = offsets_of(lengths)
-        places = np.arange(starts[-1]) + np.repeat(self.starts[owners] - starts[:-1], lengths)
-        return Ragged(starts, self.codes[places])
+        starts, entries = self.entries(owners)
+        return Ragged(starts, self.codes[entries])
 
     def counted(self, vocabulary: int) -> tuple[IntArray, IntArray, IntArray]:
         """The distinct codes of each owner and how often each occurs: owners, codes, times.

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, chunks, code_sums, distinct, lengths_of, offsets_of
+from ltr.arrays import FloatArray, IntArray, RowEntries, chunks, code_sums, distinct, lengths_of, offsets_of
 from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
@@ -17,26 +17,12 @@ PAIRED_NUMBERS = 1 << 18  # entries that are multiplied at once
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class Sparse(RowEntries):
     """The numbers of each row that are not 0: row i owns the entries starts[i]:starts[i + 1]."""
 
-    starts: IntArray
     columns: IntArray
     numbers: FloatArray
     dimensions: int
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def lengths(self) -> IntArray:
-        """How many numbers each row holds."""
-        return lengths_of(self.starts)
-
-    @property
-    def owners(self) -> IntArray:
-        """The row of each number."""
-        return np.arange(len(self)).repeat(self.lengths)
 
     def take(self, rows: IntArray) -> Self:
         """These rows, in this order.
@@ -45,9 +31,7 @@ class Sparse:
         >>> a.take(np.array([1, 1])).starts
         array([0, 2, 4])
         """
-        lengths = self.lengths[rows]
-        starts = offsets_of(lengths)
-        entries = np.arange(starts[-1]) + (self.starts[rows] - starts[:-1]).repeat(lengths)
+        starts, entries = self.entries(rows)
         return type(self)(starts, self.columns[entries], self.numbers[entries], self.dimensions)
 
     def sums(self, owner: IntArray, rows: IntArray, weights: FloatArray, count: int) -> Self:
@@ -64,7 +48,8 @@ class Sparse:
         parts = []
         for first, last in chunks(offsets_of(lengths)[bounds], SUMMED_ENTRIES):
             part = slice(bounds[first], bounds[last])
-            taken, place = self.take(rows[part]), np.repeat(np.arange(bounds[last] - bounds[first]), lengths[part])
+            taken = self.take(rows[part])
+            place = taken.owners
             cells = (owner[part] - first)[place] * self.dimensions + taken.columns
             cell, which = distinct(cells)
             numbers = code_sums(which, weights[part][place] * taken.numbers, len(cell))
@@ -129,18 +114,14 @@ class Sparse:
         entry_counts = other.lengths[other_rows]
         pairs_at_once = max(int(PAIRED_NUMBERS / max(entry_counts.mean(), 1)), 1) if len(rows) else 1
         for block, first in enumerate(range(0, len(distinct), at_once)):
-            lengths = self.lengths[distinct[first : first + at_once]]
-            row = np.repeat(np.arange(len(lengths)), lengths)
-            before = np.cumsum(lengths) - lengths
-            entries = np.arange(len(row)) + (self.starts[distinct[first : first + at_once]] - before)[row]
-            cells, width = row * self.dimensions + self.columns[entries], self.dimensions
-            spread = code_sums(cells, self.numbers[entries], len(lengths) * width)
+            starts, entries = self.entries(distinct[first : first + at_once])
+            row, width = np.arange(len(starts) - 1).repeat(lengths_of(starts)), self.dimensions
+            cells = row * width + self.columns[entries]
+            spread = code_sums(cells, self.numbers[entries], (len(starts) - 1) * width)
             for start in range(bounds[block], bounds[block + 1], pairs_at_once):
                 pairs = by_owner[start : min(start + pairs_at_once, bounds[block + 1])]
-                lengths = entry_counts[pairs]
-                pair = np.repeat(np.arange(len(pairs)), lengths)
-                before = np.cumsum(lengths) - lengths
-                entries = np.arange(len(pair)) + (other.starts[other_rows[pairs]] - before)[pair]
+                starts, entries = other.entries(other_rows[pairs])
+                pair = np.arange(len(pairs)).repeat(lengths_of(starts))
                 factors = spread[((owner[pairs] - first) * width)[pair] + other.columns[entries]]
                 products[pairs] = np.bincount(pair, weights=factors * other.numbers[entries], minlength=len(pairs))
         return products
