@@ -22,6 +22,7 @@ from ltr.errors import LtrError, LtrWarning, RunError, UsageError
 
 VARIABLE = "LTR_LOAD_PLUGINS"  # unset: every package; empty: none; names with commas: these packages
 LONGEST_CAUSE = 200
+ENDED_BY_SIGNAL = 128  # greater exit codes are of a process that a signal ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,9 @@ def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]
             yield
     except (LtrError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and isinstance(error.code, int) and error.code > ENDED_BY_SIGNAL:
+            raise
         path = _file(function) or str(source)
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
 

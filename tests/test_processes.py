@@ -17,6 +17,7 @@ from multiprocessing import connection
 import pytest
 
 from ltr.engines import processes
+from ltr.engines.calls import NO_MEMORY
 from ltr.engines.processes import MARK, LostProcessError, work
 from ltr.errors import RunError
 from tests.made import ENVIRONMENT
@@ -149,6 +150,21 @@ def test_an_answer_that_cannot_be_sent_is_told_in_a_line():
     assert [str(found[place]) for place in (0, 1)] == [
         "a worker's answer cannot be sent: cannot pickle '_thread.lock' object"
     ] * 2
+
+
+class TooLarge:
+    """What takes more memory to send than there is."""
+
+    def __reduce__(self):
+        raise MemoryError
+
+
+def too_large():
+    return lambda shard: TooLarge()
+
+
+def test_an_answer_that_memory_does_not_hold_is_told_as_such():
+    assert str(dict(work(too_large, [1], ["a"], workers=1))[0]) == NO_MEMORY
 
 
 def unable():

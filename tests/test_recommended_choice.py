@@ -121,6 +121,8 @@ def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_b
     worse_served = np.array([better, usual])
     assert simplest_proved(losses, np.array([usual, better]), worse_served, *fixed).chosen == 0
     assert simplest_proved(losses, np.array([usual, better]), worse_served[::-1], *fixed).chosen == 1
+    rounded = np.array([better, better - 1e-16])
+    assert simplest_proved(losses, np.array([usual, better]), rounded, *fixed).chosen == 1
 
 
 def test_a_heavy_group_counts_as_often_as_it_weighs():

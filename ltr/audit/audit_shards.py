@@ -58,8 +58,8 @@ def audit_shards(
     try:
         with sample_shards(paths, rows=rows, tools=tools, graphs=graphs, labels_required=False) as shards:
             notes = [Finding(severity="info", code="copied", message=note) for note in shards.notes]
-            looking = Looking(shards, has_labels=has_labels, is_cut=shards.are_regrouped)
-            shares, sizes = _examined(looking, len(shards.files), engine)
+            audit = ShardAudit(shards, has_labels=has_labels, is_cut=shards.are_regrouped)
+            shares, sizes = _examined(audit, len(shards.files), engine)
             examined = with_feature_names(groups_to_learn(shards.sample(EXAMINED)), paths)
     except DataError as error:
         return AuditReport.of([*findings, error_finding(error)], {})
@@ -76,7 +76,7 @@ def audit_columns(directory: AnyPath, *, engine: Engine = IN_PROCESS) -> AuditRe
     except DataError as error:
         return AuditReport.of([error_finding(error)], {})
     has_labels = not all(np.isnan(shards.arrays(part, ["labels"])["labels"]).all() for part in range(len(shards)))
-    findings, sizes = _examined(Looking(shards, has_labels=has_labels, is_cut=True), len(shards), engine)
+    findings, sizes = _examined(ShardAudit(shards, has_labels=has_labels, is_cut=True), len(shards), engine)
     examined = groups_to_learn(shards[0])
     findings += _compared(examined, {})
     if len(shards) > 1:
@@ -86,8 +86,8 @@ def audit_columns(directory: AnyPath, *, engine: Engine = IN_PROCESS) -> AuditRe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looking:
-    """What is looked at, shard by shard, and what that depends on."""
+class ShardAudit:
+    """The audit of one shard after the other, and what it depends on."""
 
     shards: Shards
     _: KW_ONLY
@@ -108,11 +108,11 @@ class Looking:
         return sizes, list(_shares(shard, groups, has_labels=self.has_labels, is_cut=self.is_cut))
 
 
-def _examined(looking: Looking, files: int, engine: Engine) -> tuple[list[Finding], dict[str, int]]:
+def _examined(audit: ShardAudit, files: int, engine: Engine) -> tuple[list[Finding], dict[str, int]]:
     """What is odd about groups, all shards together; and how much was read."""
     shares: dict[tuple[str, str, str], Share] = {}
     sizes = {"files": files, **dict.fromkeys(("traces", "groups", "candidates", "positives", "none"), 0)}
-    for of_shard, odd in engine.map(looking.examined, range(len(looking.shards))):
+    for of_shard, odd in engine.map(audit.examined, range(len(audit.shards))):
         sizes |= {name: sizes[name] + number for name, number in of_shard.items()}
         for share in odd:
             key = share.severity, share.code, share.predicate
@@ -121,7 +121,7 @@ def _examined(looking: Looking, files: int, engine: Engine) -> tuple[list[Findin
     of_all = (
         share if share.of is None else replace(share, of=totals[share.code == "none"]) for share in shares.values()
     )
-    return [*([] if looking.has_labels else [NO_LABELS]), *(share.finding() for share in of_all)], sizes
+    return [*([] if audit.has_labels else [NO_LABELS]), *(share.finding() for share in of_all)], sizes
 
 
 def _shares(whole: Groups, groups: Groups, *, has_labels: bool, is_cut: bool) -> Iterator[Share]:

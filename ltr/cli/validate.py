@@ -66,14 +66,16 @@ def validate(
     from ltr.files.restoring import put_back
 
     keys = given_keys(ctx)
-    who = configured(None, None, keys).engine if keys else EngineConfig()
+    engine_config = configured(None, None, keys).engine if keys else EngineConfig()
     runs = [name for name in samples if put_back(name).is_dir()]
     if not runs:
-        report = audit_samples(samples, against=against, tools=tools, graphs=graphs, rows=shard_rows, engine=who)
+        report = audit_samples(
+            samples, against=against, tools=tools, graphs=graphs, rows=shard_rows, engine=engine_config
+        )
     elif len(samples) > 1 or against or tools or graphs or shard_rows:
         raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools, --graphs or --shard-rows")
     else:
-        report = directory_report(runs[0], who, code or ())
+        report = directory_report(runs[0], engine_config, code or ())
     match chosen_format(shown):
         case Format.JSON:
             show_json(msgspec.to_builtins(report))
@@ -87,7 +89,7 @@ def validate(
         raise DataError(f"{count(report.counts['warnings'], 'warning')} found")
 
 
-def directory_report(directory: str, who: "EngineConfig", code: Sequence[str]) -> "AuditReport":
+def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]) -> "AuditReport":
     """What is wrong with a directory of columns, or with a run."""
     from ltr.engines.config import open_engine, warn_without_shards
     from ltr.storage.columns_directory import MANIFEST
@@ -95,11 +97,11 @@ def directory_report(directory: str, who: "EngineConfig", code: Sequence[str]) -
     if Path(directory, MANIFEST).exists():
         from ltr.audit.audit_shards import audit_columns
 
-        with open_engine(who, code) as engine:
+        with open_engine(config, code) as engine:
             return audit_columns(directory, engine=engine)
     from ltr.audit.run_integrity import audit_run
 
-    warn_without_shards(who)
+    warn_without_shards(config)
     return audit_run(directory)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
+from ltr.engines.calls import NO_MEMORY
 from ltr.errors import LtrError, RunError
 
 Shard = TypeVar("Shard")
@@ -297,6 +298,8 @@ def _answer(pipe: Any, answer: tuple[bool, Any]) -> None:
         pipe.send(answer)
     except OSError:
         raise
+    except MemoryError:
+        pipe.send((True, RunError(NO_MEMORY)))
     except Exception as error:  # of a plug-in that returns what no other process can have
         pipe.send((True, RunError(f"a worker's answer cannot be sent: {error}")))
 

@@ -49,7 +49,8 @@ def all_dots(left: Vectors, right: Vectors) -> FloatArray:
 def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """x with matrix x = right, of a matrix that is symmetric and positive definite, by its Cholesky factor.
 
-    The lower triangle counts. The factor takes the place of the matrix, which may be half a gigabyte.
+    The lower triangle counts. The factor takes the place of the matrix, which may be half a gigabyte, and x that of
+    `right` where its columns lie one behind the other.
 
     >>> positive_solution(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).round(12)
     array([[1.],

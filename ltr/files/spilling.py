@@ -60,7 +60,7 @@ def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
                     files[name, part].append(array)
         arrays = {place: growing.mapped() for place, growing in files.items()}
     except OSError as error:
-        raise DiskError(f"a temporary file in {tempfile.gettempdir()}", reason(error)) from error
+        raise DiskError(f"{tempfile.gettempdir()}/a temporary file", reason(error)) from error
     finally:
         for growing in files.values():
             growing.close()

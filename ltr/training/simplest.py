@@ -11,6 +11,8 @@ from ltr.training.objective import trainable
 from ltr.training.softmax import log_softmax
 from ltr.training.standard_errors import NORMAL_95
 
+ROUNDING = 1e-12  # means of hits that are nearer are equal
+
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
@@ -97,7 +99,7 @@ def simplest_proved(
     gains = [PairedDifference.of(row, hits[first], weights, traces) for row in hits]
     has_lists = ~np.isnan(served).any(axis=0)
     means = served[:, has_lists] @ weights[has_lists]
-    is_level = means >= means[usual].max()
+    is_level = means >= means[usual].max() - ROUNDING
     loses_less = loss < loss[usual].min()
     stand = np.array(
         [
