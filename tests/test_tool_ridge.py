@@ -1,6 +1,7 @@
 """tool.ridge against the dense normal equations, and what bounds its state."""
 
 import math
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -167,3 +168,25 @@ def test_queries_in_many_blocks_have_the_same_values(groups, monkeypatch):
     whole = values(groups, groups)
     monkeypatch.setattr(tool_ridge, "LIKENESSES", 1)
     np.testing.assert_allclose(values(groups, groups), whole, atol=1e-12)
+
+
+def test_coefficients_of_a_few_tools_at_a_time_are_those_of_all(groups, monkeypatch):
+    whole = fitted(groups)["coefficients"]
+    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1)
+    np.testing.assert_allclose(fitted(groups)["coefficients"], whole, rtol=2e-3, atol=1e-7)  # half precision
+    assert len(whole) > 4
+
+
+def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1 << 12)
+    lines = [
+        {"trace_id": f"t{n}", "node_id": 0, "query": f"word{n}", "tool": f"tool{n % 9}", "label": 1} for n in range(900)
+    ]
+    groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
+    learner, encoder = FEATURES["tool.ridge"].learner, LetterEncoder()
+    part = counted(RIDGE, learner, Shard(groups, reading([RIDGE], groups.candidates, encoder, Lexicon())))
+    tracemalloc.start()
+    state_of(RIDGE, part)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.75 * 900 * 900 * 8

@@ -46,26 +46,51 @@ def all_dots(left: Vectors, right: Vectors) -> FloatArray:
     return dots
 
 
-def positive_solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """x with matrix x = right, of a matrix that is symmetric and positive definite, by its Cholesky factor.
+class PositiveDefinite:
+    """A symmetric, positive definite matrix, of which one triangle is held: half the memory.
 
-    The lower triangle counts. The factor takes the place of the matrix, which may be half a gigabyte, and x that of
-    `right` where its columns lie one behind the other.
+    The format is LAPACK's rectangular full packed one: the lower right triangle lies, turned, above the lower left one.
 
-    >>> positive_solution(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).round(12)
+    >>> matrix = PositiveDefinite(2)
+    >>> matrix.set_rows(0, np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> matrix.factorise()
+    >>> matrix.solution(np.array([[3.0], [3.0]])).round(12)
     array([[1.],
            [1.]])
     """
-    from scipy.linalg import cho_factor, cho_solve  # type: ignore[import-untyped]  # slow to import, as below
 
-    if not matrix.size:
-        return right
-    for row in range(1, len(matrix)):
-        matrix[:row, row] = matrix[row, :row]
-    in_lapack_order = matrix.T  # the same numbers now, so that nothing is copied
-    factor = cho_factor(in_lapack_order, lower=True, overwrite_a=True, check_finite=False)
-    solution: FloatArray = cho_solve(factor, right, overwrite_b=right.flags.f_contiguous, check_finite=False)
-    return solution
+    def __init__(self, size: int) -> None:
+        self._size, self._half, self._is_odd = size, (size + 1) // 2, size % 2
+        self._numbers = np.empty((size + 1 - self._is_odd, self._half))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def set_rows(self, first: int, rows: FloatArray) -> None:
+        """Set the rows from `first` on, each up to the diagonal; all of them, in rising order."""
+        for row, numbers in enumerate(rows, start=first):
+            self._numbers[row + 1 - self._is_odd, : row + 1] = numbers[: row + 1][: self._half]
+            beyond = numbers[self._half : row + 1]
+            self._numbers[: len(beyond), row - self._half + self._is_odd] = beyond
+
+    def factorise(self) -> None:
+        """Put the Cholesky factor in the place of the matrix: it is solved from then on."""
+        from scipy.linalg.lapack import dpftrf  # type: ignore[import-untyped]  # slow to import, as below
+
+        if not self._size:
+            return
+        _, problem = dpftrf(self._size, self._numbers.reshape(-1), transr="T", uplo="L", overwrite_a=True)
+        if problem:
+            raise np.linalg.LinAlgError(f"the matrix is not positive definite: minor {problem}")
+
+    def solution(self, right: FloatArray) -> FloatArray:
+        """x with matrix x = right, (rows, columns)."""
+        from scipy.linalg.lapack import dpftrs
+
+        if not right.size:
+            return right
+        solution: FloatArray = dpftrs(self._size, self._numbers.reshape(-1), right, transr="T", uplo="L")[0]
+        return solution
 
 
 def _matrix(rows: Sparse) -> Any:

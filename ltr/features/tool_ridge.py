@@ -4,14 +4,15 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
-from ltr.encoders.vectors import StoredVectors, vectors_from
+from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.learning import Counted
-from ltr.features.matrices import all_dots, positive_solution
+from ltr.features.matrices import PositiveDefinite, all_dots
 from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.rows import query_texts, right_rows, row_queries
 from ltr.features.tables import most_frequent, names_table, place_of, spelled_table, table_texts
@@ -25,7 +26,7 @@ from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextT
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
 MOST_QUERIES = 1 << 13  # whose equations are solved together
 MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
-LIKENESSES = 1 << 20  # of queries that are computed at once
+LIKENESSES = 1 << 18  # of queries that are computed at once
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -115,18 +116,12 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
     rows = _unit_rows(grams, keys, rarity, len(chosen))
     times = queries.sums["times"][chosen]
-    equations = np.empty((len(chosen), len(chosen)))
-    at_once = max(LIKENESSES // max(len(chosen), 1), 1)
-    for first in range(0, len(chosen), at_once):
-        block = np.arange(first, min(first + at_once, len(chosen)))
-        equations[block] = (2 * all_dots(rows.take(block), rows) + all_dots(vectors.take(block), vectors)) / 3
-    equations[np.diag_indices(len(chosen))] += penalty / times
     row, column = np.full(len(queries), -1), np.full(len(tools), -1)
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
     row, column = row[query], column[tool]
     is_used = (row >= 0) & (column >= 0)
-    shares = np.zeros((len(chosen), len(stored)), order="F")
-    shares[row[is_used], column[is_used]] = answers.sums["times"][is_used] / times[row[is_used]]
+    shares = answers.sums["times"][is_used] / times[row[is_used]]
+    answered = row[is_used], column[is_used], shares
     numbers = rows.numbers.astype(np.float32)
     return {
         "revision": encoder_revision(part),
@@ -134,8 +129,37 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
         "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": numbers},
         "vectors": vectors.arrays(),
         "tools": spelled_table(tools.facts["name"].take(stored)),
-        "coefficients": np.ascontiguousarray(positive_solution(equations, shares).T.astype(np.float16)),
+        "coefficients": _coefficients(_equations(rows, vectors, penalty / times), answered, len(stored)),
     }
+
+
+def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> PositiveDefinite:
+    """K, and on its diagonal the penalties: half of it is computed and held."""
+    equations, at_once = PositiveDefinite(len(rows)), max(LIKENESSES // max(len(rows), 1), 1)
+    for first in range(0, len(rows), at_once):
+        block, earlier = np.arange(len(rows))[first : first + at_once], np.arange(len(rows))[: first + at_once]
+        by_grams, by_vectors = (all_dots(of.take(block), of.take(earlier)) for of in (rows, vectors))
+        likeness = (2 * by_grams + by_vectors) / 3
+        likeness[block - first, block] += penalties[block]
+        equations.set_rows(first, likeness)
+    equations.factorise()
+    return equations
+
+
+def _coefficients(
+    equations: PositiveDefinite, answered: tuple[IntArray, IntArray, FloatArray], tools: int
+) -> npt.NDArray[np.float16]:
+    """Those of some tools, of which query, tool and share of each answer are given; a few tools at a time."""
+    query, tool, share = answered
+    coefficients = np.zeros((tools, len(equations)), dtype=np.float16)
+    at_once = max(4 * LIKENESSES // max(len(equations), 1), 1)
+    for first in range(0, tools, at_once):
+        block = coefficients[first : first + at_once]
+        is_here = (tool >= first) & (tool < first + len(block))
+        shares = np.zeros(block.shape[::-1], order="F")
+        shares[query[is_here], tool[is_here] - first] = share[is_here]
+        block[:] = equations.solution(shares).T
+    return coefficients
 
 
 def _unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray, count: int) -> Sparse:
