@@ -1,6 +1,9 @@
 """Cross-fitting over shards gives the states and the columns of the samples in memory."""
 
+import mmap
+import re
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shar
 from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.files import spilling
 from ltr.files.parts import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -188,6 +192,56 @@ def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
     names = [name for name in ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
     assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 25))
+
+
+def arrays_of(state):
+    """The arrays of a state."""
+    for value in state.values():
+        if isinstance(value, dict):
+            yield from arrays_of(value)
+        elif isinstance(value, np.ndarray):
+            yield value
+
+
+def is_map(array):
+    """Whether the array looks at a file."""
+    base = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return isinstance(base, mmap.mmap)
+
+
+def resident_of_temporary_files():
+    """KB of files without a name that are mapped and in memory."""
+    blocks = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
+    files = [block for block in blocks if "(deleted)" in block.partition("\n")[0]]
+    return sum(int(re.search(r"^Rss:\s+(\d+)", block, flags=re.MULTILINE)[1]) for block in files)
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_the_states_of_folds_lie_on_disk_and_give_the_same_columns(tmp_path, monkeypatch, kind):
+    path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
+    configs = [FeatureConfig(name) for name in ALL[kind]]
+    _, in_memory = both(path, configs, "hash", 25)
+    monkeypatch.setattr(spilling, "LARGEST_OF_STATE", 64)
+    _, on_disk = both(path, configs, "hash", 25)
+    assert_equal_fits(in_memory, on_disk, within=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
+def test_memory_does_not_grow_with_the_number_of_fold_states(tmp_path, monkeypatch):
+    monkeypatch.setattr(spilling, "LARGEST_OF_STATE", 1 << 10)
+    groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=60)))
+    before = resident_of_temporary_files()
+    crossfit = fit_over_shards(
+        [FeatureConfig("tool.ridge")], [groups], TraceFolds.of(groups.candidates.trace_ids), "hash"
+    )
+    of_folds = [array for (state,) in crossfit.states.values() for array in arrays_of(state)]
+    assert len(crossfit.states) == 10
+    assert sum(array.nbytes for array in of_folds) > 10 * 1 << 12
+    assert all(is_map(array) for array in of_folds if array.nbytes > 1 << 10)
+    crossfit.phi(groups)
+    assert resident_of_temporary_files() == before
 
 
 FIRST = {"tools": table(digests(["a", "b"]), {"wins": np.ones(2)})}

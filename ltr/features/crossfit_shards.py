@@ -41,6 +41,7 @@ from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.states import alike
 from ltr.features.words import Lexicon
 from ltr.files.parts import Merging, Part, all_merged, merged
+from ltr.files.spilling import leave_memory, state_on_disk
 from ltr.logs import LOG, stage
 
 IN_MEMORY = 4 << 20  # bytes of a table: some five of each fold grow with the data
@@ -91,7 +92,7 @@ def first_traces(shards: Shards) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """What gives training rows their columns: for each fold the states that did not see it."""
+    """What gives training rows their columns: for each fold the states that did not see it, their arrays on disk."""
 
     features: FittedFeatures  # of all groups
     encoder: CachedEncoder
@@ -113,6 +114,7 @@ class CrossFit:
             own = reading([configs[place] for place in learning], members.candidates, encoder, lexicon)
             for place in learning:
                 phi[rows, place] = column_of(configs[place], members.candidates, self.states[fold][place], own)
+            leave_memory(dict(enumerate(self.states[fold])))
         return phi
 
 
@@ -141,7 +143,7 @@ def fit_over_shards(
     of_all = list[State | None]([None] * len(configs))
     of_folds = {fold: [*of_all] for fold in parts}
     for places in learners.values():
-        *without_each, state = _states(configs[places[0]], shards, folds, fitted, parts)
+        *without_each, state = map(state_on_disk, _states(configs[places[0]], shards, folds, fitted, parts))
         for place in places:
             of_all[place] = state
             for of_fold, without_it in zip(of_folds.values(), without_each, strict=False):

@@ -4,17 +4,18 @@ import mmap
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import IO, Any
 
 import numpy as np
 
-from ltr.arrays import IntArray
+from ltr.arrays import IntArray, State
 from ltr.errors import DiskError
 from ltr.files.npz import Array
 from ltr.files.reading import reason
 
 BLOCK = 16 << 20  # bytes of columns that are read at once
+LARGEST_OF_STATE = 1 << 18  # bytes of an array in memory: each fold has a state of each feature
 Columns = Mapping[Any, Any]  # arrays, lists (`Ragged`) and vectors, as many rows each
 
 
@@ -32,8 +33,10 @@ def _byte_count(column: Any) -> int:
 
 
 def leave_memory(columns: Columns) -> None:
-    """Drop the pages of columns on disk that were read: they count as memory of the process until then."""
+    """Drop the pages of columns or states on disk that were read: they count as memory of the process until then."""
     for column in columns.values():
+        if isinstance(column, dict):
+            leave_memory(column)
         for array in _arrays(column).values():
             base: Any = array
             while isinstance(base, np.ndarray | memoryview):
@@ -65,6 +68,21 @@ def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
         for growing in files.values():
             growing.close()
     return {name: _made_of(column, {p: arrays[name, p] for p in _arrays(column)}) for name, column in template.items()}
+
+
+def state_on_disk(state: State) -> State:
+    """The state, its large arrays in files that the system removes with this process.
+
+    >>> state_on_disk({"rows": 3, "learned": {"numbers": np.arange(3)}})["learned"]["numbers"].tolist()
+    [0, 1, 2]
+    """
+    spilled = dict(state)
+    for name, value in state.items():
+        if isinstance(value, dict):
+            spilled[name] = state_on_disk(value)
+        elif isinstance(value, np.ndarray) and value.nbytes > LARGEST_OF_STATE:
+            spilled |= on_disk([{name: value}])
+    return spilled
 
 
 def blocks_by_key(tables: Sequence[Columns], keys: Any, bytes_at_once: int) -> Iterator[list[dict[Any, Any]]]:
@@ -137,6 +155,8 @@ def _arrays(column: Any) -> dict[str, Array]:
     """The arrays that a column is made of: itself, or those of its fields."""
     if isinstance(column, np.ndarray):
         return {"": column}
+    if not is_dataclass(column):
+        return {}
     values = ((field.name, getattr(column, field.name)) for field in fields(column))
     return {name: value for name, value in values if isinstance(value, np.ndarray)}
 
