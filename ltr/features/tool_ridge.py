@@ -20,7 +20,7 @@ from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
 from ltr.features.tool_texts import right_answers
 from ltr.features.tool_vectors import Block, ToolVectors
 from ltr.features.words import TOKEN, sparse_rows
-from ltr.files.parts import Part, digests, halves, pairs, table
+from ltr.files.parts import Part, digests, halves, pairs, release, table
 from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
@@ -101,6 +101,31 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     their tools answered first, in the order of digests; of too many coefficients those of the tools that answered most.
     Where no tool answered two queries none is stored: to have answered would tell that it is not right again.
     """
+    chosen, stored, answered = _sampled(part)
+    queries, tools = part["queries"], part["tools"]
+    grams, vectors = queries.facts["grams"].take(chosen), queries.facts["vectors"].take(chosen)
+    times, names = queries.sums["times"][chosen], spelled_table(tools.facts["name"].take(stored))
+    release(part)
+    keys, codes = np.unique(grams.codes, return_inverse=True)
+    _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
+    rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
+    rows = _unit_rows(grams, keys, rarity, len(chosen))
+    numbers = rows.numbers.astype(np.float32)
+    return {
+        "revision": encoder_revision(part),
+        "grams": {"keys": keys, "rarity": rarity},
+        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": numbers},
+        "vectors": vectors.arrays(),
+        "tools": names,
+        "coefficients": _coefficients(_equations(rows, vectors, penalty / times), answered, len(stored)),
+    }
+
+
+Answers = tuple[IntArray, IntArray, FloatArray]  # of each the places of query and tool, and its share of the query's
+
+
+def _sampled(part: Part) -> tuple[IntArray, IntArray, Answers]:
+    """Which queries and which tools stay, and the answers between them."""
     answers, queries, tools = part["answers"], part["queries"], part["tools"]
     tool_keys, query_keys = halves(answers.keys)
     tool, query = np.searchsorted(tools.keys, tool_keys), np.searchsorted(queries.keys, query_keys)
@@ -110,27 +135,11 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     chosen = np.sort(np.argsort(place_in_tool, kind="stable")[:MOST_QUERIES])
     recurs = support.max(initial=0) > 1  # else a tool that answered elsewhere never answers again
     stored = most_frequent(support, MOST_NUMBERS // max(len(chosen), 1) if recurs else 0)
-    grams, vectors = queries.facts["grams"].take(chosen), queries.facts["vectors"].take(chosen)
-    keys, codes = np.unique(grams.codes, return_inverse=True)
-    _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
-    rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
-    rows = _unit_rows(grams, keys, rarity, len(chosen))
-    times = queries.sums["times"][chosen]
     row, column = np.full(len(queries), -1), np.full(len(tools), -1)
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
-    row, column = row[query], column[tool]
-    is_used = (row >= 0) & (column >= 0)
-    shares = answers.sums["times"][is_used] / times[row[is_used]]
-    answered = row[is_used], column[is_used], shares
-    numbers = rows.numbers.astype(np.float32)
-    return {
-        "revision": encoder_revision(part),
-        "grams": {"keys": keys, "rarity": rarity},
-        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": numbers},
-        "vectors": vectors.arrays(),
-        "tools": spelled_table(tools.facts["name"].take(stored)),
-        "coefficients": _coefficients(_equations(rows, vectors, penalty / times), answered, len(stored)),
-    }
+    is_used = (row[query] >= 0) & (column[tool] >= 0)
+    query, tool, times = query[is_used], tool[is_used], answers.sums["times"][is_used]
+    return chosen, stored, (row[query], column[tool], times / queries.sums["times"][query])
 
 
 def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> PositiveDefinite:
@@ -146,9 +155,7 @@ def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> Positiv
     return equations
 
 
-def _coefficients(
-    equations: PositiveDefinite, answered: tuple[IntArray, IntArray, FloatArray], tools: int
-) -> npt.NDArray[np.float16]:
+def _coefficients(equations: PositiveDefinite, answered: Answers, tools: int) -> npt.NDArray[np.float16]:
     """Those of some tools, of which query, tool and share of each answer are given; a few tools at a time."""
     query, tool, share = answered
     coefficients = np.zeros((tools, len(equations)), dtype=np.float16)

@@ -192,6 +192,12 @@ def spilled(part: Part) -> Part:
     return part | {name: _table_of(on_disk([columns[name]])) for name in are_large}
 
 
+def release(part: Part) -> None:
+    """Drop what was read of tables on disk from memory, once nothing of them is needed for a while."""
+    for table in part.values():
+        leave_memory(_columns(table))
+
+
 KEYS = ("", "keys")
 
 
