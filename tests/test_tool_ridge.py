@@ -10,7 +10,7 @@ import pytest
 from ltr.data.groups import read_groups, select
 from ltr.encoders.dense import Dense
 from ltr.encoders.hashing import HashEncoder
-from ltr.errors import DataError
+from ltr.errors import DataError, UsageError
 from ltr.features import tool_ridge
 from ltr.features.crossfit import Shard, counted, fit_states, reading, state_of
 from ltr.features.learning import Counted
@@ -109,6 +109,13 @@ def test_a_query_asked_in_several_traces_counts_as_often(groups):
     expected = by_hand(LINES[::9], LINES, LetterEncoder(), penalty=2.0)
     option = FeatureConfig("tool.ridge", {"penalty": 2.0})
     np.testing.assert_allclose(values(groups, groups, option, LetterEncoder())[::9], expected, atol=3e-3)
+
+
+def test_a_penalty_that_vanishes_beside_queries_that_are_alike_is_refused(tmp_path):
+    lines = [{"trace_id": f"t{n}", "node_id": 0, "query": "hello" + " " * n, "tool": "x", "label": 1} for n in range(9)]
+    groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
+    with pytest.raises(UsageError, match=r"^the feature tool\.ridge: its penalty is too small"):
+        fitted(groups, FeatureConfig("tool.ridge", {"penalty": 1e-20}))
 
 
 def test_what_was_learned_with_another_encoder_is_refused(groups):

@@ -11,6 +11,7 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.dense import Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
+from ltr.errors import UsageError
 from ltr.features.learning import Counted
 from ltr.features.matrices import PositiveDefinite, all_dots
 from ltr.features.registry import Context, Positive, ToolList, feature
@@ -151,7 +152,11 @@ def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> Positiv
         likeness = (2 * by_grams + by_vectors) / 3
         likeness[block - first, block] += penalties[block]
         equations.set_rows(first, likeness)
-    equations.factorise()
+    try:
+        equations.factorise()
+    except np.linalg.LinAlgError as error:
+        problem = f"two queries are so alike that its equations have no one solution; {PENALTY} is the default"
+        raise UsageError(f"the feature tool.ridge: its penalty is too small: {problem}") from error
     return equations
 
 
