@@ -168,6 +168,13 @@ def test_no_answer_has_no_curve():
         risk_over_coverage(none)
 
 
+@pytest.mark.parametrize("precision, is_wrong", [(0.05, False), (0.0, True)])
+def test_an_upper_limit_that_is_just_what_is_allowed_is_allowed(precision, is_wrong):
+    # of one answer the limit is .95 where it is right, and 1 where it is wrong
+    answer = ConfidentAnswers(np.array([0.9]), np.array([is_wrong]), np.zeros(1, dtype=int))
+    assert precision_threshold(answer, precision, (0.5,), np.random.default_rng(0)) == 0.5
+
+
 def test_the_curve_of_risk_over_coverage_is_that_of_its_thresholds():
     answers = made_answers(3)
     curve = risk_over_coverage(answers)

@@ -1,5 +1,6 @@
 import math
 import random
+from dataclasses import asdict
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from ltr.errors import DataError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.probabilities import candidate_probabilities, chains, rounding
+from ltr.evaluation.metrics.candidate_counts import FINE_BINS, CandidateCounts, added, blocks_of, fine_bins
+from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities, chains, rounding
 from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 
@@ -287,6 +289,7 @@ def test_the_area_under_the_roc_curve_is_auc(seed):
     x, y = np.array(curve["false_positive_rate"]), np.array(curve["true_positive_rate"])
     assert ((y[1:] + y[:-1]) / 2 * np.diff(x)).sum() == pytest.approx(result.means["auc"], abs=1e-12)
     assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    assert curve["threshold"][0] == 2  # above every probability
     assert (np.diff(curve["threshold"]) < 0).all()
 
 
@@ -335,3 +338,112 @@ def test_the_probabilities_of_a_group_sum_to_one_far_apart_and_level():
     seen = candidate_probabilities(rank(scores, offsets), np.ones(5, dtype=bool), np.ones(3, dtype=bool), 0.5)
     assert seen.probability.tolist() == [1, 0, 0.5, 0.5, 1]
     assert np.exp(seen.log_wrong).tolist() == pytest.approx([0, 1, 0.5, 0.5, 0])
+
+
+def seen_of(scores, sizes, meaning=Probability.SOFTMAX):
+    """The candidates of queries of these sizes."""
+    offsets, rows = np.cumsum([0, *sizes]), np.ones(sum(sizes), dtype=bool)
+    return candidate_probabilities(rank(scores, offsets), rows, np.ones(len(sizes), dtype=bool), 0.5, meaning)
+
+
+def test_probabilities_from_0_to_1_are_given_both_ends_and_one_alone_among_them():
+    assert seen_of([0.0, 1.0], [2], Probability.GIVEN).probability.tolist() == [0, 1]
+    assert seen_of([0.3, 0.3], [2], Probability.GIVEN).probability.tolist() == [0.3, 0.3]
+
+
+@pytest.mark.parametrize("scores, named", [([0.0, 1.0, 1.5], "1.5"), ([0.0, 1.0, -0.5], "-0.5")])
+def test_the_first_score_outside_0_to_1_is_named(scores, named):
+    with pytest.raises(DataError, match=f"score {named} is no probability"):
+        seen_of(scores, [3], Probability.GIVEN)
+
+
+def test_no_candidates_have_no_probabilities_and_no_rounding():
+    seen = seen_of([], [])
+    assert [len(each) for each in (seen.probability, seen.log_right, seen.log_wrong, rounding(seen))] == [0] * 4
+
+
+def test_what_is_left_to_the_others_is_exact_where_their_probability_is_below_every_float():
+    seen = seen_of([1000.0, 0.0, 7.0, 2000.0, 0.0], [2, 1, 2])  # 1 - p = exp(-1000)
+    assert seen.log_wrong[[0, 3]].tolist() == [-1000, -2000]
+    assert seen.log_right.tolist() == [0, -1000, 0, 0, -2000]
+
+
+def test_intervals_that_touch_are_one_chain():
+    assert chains(np.array([1.0, 2.0, 3.5]), np.full(3, 0.5)).tolist() == [0, 0, 1]
+
+
+def test_the_rounding_of_a_query_is_its_formula_whatever_other_queries_there_are():
+    queries = [[math.log(6), -math.log(3), 0.0], [50.0, 49.0]]
+    found = rounding(seen_of([score for query in queries for score in query], [3, 2])) / np.finfo(float).eps
+    assert found == pytest.approx([term for query in queries for term in rounding_terms(query)], rel=1e-12)
+
+
+def rounding_terms(scores):
+    """3 (1 - p_i) (|s_i| + |max s|) + 3 n max_j p_j (1 - p_j) |s_j| + (n + 32) |log p_i| of each candidate."""
+    total, n = math.fsum(map(math.exp, scores)), len(scores)
+    p = [math.exp(score) / total for score in scores]
+    largest = max(q * (1 - q) * abs(score) for q, score in zip(p, scores, strict=True))
+    for q, score in zip(p, scores, strict=True):
+        yield 3 * (1 - q) * (abs(score) + abs(max(scores))) + 3 * n * largest + (n + 32) * abs(math.log(q))
+
+
+def counts_of(queries):
+    """What is counted of the candidates of queries, each a list of (score, whether it is right)."""
+    scores, right = (np.array([candidate[place] for query in queries for candidate in query]) for place in (0, 1))
+    offsets, counted = np.cumsum([0, *map(len, queries)]), np.ones(len(queries), dtype=bool)
+    return CandidateCounts.of(candidate_probabilities(rank(scores, offsets), right.astype(bool), counted, 0.3))
+
+
+def test_the_counts_of_shards_add_up_to_those_of_all_queries():
+    draw = random.Random(0)
+    queries = [[(draw.gauss(0, 2), draw.random() < 0.4) for _ in range(draw.randrange(1, 6))] for _ in range(60)]
+    of_all, of_shards = counts_of(queries), added([counts_of(queries[first : first + 20]) for first in (0, 20, 40)])
+    assert min(asdict(of_all.confusion).values()) > 0
+    assert of_shards.least_loss == pytest.approx(of_all.least_loss) != 0
+    assert of_shards.loss == pytest.approx(of_all.loss)
+    assert (of_shards.number, of_shards.queries, of_shards.confusion) == (
+        of_all.number,
+        of_all.queries,
+        of_all.confusion,
+    )
+    for name in ("count", "right", "least"):
+        np.testing.assert_array_equal(getattr(of_shards, name), getattr(of_all, name))
+    for calibration in ("calibration", "first_calibration"):
+        for name in ("count", "probability", "right"):
+            one, other = (getattr(getattr(counts, calibration), name) for counts in (of_shards, of_all))
+            np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_a_block_of_counts_has_the_least_probability_of_its_bin():
+    blocks = blocks_of(counts_of([[(math.log(3), True), (0.0, False)], [(0.0, True), (0.0, False)]]))
+    assert blocks.probability.tolist() == pytest.approx([1 / 4, 1 / 2, 3 / 4])
+    assert (blocks.count.tolist(), blocks.right.tolist()) == ([1, 2, 1], [0, 1, 1])
+
+
+def test_the_bounds_of_auc_and_roc_are_those_of_their_fullest_bins():
+    level, sure = [(0.0, True), (0.0, False)], [(5.0, True), (0.0, False)]
+    bounds = counts_of([level, level, sure, sure, sure]).error_bounds
+    # of 5 right and 5 wrong ones 2 and 2 share the bin of 1/2; the greatest of right and of wrong hold 3 of 5
+    assert bounds == {"auc": 2 * 2 / (2 * 5 * 5), "roc": 3 / 5}
+
+
+def test_bins_are_even_in_log_odds_from_the_least_sure_to_the_surest():
+    assert fine_bins(seen_of([100.0, 0.0, 22.0001, 0.0], [2, 2])).tolist()[:3] == [FINE_BINS - 1, 0, FINE_BINS * 3 // 4]
+
+
+def test_the_first_choices_are_counted_by_their_own_probability():
+    # probabilities 3/4, right; 19/20, wrong; 1, right; two level ones of 1/2, one of them right
+    scores = [math.log(3), 0.0, math.log(19), 0.0, 0.0, 3.0, 3.0]
+    result = evaluate(rank(scores, [0, 2, 4, 5, 7]), [1, 0, 0, 1, 1, 1, 0], ["reliability", "reliability_first"])
+    curve = result.curves["reliability_first"]
+    assert (curve["from"], curve["to"]) == ([0.5, 0.7, 0.9], [0.6, 0.8, 1.0])
+    assert (curve["count"], curve["right"]) == ([1, 1, 2], [0.5, 1, 0.5])
+    assert curve["probability"] == pytest.approx([1 / 2, 3 / 4, (19 / 20 + 1) / 2])
+    assert result.curves["reliability"]["to"][-1] == 1.0
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_where_no_candidate_is_right_equal_probabilities_lose_least(size):
+    found = evaluate(rank([0.0] * size, [0, size]), [0] * size, ["logloss"], no_relevant="zero").means
+    assert found["logloss_floor"] == pytest.approx(-math.log(1 - 1 / size))
+    assert found["logloss"] == pytest.approx(found["logloss_floor"])

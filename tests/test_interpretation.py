@@ -149,3 +149,50 @@ def test_top_3_high_is_told_though_mrr_is_low_as_well():
     found = notes(at_ranks(3, 3, 3, 3, 1, 5))  # Top-1 1/6, Top-3 5/6, MRR .422
     assert "MRR is low: look at the features" in found
     assert "top-1 is low and top-3 high: the right one is near the top; look at the weights" in found
+
+
+def test_what_is_no_more_than_a_bound_is_below_it():
+    # Top-1 0, Top-3 1/2 and MRR (1/3 + 1/5) / 2: the greatest is 0.5
+    assert "all are low: look at the features and at the data" in notes(at_ranks(3, 5))
+    # Top-1 0.4, Top-3 0.7
+    assert not any("top-3 high" in text for text in notes(at_ranks(*[1] * 4, *[2] * 3, *[5] * 3)))
+
+
+@pytest.mark.parametrize(
+    "places, words",
+    [
+        ((1,) * 9 + (150,), "what is right is found, and stands first"),  # recall 0.9
+        ((2,), "what is right is found, but not put first: look at the ranking"),  # MRR 0.5
+    ],
+)
+def test_a_search_is_complete_from_its_bound_and_first_above_it(places, words):
+    result = at_ranks(*places, length=150, metrics=["recall@100", "mrr@10"])
+    assert notes(result)[-1].endswith(f": {words}")
+
+
+def test_a_cutoff_as_long_as_the_longest_list_cannot_miss():
+    result = at_ranks(1, length=12, metrics=["hit@11", "hit@12"], copies=100)
+    assert notes(result)[-1] == "no list is longer than 12: hit@12 cannot miss"
+
+
+@pytest.mark.parametrize("metrics", [["recall@10", "mrr@10"], ["hit@100", "mrr@10"]])
+def test_a_search_is_read_by_a_recall_that_is_deeper_than_the_mrr(metrics):
+    assert len(notes(at_ranks(1, length=150, metrics=metrics, copies=100))) == 1
+
+
+@pytest.mark.parametrize("metrics", [["auc"], ["logloss"]])
+def test_auc_or_logloss_alone_is_not_read(metrics):
+    assert len(notes(at_ranks(1, metrics=metrics, copies=100))) == 1
+
+
+@pytest.mark.parametrize(
+    "probabilities",
+    [
+        [0.35, *[0.1] * 7, *[0.9] * 3],  # the right one, which is the first, is before 7 of 10: auc 7/10
+        [0.5, 0.5],  # logloss ln 2, as without any knowledge
+    ],
+)
+def test_an_auc_at_its_bound_and_a_logloss_of_even_probabilities_are_not_good(probabilities):
+    labels = [1] + [0] * (len(probabilities) - 1)
+    result = evaluate(rank(probabilities, [0, len(labels)]), labels, ["auc", "logloss"], probability="given")
+    assert notes(result)[-1].endswith("neither orders well nor knows how sure it is: look at features and data")

@@ -186,6 +186,11 @@ def test_stop_probabilities_leave_what_no_candidate_satisfies():
     assert 1 - stops.sum() == pytest.approx((1 - 1 / 4) * (1 - 3 / 4))
 
 
+@pytest.mark.parametrize("grade, greatest", [(0.5, 0.5), (1.5, 2), (1, 1), (2.5, 4)])
+def test_a_grade_need_not_be_whole_nor_as_great_as_1(grade, greatest):
+    assert stop_probabilities([grade], greatest) == pytest.approx([(2**grade - 1) / 2**greatest], rel=1e-15)
+
+
 def test_tiny_and_huge_grades_satisfy_without_overflow():
     assert stop_probabilities([1e-17], max_grade=1)[0] == pytest.approx(1e-17 * np.log(2) / 2, rel=1e-12, abs=0)
     assert stop_probabilities([1e6], max_grade=1e6).tolist() == [1]
@@ -333,6 +338,10 @@ def test_a_large_grade_is_refused_by_the_exponential_gain_only():
     assert one([1.0, 0.0], [32, 0], ["ndcg@2"])["ndcg@2"] == 1
     with pytest.raises(DataError, match="label 32 is above 31, too large for the gain 2\\^label - 1; use ndcg@k"):
         one([1.0, 0.0], [32, 0], ["ndcg_exp@2"])
+
+
+def test_the_greatest_grade_of_an_exponential_gain_is_31():
+    assert one([1.0], [31], ["dcg_exp@1"])["dcg_exp@1"] == 2**31 - 1
 
 
 def test_cutoffs_beyond_the_list_and_huge_cutoffs_are_fine():

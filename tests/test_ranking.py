@@ -46,6 +46,11 @@ def test_equal_keys_in_a_group_are_refused_with_their_rows(far):
         rank([1, 1, 1, 1, 1], [0, 2, 5], keys=[0, far, 5, -far, 5])
 
 
+def test_keys_below_zero_of_one_group_are_not_those_of_another():
+    keys = [1, 4, -2, 0]
+    assert order(rank([1, 1, 1, 1], [0, 2, 4], keys=keys), Ties.TREC).tolist() == [1, 0, 3, 2]
+
+
 def test_no_groups_are_a_ranking():
     assert order(rank([], [0]), Ties.FILE).tolist() == []
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ltr.arrays import groups_of
 from ltr.errors import UsageError
+from ltr.evaluation.metrics.tie_blocks import tie_blocks
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.evaluation.ties import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
 
@@ -126,3 +127,21 @@ def test_equal_scores_with_equal_labels_stand_in_the_order_of_the_input():
 def test_a_rule_that_the_ranking_cannot_follow_is_refused():
     with pytest.raises(UsageError, match="ties 'trec' goes by id, and the ranking has no keys"):
         place([0.5], Ties.TREC)
+
+
+def test_only_candidates_with_a_label_have_blocks():
+    ranking, labels = rank([0.9, 0.5, 0.5, 0.1], [0, 4]), np.array([0.0, 1.0, 0.0, 2.0])
+    blocks = tie_blocks(ranking, labels, Ties.EXPECTED, 2.0)
+    assert blocks.labels.tolist() == [1, 2]
+    assert blocks.ranked.place.tolist() == [2, 3, 4]  # the tie of two, then the last
+    assert blocks.ideal.place.tolist() == [1, 2]
+
+
+def test_great_whole_labels_order_queries_as_small_ones_do():
+    labels = np.random.default_rng(0).integers(0, 3, 60).astype(float)
+    ranking = rank(np.random.default_rng(1).normal(size=60), np.arange(0, 61, 3))
+    small, great = (tie_blocks(ranking, labels * unit, Ties.EXPECTED, 1.0) for unit in (1.0, 2.0**60))
+    assert (small.ideal.query.tolist(), small.ideal.place.tolist()) == (
+        great.ideal.query.tolist(),
+        great.ideal.place.tolist(),
+    )

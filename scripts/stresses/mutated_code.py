@@ -79,17 +79,23 @@ def shown(node):
 
 def sites(tree):
     """Path, name and kind of every node that may be changed."""
-    for index, node in enumerate(tree.body):
-        step = ("body", index)
-        if isinstance(node, FUNCTIONS):
-            yield from of_function(node, (step,), node.name)
-        elif isinstance(node, ast.ClassDef):
-            for inner, method in enumerate(node.body):
-                if isinstance(method, FUNCTIONS):
-                    yield from of_function(method, (step, ("body", inner)), f"{node.name}.{method.name}")
+    for name, path, node in named_functions(tree):
+        yield from of_function(node, path, name)
     for name, path, value in constants(tree):
         for inner in below(value, path):
             yield inner, name, "constant"
+
+
+def named_functions(tree):
+    """Name, path and node of each function of the module and each method of its classes."""
+    for index, node in enumerate(tree.body):
+        step = ("body", index)
+        if isinstance(node, FUNCTIONS):
+            yield node.name, (step,), node
+        elif isinstance(node, ast.ClassDef):
+            for inner, method in enumerate(node.body):
+                if isinstance(method, FUNCTIONS):
+                    yield f"{node.name}.{method.name}", (step, ("body", inner)), method
 
 
 def constants(tree):
@@ -222,9 +228,9 @@ def loaded(paths):
 def apply(mutant, source, module, functions):
     """Put the mutant into the loaded functions; whether that was possible."""
     if mutant.kind == "constant":
-        return set_constant(mutant, module)
+        return set_constant(mutant, module, functions)
     if mutant.kind == "default":
-        return set_defaults(mutant, module, functions)
+        return set_defaults(mutant.tree, {mutant.name}, module, functions)
     before, after = (
         codes(compile(source, module.__file__, "exec")),
         codes(compile(mutant.tree, module.__file__, "exec")),
@@ -240,24 +246,38 @@ def apply(mutant, source, module, functions):
     return changed > 0
 
 
-def set_constant(mutant, module):
-    """Another value of a module's constant, wherever it was imported."""
+def set_constant(mutant, module, functions):
+    """Another value of a module's constant, wherever it was imported and in the defaults of the module's functions."""
     value = next(value for name, _, value in constants(mutant.tree) if name == mutant.name)
     old, new = vars(module)[mutant.name], evaluated(value, module)
     for other in list(sys.modules.values()):
         if getattr(other, "__dict__", {}).get(mutant.name, other) is old:
             vars(other)[mutant.name] = new
+    set_defaults(
+        mutant.tree,
+        {name for name, _, node in named_functions(mutant.tree) if has_default(node, mutant)},
+        module,
+        functions,
+    )
     return True
 
 
-def set_defaults(mutant, module, functions):
-    """Other defaults of a function of the module or of a class in it."""
-    nodes = [node for node in ast.walk(mutant.tree) if isinstance(node, FUNCTIONS) and node.lineno <= mutant.lines[0]]
-    node = max(nodes, key=lambda node: node.lineno)
-    changed = [function for function in functions if function.__code__.co_qualname == mutant.name]
+def has_default(node, mutant):
+    """Whether a default of the function is the constant."""
+    defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    return any(
+        isinstance(inner, ast.Name) and inner.id == mutant.name for value in defaults for inner in ast.walk(value)
+    )
+
+
+def set_defaults(tree, names, module, functions):
+    """The defaults that these functions have in the tree; whether one is loaded."""
+    nodes = {name: node for name, _, node in named_functions(tree) if name in names}
+    changed = [function for function in functions if function.__code__.co_qualname in nodes]
     for function in changed:
-        function.__defaults__ = tuple(evaluated(value, module) for value in node.args.defaults) or None
-        pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        arguments = nodes[function.__code__.co_qualname].args
+        function.__defaults__ = tuple(evaluated(value, module) for value in arguments.defaults) or None
+        pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         function.__kwdefaults__ = {name.arg: evaluated(value, module) for name, value in pairs if value} or None
     return bool(changed)
 
