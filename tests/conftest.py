@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -37,6 +38,7 @@ def pytest_collection_finish():
     """What was collected stays: the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -79,6 +81,21 @@ def four():
 
     with Local(4) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """filled(directory, make): make puts files there for the first test of a module; the others get copies of them."""
+    store = tmp_path_factory.mktemp("filled")
+
+    def fill(directory, make):
+        if (store / make.__name__).exists():
+            shutil.copytree(store / make.__name__, directory, dirs_exist_ok=True)
+        else:
+            make()
+            shutil.copytree(directory, store / make.__name__)
+
+    return fill
 
 
 @pytest.fixture

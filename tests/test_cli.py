@@ -42,11 +42,15 @@ def kind(request, cli):
 
 
 @pytest.fixture
-def tools(cli):
+def tools(cli, filled):
     """A run of tools under `run`."""
-    written("train.jsonl", tool_rows(range(25)))
-    written("test.jsonl", tool_rows(range(30, 40), seed=1))
-    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
+
+    def run_of_tools():
+        written("train.jsonl", tool_rows(range(25)))
+        written("test.jsonl", tool_rows(range(30, 40), seed=1))
+        cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
+
+    filled(Path.cwd(), run_of_tools)
 
 
 def kept(directory):

@@ -10,14 +10,18 @@ from tests.made import tool_rows, written
 
 
 @pytest.fixture
-def run(cli):
+def run(cli, filled):
     """A run over tools, and test samples of which some tie."""
-    written("train.jsonl", tool_rows(range(30)))
-    rows = list(tool_rows(range(30, 40), seed=1))
-    for row in rows[::5]:
-        row["tool_description"] = ""
-    written("test.jsonl", rows)
-    cli.good("train", "train.jsonl", "-o", "run", "--test", "test.jsonl", "-q")
+
+    def run_of_tools():
+        written("train.jsonl", tool_rows(range(30)))
+        rows = list(tool_rows(range(30, 40), seed=1))
+        for row in rows[::5]:
+            row["tool_description"] = ""
+        written("test.jsonl", rows)
+        cli.good("train", "train.jsonl", "-o", "run", "--test", "test.jsonl", "-q")
+
+    filled(Path.cwd(), run_of_tools)
     return cli
 
 

@@ -89,11 +89,15 @@ def test_a_shared_option_is_the_same_wherever_it_stands():
 
 
 @pytest.fixture
-def trained(cli):
+def trained(cli, filled):
     """A run, and samples it has not seen."""
-    written("train.jsonl", tool_rows(range(25)))
-    written("test.jsonl", tool_rows(range(30, 50), seed=1))
-    cli.good("train", "train.jsonl", "-o", "run", "--encoder", "hash", "-q")
+
+    def run_and_samples():
+        written("train.jsonl", tool_rows(range(25)))
+        written("test.jsonl", tool_rows(range(30, 50), seed=1))
+        cli.good("train", "train.jsonl", "-o", "run", "--encoder", "hash", "-q")
+
+    filled(Path.cwd(), run_and_samples)
     return cli
 
 

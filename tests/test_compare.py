@@ -50,8 +50,13 @@ def kept(directory, name, seed=None, samples=None, skill=1.0, **rules):
 
 
 @pytest.fixture
-def two(tmp_path):
-    return [kept(tmp_path, "a", 1), kept(tmp_path, "b", 2, skill=1.8)]
+def two(tmp_path, filled):
+    def evaluations():
+        kept(tmp_path, "a", 1)
+        kept(tmp_path, "b", 2, skill=1.8)
+
+    filled(tmp_path, evaluations)
+    return [str(tmp_path / name) for name in "ab"]
 
 
 def values(directory, key):

@@ -26,11 +26,15 @@ def sample(name="a", score=1.0, label=1, trace="t", node="n", query="q"):
 
 
 @pytest.fixture
-def run(cli):
+def run(cli, filled):
     """A run measured on test samples, in the current directory."""
-    written("train.jsonl", tool_rows(range(20)))
-    written("test.jsonl", tool_rows(range(30, 40), seed=1))
-    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
+
+    def run_of_tools():
+        written("train.jsonl", tool_rows(range(20)))
+        written("test.jsonl", tool_rows(range(30, 40), seed=1))
+        cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
+
+    filled(Path.cwd(), run_of_tools)
     return cli
 
 

@@ -13,10 +13,14 @@ from tests.builders import tool_lines, write_lines
 
 
 @pytest.fixture
-def run(tmp_path):
-    samples = write_lines(tmp_path / "s.jsonl", tool_lines())
-    config = RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=TrainConfig(trainer="newton"))
-    return run_and_save(config, tmp_path / "run").directory
+def run(tmp_path, filled):
+    def run_of_tools():
+        samples = write_lines(tmp_path / "s.jsonl", tool_lines())
+        config = RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=TrainConfig(trainer="newton"))
+        run_and_save(config, tmp_path / "run")
+
+    filled(tmp_path, run_of_tools)
+    return tmp_path / "run"
 
 
 def codes(directory):

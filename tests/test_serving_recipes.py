@@ -18,11 +18,15 @@ QUERY = "what is the mail in city 3?"
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch, filled):
     """A directory with a run as the recipes name it, of ten tools."""
     monkeypatch.chdir(tmp_path)
-    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
-    ltr.train(samples, out=tmp_path / "runs" / "first", encoder="hash", trainer="newton")
+
+    def run_of_ten_tools():
+        samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+        ltr.train(samples, out=tmp_path / "runs" / "first", encoder="hash", trainer="newton")
+
+    filled(tmp_path, run_of_ten_tools)
     return tmp_path
 
 

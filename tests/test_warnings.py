@@ -22,12 +22,16 @@ def bare(rows, texts_as=None):
 
 
 @pytest.fixture
-def told(cli):
+def told(cli, filled):
     """A run whose training samples bear texts, and test samples with and without them."""
-    written("train.jsonl", tool_rows(range(25)))
-    written("test.jsonl", tool_rows(range(30, 40), seed=1))
-    written("bare.jsonl", bare(tool_rows(range(30, 40), seed=1)))
-    cli.good("train", "train.jsonl", "-o", "run", "-q")
+
+    def run_and_samples():
+        written("train.jsonl", tool_rows(range(25)))
+        written("test.jsonl", tool_rows(range(30, 40), seed=1))
+        written("bare.jsonl", bare(tool_rows(range(30, 40), seed=1)))
+        cli.good("train", "train.jsonl", "-o", "run", "-q")
+
+    filled(Path.cwd(), run_and_samples)
     return cli
 
 

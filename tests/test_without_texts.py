@@ -10,15 +10,20 @@ from tests.made import tool_rows, written
 
 
 @pytest.fixture
-def secrets(cli):
+def secrets(cli, filled):
     """Runs with and without texts, on samples whose queries bear a mark; one test query stands in both files."""
-    rows = list(tool_rows(range(25)))
-    test = [row | {"trace_id": f"u{row['trace_id']}"} for row in rows[:20]] + list(tool_rows(range(30, 40), seed=1))
-    for name, lines in (("train.jsonl", rows), ("test.jsonl", test)):
-        written(name, [row | {"query": f"SECRET {row['query']}", "context": "SECRET before"} for row in lines])
-    arguments = ("train", "train.jsonl", "--test", "test.jsonl", "-q")
-    cli.good(*arguments, "-o", "plain")
-    cli.good(*arguments, "-o", "hashed", "--no-texts")
+
+    def two_runs():
+        rows = list(tool_rows(range(25)))
+        test = [row | {"trace_id": f"u{row['trace_id']}"} for row in rows[:20]]
+        test += tool_rows(range(30, 40), seed=1)
+        for name, lines in (("train.jsonl", rows), ("test.jsonl", test)):
+            written(name, [row | {"query": f"SECRET {row['query']}", "context": "SECRET before"} for row in lines])
+        arguments = ("train", "train.jsonl", "--test", "test.jsonl", "-q")
+        cli.good(*arguments, "-o", "plain")
+        cli.good(*arguments, "-o", "hashed", "--no-texts")
+
+    filled(Path.cwd(), two_runs)
     return cli
 
 
