@@ -230,12 +230,12 @@ def test_what_fails_or_is_missing_leaves_the_others_alone(samples, code, tmp_pat
 def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code, tmp_path):
     text = f"data: {{samples: {samples}}}\nrerankers: [bm25, killer, random]\n"
     command = ("bench", written(tmp_path, text), "-o", "out", "--code", code, "--format", "json")
-    assert process(*command, cwd=tmp_path).returncode == -9
+    assert warm.command(*command, cwd=tmp_path).returncode == -9
     assert not (tmp_path / "out" / "bench.json").exists()
     refused = warm.command(*command, cwd=tmp_path)
     assert refused.returncode == 2
     assert b"out: holds a bench; add --resume to keep what was measured, or --overwrite" in refused.stderr
-    done = process(*command, "--resume", cwd=tmp_path)
+    done = warm.command(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[:3] == [b"reused bm25", b"measured killer", b"measured random"]
     again = warm.command(*command, "--resume", cwd=tmp_path)

@@ -21,6 +21,7 @@ from ltr.cli.commands import COMMANDS as BY_NAME
 from ltr.cli.learned import trust_lines
 from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import write_lines
+from tests import warm
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 from tests.stored import stored_metrics
 
@@ -226,7 +227,7 @@ def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypat
 
 def test_samples_come_through_stdin(tools, cli):
     content = Path("train.jsonl").read_bytes()
-    done = process("train", "-", "--test", "test.jsonl", "-o", "two", "-q", input=content)
+    done = warm.command("train", "-", "--test", "test.jsonl", "-o", "two", "-q", cwd=Path.cwd(), given=content)
     assert done.returncode == 0, done.stderr
     assert Path("run/model.json").read_bytes() == Path("two/model.json").read_bytes()
     assert json.loads(Path("two/run.json").read_bytes())["inputs"][0]["path"] == "<stdin>"
@@ -347,7 +348,8 @@ def test_unlabelled_columns_rank_but_neither_train_nor_measure(tools, cli):
 
 
 def test_queries_come_line_by_line_through_stdin(tools):
-    done = process("rank", "run", "-", "--format", "json", input=b"the weather?\r\n\n \nthe news?")
+    asked = b"the weather?\r\n\n \nthe news?"
+    done = warm.command("rank", "run", "-", "--format", "json", cwd=Path.cwd(), given=asked)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == ["the weather?", "the news?"]
     assert [answer["ranking"][0]["candidate"] for answer in answers] == ["get_weather", "get_news"]
@@ -358,7 +360,7 @@ def test_queries_come_line_by_line_through_stdin(tools):
     [(b"", "<stdin>: no queries; one a line is needed"), (b"a\nb\xff\n", "<stdin>:2: byte 2 is not UTF-8")],
 )
 def test_stdin_without_queries_or_of_other_bytes_is_refused(tools, typed, told):
-    done = process("rank", "run", "-", "-k", "1", input=typed)
+    done = warm.command("rank", "run", "-", "-k", "1", cwd=Path.cwd(), given=typed)
     assert (done.returncode, done.stderr.decode()) == (3, f"error: {told}\n")
 
 
@@ -901,5 +903,5 @@ def test_explanations_keep_the_candidate_on_a_narrow_terminal(tools, cli):
 
 
 def test_a_bar_is_drawn_on_a_terminal_only(tools):
-    done = process("train", "train.jsonl", "-o", "x", "--epochs", "3000", "--encoder", "hash")
+    done = warm.command("train", "train.jsonl", "-o", "x", "--epochs", "3000", "--encoder", "hash", cwd=Path.cwd())
     assert (done.returncode, done.stderr) == (0, b"")

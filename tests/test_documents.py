@@ -1,6 +1,5 @@
 """The documents are kept true: their Python runs, their commands run, and both print what stands under them."""
 
-import json
 import os
 import re
 import shlex
@@ -33,12 +32,6 @@ BLOCKS = {
     name: [block for block in PYTHON.findall(text) if "mlflow" not in block[0]]  # tests/test_recipes.py runs that one
     for name, text in TEXTS.items()
 }
-ONE_AFTER_THE_OTHER = """
-import json, sys
-for code in json.load(sys.stdin):
-    exec(compile(code, "a block", "exec"), {"__name__": "__main__"})
-    print("\\f", end="")
-"""
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +83,9 @@ def test_the_commands_print_what_is_shown(checkout):
 @pytest.mark.parametrize("name", [name for name, blocks in BLOCKS.items() if blocks])
 def test_the_python_of_a_document_runs_and_prints_what_is_shown(name, checkout, environment):
     place, _ = checkout
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_AFTER_THE_OTHER],
-        input=json.dumps([code for code, _ in BLOCKS[name]]),
-        capture_output=True,
-        text=True,
-        cwd=place,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\f") == [*(shown for _, shown in BLOCKS[name]), ""]
+    done = warm.python([code for code, _ in BLOCKS[name]], cwd=place, environment=environment)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().split("\f") == [*(shown for _, shown in BLOCKS[name]), ""]
 
 
 def test_there_are_blocks_to_run():

@@ -1,13 +1,14 @@
 """What the command line says about encoders: what is missing, what is downloaded, what is wrong with the cache."""
 
-import subprocess
-import sys
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ltr.encoders.naming import ENCODERS
 from ltr.encoders.vector_cache import FILE
+from tests import warm
 from tests.builders import tool_lines, write_lines
 
 ROOT = Path(__file__).parent.parent
@@ -17,9 +18,8 @@ SAMPLES = list(tool_lines(traces=2))
 def run(tmp_path, *arguments, encoder):
     samples = write_lines(tmp_path / "samples.jsonl", SAMPLES)
     command = ["featurize", str(samples), "-o", str(tmp_path / "out.npz"), "--encoder", encoder, *arguments]
-    return subprocess.run(
-        [sys.executable, "-m", "ltr", *command], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+    done = warm.command(*command, cwd=ROOT, environment=dict(os.environ))
+    return SimpleNamespace(returncode=done.returncode, stdout=done.stdout.decode(), stderr=done.stderr.decode())
 
 
 def test_a_missing_model_is_a_usage_error_of_one_line(tmp_path):

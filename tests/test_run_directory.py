@@ -15,7 +15,8 @@ from ltr.experiments.loading import tools_to_rank
 from ltr.experiments.runs import run_and_save
 from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
-from tests.made import WORDS, process, tool_rows, written
+from tests import warm
+from tests.made import ENVIRONMENT, WORDS, process, tool_rows, written
 
 
 def test_the_record_comes_last_and_its_checksums_fit(trained):
@@ -46,7 +47,9 @@ def test_the_record_names_catalogues_too(tmp_path):
 
 def test_the_record_knows_neither_absolute_paths_nor_a_home(tmp_path):
     written(tmp_path / "train.jsonl", tool_rows(range(25)))
-    done = process("train", tmp_path / "train.jsonl", "-o", tmp_path / "run", environment={"HOME": str(tmp_path)})
+    environment = ENVIRONMENT | {"HOME": str(tmp_path)}
+    words = ("train", tmp_path / "train.jsonl", "-o", tmp_path / "run")
+    done = warm.command(*words, cwd=tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     for path in (tmp_path / "run").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name

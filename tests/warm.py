@@ -1,5 +1,6 @@
 """Processes that are forked from one that has loaded what they need: else each would load it anew."""
 
+import gc
 import os
 import sys
 import tempfile
@@ -9,7 +10,11 @@ from subprocess import CompletedProcess
 
 from tests.made import ENVIRONMENT
 
-LOADED = ["ltr.benchmark.running", "ltr.experiments.batch", "ltr.experiments.shard_run", "ltr.features.registry"]
+LOADED = [
+    *("ltr.benchmark.running", "ltr.experiments.batch", "ltr.experiments.shard_run", "ltr.experiments.featurize_shards"),
+    *("ltr.features.history", "ltr.cli.train", "ltr.cli.evaluate", "ltr.cli.rank", "ltr.cli.run", "ltr.cli.exchange"),
+    *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
+]
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.warm", *LOADED])
 
@@ -25,6 +30,7 @@ class Warm:
 
 
 def _here(environment, target, args):
+    gc.freeze()
     os.environ.clear()
     os.environ.update(environment)
     target(*args)
@@ -32,12 +38,20 @@ def _here(environment, target, args):
 
 def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
     """ltr in a process of its own, as `process` of tests/made.py starts it, but for Python itself and its modules."""
-    words = list(map(str, arguments))
+    return _forked(_ltr, list(map(str, arguments)), cwd, environment, given)
+
+
+def python(blocks, *, cwd, environment=ENVIRONMENT):
+    """Blocks of Python one after the other in a process of their own; a form feed ends what each prints."""
+    return _forked(_exec, blocks, cwd, environment, b"")
+
+
+def _forked(work, words, cwd, environment, given):
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("in", "out", "err")]
         for stream, content in zip(streams, (given, b"", b""), strict=True):
             stream.write_bytes(content)
-        args = (environment, _command, (words, cwd, streams))
+        args = (environment, _with_streams, (work, words, cwd, streams))
         started = CONTEXT.Process(target=_here, args=args)
         started.start()
         started.join(600)
@@ -46,12 +60,22 @@ def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
         return CompletedProcess(words, started.exitcode, streams[1].read_bytes(), streams[2].read_bytes())
 
 
-def _command(words, cwd, streams):
+def _with_streams(work, words, cwd, streams):
     for place, stream in enumerate(streams):
         os.dup2(os.open(stream, os.O_RDWR), place)
     sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - multiprocessing closed it
     os.chdir(cwd)
+    work(words)
+
+
+def _ltr(words):
     sys.argv = ["ltr", *words]
     from ltr.cli import main
 
     main()
+
+
+def _exec(blocks):
+    for code in blocks:
+        exec(compile(code, "a block", "exec"), {"__name__": "__main__"})
+        print("\f", end="")
