@@ -38,12 +38,12 @@ def pytest_collection_finish():
     """What was collected stays: the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
+    gc.set_threshold(20_000, 50, 100)  # tests make much that lives shortly
 
 
 @pytest.fixture(scope="session", autouse=True)
 def warm_workers():
-    """Workers start quickly; those of test_processes.py and of commands of their own start as for users."""
+    """Workers start quickly; some of test_processes.py and those of commands of their own start as for users."""
     from ltr.engines import processes
     from tests.warm import Warm
 
@@ -85,7 +85,7 @@ def four():
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """filled(directory, make): make puts files there for the first test of a module; the others get copies of them."""
+    """A function that fills a directory: `make` does for the first test of a module, the others get copies of it."""
     store = tmp_path_factory.mktemp("filled")
 
     def fill(directory, make):

@@ -25,7 +25,7 @@ from ltr.rerankers.documents import collection, queries_with_documents
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
-from tests.made import ENVIRONMENT, process
+from tests.made import ENVIRONMENT
 
 CODE = """
 import os, signal, time

@@ -142,13 +142,14 @@ def test_a_file_of_code_that_is_not_there_is_a_usage_error(tmp_path):
 
 
 def ltr(*arguments, path=None, cwd=None, **environment):
-    """A command of its own process, with a folder of installed packages if one is given."""
-    known = {name: value for name, value in os.environ.items() if name != "LTR_LOAD_PLUGINS"}
-    known["PYTHONPATH"] = os.pathsep.join(map(str, [*([path] if path else []), ROOT]))
+    """A command of its own process, with a folder of installed packages if one is given, which Python finds anew."""
+    known = {name: value for name, value in os.environ.items() if name != "LTR_LOAD_PLUGINS"} | environment
+    if path is None:
+        done = warm.command(*arguments, cwd=cwd, environment=known)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    known["PYTHONPATH"] = os.pathsep.join(map(str, [path, ROOT]))
     command = [sys.executable, "-m", "ltr", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=cwd or path, env=known | environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=path, env=known)
 
 
 def listed(done):

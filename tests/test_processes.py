@@ -23,12 +23,10 @@ from ltr.errors import RunError
 from tests.made import ENVIRONMENT
 
 
-@pytest.fixture(scope="module", autouse=True)
-def started_anew():
+@pytest.fixture
+def started_anew(monkeypatch):
     """Each process loads what it needs by itself, as for users."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "get_context", multiprocessing.get_context)
-        yield
+    monkeypatch.setattr(processes, "get_context", multiprocessing.get_context)
 
 
 def remembering(shard_that_kills=None):
@@ -53,6 +51,7 @@ def done(shards, workers=2, **options):
     return [found[index] for index in range(len(shards))]
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_each_shard_is_worked_on_once_in_other_processes():
     shards = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("c", 5)]
     found = done(shards)
@@ -71,6 +70,7 @@ def test_shards_of_one_key_are_shared_among_all():
     assert len({process for process, _, _ in found}) == 2
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_a_process_that_is_killed_costs_its_own_shard():
     found = done([("a", number) for number in range(6)], shard_that_kills=2)
     assert isinstance(found[2], RunError)
@@ -171,6 +171,7 @@ def unable():
     raise RunError("no plug-in")
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_what_cannot_begin_is_an_error_of_every_shard():
     found = dict(work(unable, ["x", "y", "z"], ["a", "b", "a"], workers=2))
     assert [str(found[index]) for index in range(3)] == ["no plug-in"] * 3
@@ -180,6 +181,7 @@ def noisy():
     return print
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_what_a_process_prints_is_no_result(capfd):
     assert list(work(noisy, ["noise"], ["a"], workers=1)) == [(0, None)]
     assert capfd.readouterr() == ("", "noise\n")

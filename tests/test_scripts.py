@@ -1,5 +1,6 @@
 """The scripts a contributor meets first."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -94,11 +95,17 @@ def command(*words):
     return subprocess.run([sys.executable, SCRIPTS / words[0], *words[1:]], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("family, folder", FAMILIES.items())
-def test_a_family_lists_its_parts_with_a_line_each(family, folder):
+@functools.cache
+def listing(family):
+    """What a family says of its parts."""
     listed = command(family)
     assert listed.returncode == 0
-    for part, line in parts(listed.stdout):
+    return listed.stdout
+
+
+@pytest.mark.parametrize("family, folder", FAMILIES.items())
+def test_a_family_lists_its_parts_with_a_line_each(family, folder):
+    for part, line in parts(listing(family)):
         source = (SCRIPTS / folder / f"{part.replace('-', '_')}.py").read_text(encoding="utf-8")
         assert source.partition("\n")[0].removesuffix('"""') == f'"""{line}.'
 
@@ -106,18 +113,18 @@ def test_a_family_lists_its_parts_with_a_line_each(family, folder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_contributors_table_has_every_part(family):
     rows = re.findall(rf"^\| `scripts/{family} ([\w-]+)", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [part for part, _ in parts(command(family).stdout)]
+    assert rows == [part for part, _ in parts(listing(family))]
 
 
-def parts(listing):
+def parts(text):
     """Name and line of each part, in order."""
-    return re.findall(r"^  ([\w-]+)  +(.+)$", listing, re.MULTILINE)
+    return re.findall(r"^  ([\w-]+)  +(.+)$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_part_that_does_not_exist_is_refused_with_those_that_do(family):
     refused = command(family, "bogus")
-    known = ", ".join(part for part, _ in parts(command(family).stdout))
+    known = ", ".join(part for part, _ in parts(listing(family)))
     assert refused.returncode == 2
     assert refused.stderr == f"scripts/{family}: unknown part 'bogus'; known: {known}\n"
 
@@ -203,7 +210,7 @@ def test_every_dependency_has_a_version_a_licence_and_a_reason():
 
 @pytest.mark.parametrize("family, folder", FAMILIES.items())
 def test_every_part_can_be_loaded(family, folder):
-    names = [f"{folder}.{part.replace('-', '_')}" for part, _ in parts(command(family).stdout)]
+    names = [f"{folder}.{part.replace('-', '_')}" for part, _ in parts(listing(family))]
     optional = "except ModuleNotFoundError as error: assert error.name in sys.argv[2:], error"
     code = (
         "import importlib, sys\nsys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"

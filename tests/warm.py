@@ -11,7 +11,12 @@ from subprocess import CompletedProcess
 from tests.made import ENVIRONMENT
 
 LOADED = [
-    *("ltr.benchmark.running", "ltr.experiments.batch", "ltr.experiments.shard_run", "ltr.experiments.featurize_shards"),
+    *(
+        "ltr.benchmark.running",
+        "ltr.experiments.batch",
+        "ltr.experiments.shard_run",
+        "ltr.experiments.featurize_shards",
+    ),
     *("ltr.features.history", "ltr.cli.train", "ltr.cli.evaluate", "ltr.cli.rank", "ltr.cli.run", "ltr.cli.exchange"),
     *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
 ]
