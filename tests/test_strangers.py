@@ -111,6 +111,10 @@ def own(cli):
         ({"state": "{'a': [np.ones(2)]}"}, 3, "the feature tool.own: its fit gave an array of float64 at state.a[0]; "),
         ({"state": "{'a': np.array(['x'])}"}, 3, "the feature tool.own: its fit gave an array of <U1 at state.a; "),
         ({"state": "{1: 2}"}, 3, "the feature tool.own: its fit gave dict at state; "),
+        ({"state": "[1.0, 2.0]"}, 3, "the feature tool.own: its fit gave list at state; "),
+        ({"state": "2.5"}, 3, "the feature tool.own: its fit gave float at state; "),
+        ({"state": "None"}, 3, "the feature tool.own: its fit gave NoneType at state; "),
+        ({"state": "'text'"}, 3, "the feature tool.own: its fit gave str at state; "),
         ({"name": "own"}, 2, "own.py:6: cannot be loaded: feature 'own': a name such as tool.own or graph.own"),
         ({"family": "relevance"}, 2, "own.py:6: cannot be loaded: feature tool.own: family 'relevance'; one of rel, "),
     ],
@@ -120,6 +124,14 @@ def test_a_feature_that_fails_is_named(own, change, code, told):
     assert exit_code == code
     assert err.startswith(f"error: {told}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("state", ["{}", "np.array([1.0, 2.0])", "np.array(2)"])
+def test_a_run_whose_feature_learned_a_dict_or_one_array_is_loaded_and_ranks(own, cli, state):
+    value = f"np.full(len(candidates.names), 1.0 if np.array_equal(state, {state}) else np.nan)"
+    code = FEATURE.format(**GOOD | {"state": state, "value": value})
+    assert own(code, "--set", "features=[tool.rel, tool.own]") == (0, "")
+    assert "get_" in cli.good("rank", "run", "weather")
 
 
 WRITES = "the feature tool.own failed: ValueError: it writes to an array that it was given; it may write to a copy"

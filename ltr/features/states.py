@@ -45,23 +45,24 @@ def _of_table(table: Table) -> list[tuple[str, Any]]:
 
 
 def refuse_other_state(name: str, state: Any) -> None:
-    """Raise where a state holds what a model could not store and restore unchanged.
+    """Raise where a state is, or holds, what a model could not store and restore unchanged.
 
     >>> refuse_other_state("tool.own", {"counts": np.array([1, 2]), "mean": 0.5})
     """
     unchecked: list[tuple[str, Any]] = [("state", state)]
     while unchecked:
         path, value = unchecked.pop()
+        is_whole = path == "state"
         is_array = isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS and "[" not in path
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             unchecked += [(f"{path}.{key}", inner) for key, inner in value.items()]
-        elif isinstance(value, list):
+        elif isinstance(value, list) and not is_whole:
             unchecked += [(f"{path}[{place}]", inner) for place, inner in enumerate(value) if not _is_json(inner)]
-        elif not _is_json(value) and not is_array:
+        elif not is_array and (is_whole or not _is_json(value)):
             what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
             raise DataError(
                 f"the feature {name}: its fit gave {what} at {path}; "
-                "a dict of JSON (text keys, finite numbers) and of numpy arrays of numbers is needed"
+                "a dict of JSON (text keys, finite numbers) and of numpy arrays of numbers is needed, or one such array"
             )
 
 
