@@ -134,6 +134,24 @@ def test_a_run_whose_feature_learned_a_dict_or_one_array_is_loaded_and_ranks(own
     assert "get_" in cli.good("rank", "run", "weather")
 
 
+SHARED = """
+from ltr import feature
+def shared(candidates, context):
+    return {value}
+@feature("tool.own", "rel", shares=(shared,))
+def column(candidates, state, context):
+    return context.shared(shared, candidates)
+"""
+
+
+@pytest.mark.parametrize(
+    "value, cause", [("exit(0)", "SystemExit: 0"), ("1 / 0", "ZeroDivisionError: division by zero")]
+)
+def test_a_function_that_features_share_and_that_fails_is_named(own, value, cause):
+    failed = own(SHARED.format(value=value), "--set", "features=[tool.rel, tool.own]")
+    assert failed == (1, f"error: own.py:4: the feature tool.own failed: {cause}\n")
+
+
 WRITES = "the feature tool.own failed: ValueError: it writes to an array that it was given; it may write to a copy"
 
 

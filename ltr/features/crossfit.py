@@ -276,12 +276,13 @@ def reading(
     of_sources: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
     for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
-            texts = source(candidates, context)
-        context.memo[source] = (candidates, texts)
+            texts = context.shared(source, candidates)
         of_sources[source] = role, texts.texts
     context.vectors.update(encoded_lists(encoder, of_sources))
-    for shared in dict.fromkeys(function for config in configs for function in FEATURES[config.name].shares):
-        context.memo[shared] = (candidates, shared(candidates, context))
+    for config in configs:
+        for shared in FEATURES[config.name].shares:
+            with plugin_errors(f"the feature {config.name}", shared, FEATURES.source(config.name)):
+                context.shared(shared, candidates)
     return context
 
 
@@ -370,9 +371,8 @@ def counting_key(config: FeatureConfig, learner: Counted) -> object:
 def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
     """Those options of the config that its learner takes."""
     learner = FEATURES[config.name].learner
-    return [
-        option for function in (learner.functions if learner else ()) for option in _options(config, function).items()
-    ]
+    functions = learner.functions if learner else ()
+    return [option for function in functions for option in _options(config, function).items()]
 
 
 def refuse_other_kind(kind: str, candidates: Candidates) -> None:
