@@ -1,4 +1,4 @@
-"""The errors that a user can mend. Any other exception is a bug of ltr."""
+"""The errors that a user can mend, and the end by a signal. Any other exception is a bug of ltr."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,10 @@ MOST_PROBLEMS_SHOWN = 50
 
 class LtrError(Exception):
     """The base of all errors of ltr: catch it to catch every mistake that the package reports."""
+
+
+class EndedBySignal(SystemExit):
+    """A signal that ends the process with its code: whatever runs is left, as if it had failed, and tidied up."""
 
 
 class LtrWarning(UserWarning):

@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from ltr import __version__
-from ltr.errors import LtrError, LtrWarning, RunError, UsageError
+from ltr.errors import EndedBySignal, LtrError, LtrWarning, RunError, UsageError
 
 VARIABLE = "LTR_LOAD_PLUGINS"  # unset: every package; empty: none; names with commas: these packages
 LONGEST_CAUSE = 200
-ENDED_BY_SIGNAL = 128  # greater exit codes are of a process that a signal ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,8 @@ def load_installed(group: str) -> None:
         try:
             with _registering(source):
                 point.load()
+        except EndedBySignal:
+            raise
         except (Exception, SystemExit) as error:  # any failure of a module from outside
             problem = f"the plug-in {point.value} of {source} cannot be loaded: {_cause(error)}"
             warnings.warn(problem, LtrWarning, stacklevel=2)
@@ -107,6 +108,8 @@ def load_code(path: str) -> None:
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
         with _registering(Source(path, f"sha256:{digest}")):
             SourceFileLoader(module.__name__, path).exec_module(module)
+    except EndedBySignal:
+        raise
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise UsageError(f"{path}{_line(error, path)}: cannot be loaded: {_cause(error)}") from error
@@ -124,11 +127,9 @@ def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]
     try:
         with redirect_stdout(sys.stderr):
             yield
-    except (LtrError, MemoryError):
+    except (LtrError, MemoryError, EndedBySignal):
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, SystemExit) and isinstance(error.code, int) and error.code > ENDED_BY_SIGNAL:
-            raise
         path = _file(function) or str(source)
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
 

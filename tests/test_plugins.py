@@ -227,6 +227,20 @@ def test_a_feature_of_a_file_trains_and_ranks_and_is_missed_by_name(tmp_path):
     assert said.count("\n") == 1
 
 
+TERMINATES = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(
+    "code", [TERMINATES, LENGTH.replace("return", f"{TERMINATES}; return")], ids=["file", "column"]
+)
+def test_a_signal_while_a_plug_in_is_at_work_is_no_failure_of_the_plug_in(tmp_path, code):
+    samples = write_lines(tmp_path / "s.jsonl", tool_lines())
+    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+    done = ltr("train", samples, "-o", "run", "--set", "features=[tool.length]", "--code", "mine.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+
+
 def test_plug_ins_of_every_kind_work_together(tmp_path):
     encoder = """
 import sys; sys.path.insert(0, {root!r})

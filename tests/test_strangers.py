@@ -94,6 +94,8 @@ def own(cli):
         ({"value": "1 / 0"}, 1, "own.py:8: the feature tool.own failed: ZeroDivisionError: division by zero"),
         ({"state": "groups.nothing"}, 1, "own.py:5: the feature tool.own failed: AttributeError: "),
         ({"value": "exit(0)"}, 1, "own.py:8: the feature tool.own failed: SystemExit: 0"),
+        ({"value": "exit(255)"}, 1, "own.py:8: the feature tool.own failed: SystemExit: 255"),
+        ({"value": "exit(143)"}, 1, "own.py:8: the feature tool.own failed: SystemExit: 143"),
         ({"value": "[1.0]"}, 3, "own.py: the feature tool.own did not give one finite number for each of "),
         (
             {"value": "np.array(['a'] * len(candidates.names))"},

@@ -15,7 +15,7 @@ from ltr import __version__
 from ltr.cli.commands import AllCommands
 from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
 from ltr.cli.terminal import full, note, warn
-from ltr.errors import DiskError, FileError, LtrError, LtrWarning, RunError, UsageError
+from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.reporting.escaping import visible
 
 TERMINATED = 143
@@ -121,4 +121,4 @@ def flushed(code: int) -> int:
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:
     """End as if the work had failed, so that what was begun is tidied up."""
-    sys.exit(TERMINATED)
+    raise EndedBySignal(TERMINATED)

@@ -17,7 +17,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 from ltr.engines.calls import NO_MEMORY
-from ltr.errors import LtrError, RunError
+from ltr.errors import EndedBySignal, LtrError, RunError
 
 Shard = TypeVar("Shard")
 Result = TypeVar("Result")
@@ -273,7 +273,7 @@ def _terminate(number: int, tidying: float) -> NoReturn:
     overdue = threading.Timer(tidying, os._exit, (128 + number,))
     overdue.daemon = True
     overdue.start()
-    sys.exit(128 + number)
+    raise EndedBySignal(128 + number)
 
 
 def _started(start: Start[Any, Any]) -> Callable[[Any], Any]:
