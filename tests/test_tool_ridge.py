@@ -111,11 +111,16 @@ def test_a_query_asked_in_several_traces_counts_as_often(groups):
     np.testing.assert_allclose(values(groups, groups, option, LetterEncoder())[::9], expected, atol=3e-3)
 
 
-def test_a_penalty_that_vanishes_beside_queries_that_are_alike_is_refused(tmp_path):
-    lines = [{"trace_id": f"t{n}", "node_id": 0, "query": "hello" + " " * n, "tool": "x", "label": 1} for n in range(9)]
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("penalty", [1e-6, 1e-10, 1e-16, 1e-20])
+def test_a_penalty_that_vanishes_beside_queries_that_are_alike_is_refused(tmp_path, penalty):
+    lines = [
+        {"trace_id": f"t{n}", "node_id": 0, "query": "hello" + " " * n, "tool": f"x{n % 2}", "label": 1}
+        for n in range(9)
+    ]
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
     with pytest.raises(UsageError, match=r"^the feature tool\.ridge: its penalty is too small"):
-        fitted(groups, FeatureConfig("tool.ridge", {"penalty": 1e-20}))
+        fitted(groups, FeatureConfig("tool.ridge", {"penalty": penalty}))
 
 
 def test_what_was_learned_with_another_encoder_is_refused(groups):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense import LARGEST_HALF, Dense
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.errors import UsageError
@@ -28,6 +28,10 @@ PENALTY = 0.25  # of the squared weights, where the likeness of a query to itsel
 MOST_QUERIES = 1 << 13  # whose equations are solved together
 MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
 LIKENESSES = 1 << 18  # of queries that are computed at once
+TOO_SMALL = (
+    "the feature tool.ridge: its penalty is too small: two queries are so alike that its equations have no one "
+    f"solution, or one too large to store; {PENALTY} is the default"
+)
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -102,7 +106,7 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
     their tools answered first, in the order of digests; of too many coefficients those of the tools that answered most.
     Where no tool answered two queries none is stored: to have answered would tell that it is not right again.
     """
-    chosen, stored, answered = _sampled(part)
+    chosen, stored, targets = _sampled(part)
     queries, tools = part["queries"], part["tools"]
     grams, vectors = queries.facts["grams"].take(chosen), queries.facts["vectors"].take(chosen)
     times, names = queries.sums["times"][chosen], spelled_table(tools.facts["name"].take(stored))
@@ -118,15 +122,21 @@ def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
         "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": numbers},
         "vectors": vectors.arrays(),
         "tools": names,
-        "coefficients": _coefficients(_equations(rows, vectors, penalty / times), answered, len(stored)),
+        "coefficients": _coefficients(_equations(rows, vectors, penalty / times), targets, len(stored)),
     }
 
 
-Answers = tuple[IntArray, IntArray, FloatArray]  # of each the places of query and tool, and its share of the query's
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What the regressions learn: in which share of a query's traces a tool answered it, where that is not 0."""
+
+    queries: IntArray  # (answers,): places
+    tools: IntArray  # (answers,): places
+    shares: FloatArray  # (answers,)
 
 
-def _sampled(part: Part) -> tuple[IntArray, IntArray, Answers]:
-    """Which queries and which tools stay, and the answers between them."""
+def _sampled(part: Part) -> tuple[IntArray, IntArray, Targets]:
+    """Which queries and which tools stay, and the targets between them."""
     answers, queries, tools = part["answers"], part["queries"], part["tools"]
     tool_keys, query_keys = halves(answers.keys)
     tool, query = np.searchsorted(tools.keys, tool_keys), np.searchsorted(queries.keys, query_keys)
@@ -140,7 +150,7 @@ def _sampled(part: Part) -> tuple[IntArray, IntArray, Answers]:
     row[chosen], column[stored] = np.arange(len(chosen)), np.arange(len(stored))
     is_used = (row[query] >= 0) & (column[tool] >= 0)
     query, tool, times = query[is_used], tool[is_used], answers.sums["times"][is_used]
-    return chosen, stored, (row[query], column[tool], times / queries.sums["times"][query])
+    return chosen, stored, Targets(row[query], column[tool], times / queries.sums["times"][query])
 
 
 def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> PositiveDefinite:
@@ -155,22 +165,23 @@ def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> Positiv
     try:
         equations.factorise()
     except np.linalg.LinAlgError as error:
-        problem = f"two queries are so alike that its equations have no one solution; {PENALTY} is the default"
-        raise UsageError(f"the feature tool.ridge: its penalty is too small: {problem}") from error
+        raise UsageError(TOO_SMALL) from error
     return equations
 
 
-def _coefficients(equations: PositiveDefinite, answered: Answers, tools: int) -> npt.NDArray[np.float16]:
-    """Those of some tools, of which query, tool and share of each answer are given; a few tools at a time."""
-    query, tool, share = answered
+def _coefficients(equations: PositiveDefinite, targets: Targets, tools: int) -> npt.NDArray[np.float16]:
+    """The coefficients of as many tools, (tools, queries), that give their targets; solved a few tools at a time."""
     coefficients = np.zeros((tools, len(equations)), dtype=np.float16)
     at_once = max(4 * LIKENESSES // max(len(equations), 1), 1)
     for first in range(0, tools, at_once):
         block = coefficients[first : first + at_once]
-        is_here = (tool >= first) & (tool < first + len(block))
+        is_here = (targets.tools >= first) & (targets.tools < first + len(block))
         shares = np.zeros(block.shape[::-1], order="F")
-        shares[query[is_here], tool[is_here] - first] = share[is_here]
-        block[:] = equations.solution(shares).T
+        shares[targets.queries[is_here], targets.tools[is_here] - first] = targets.shares[is_here]
+        solution = equations.solution(shares)
+        if not (np.abs(solution) <= LARGEST_HALF).all():  # NaN is not
+            raise UsageError(TOO_SMALL)
+        block[:] = solution.T
     return coefficients
 
 
