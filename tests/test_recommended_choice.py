@@ -125,6 +125,16 @@ def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_b
     assert simplest_proved(losses, np.array([usual, better]), rounded, *fixed).chosen == 1
 
 
+def test_means_of_hits_that_differ_by_rounding_are_equal_however_many_groups_there_are():
+    groups, rng = 30_000, np.random.default_rng(0)
+    served = rng.integers(1, 4, groups) / 3
+    rounded = np.array([served, served - 1e-13])  # their sums differ by 3e-9
+    losses = np.array([np.ones(groups), np.full(groups, 0.5)]) + rng.normal(0.0, 0.01, (2, groups))
+    better = np.array([served, np.minimum(served + 1 / 3, 1.0)])
+    is_rich = np.array([False, True])
+    assert simplest_proved(losses, better, rounded, is_rich, np.ones(groups), np.arange(groups)).chosen == 1
+
+
 def test_a_heavy_group_counts_as_often_as_it_weighs():
     losses = np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 2.5]])
     weighed = simplest_as_good(losses, np.array([1.0, 2.0, 1.0]), np.arange(3))

@@ -98,7 +98,7 @@ def simplest_proved(
     first = int(usual[simplest_as_good(losses[usual], weights, traces).chosen])
     gains = [PairedDifference.of(row, hits[first], weights, traces) for row in hits]
     has_lists = ~np.isnan(served).any(axis=0)
-    means = served[:, has_lists] @ weights[has_lists]
+    means = served[:, has_lists] @ weights[has_lists] / (weights[has_lists].sum() or 1.0)  # 0 where none has lists
     is_level = means >= means[usual].max() - ROUNDING
     loses_less = loss < loss[usual].min()
     stand = np.array(
