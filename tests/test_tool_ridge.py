@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.words import TOKEN, Lexicon, stemmed_words
 from ltr.files.parts import digests, merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
+from tests.test_crossfit_shards import resident_of_temporary_files
 
 RIDGE = FeatureConfig("tool.ridge")
 LINES = [
@@ -189,16 +191,31 @@ def test_coefficients_of_a_few_tools_at_a_time_are_those_of_all(groups, monkeypa
     assert len(whole) > 4
 
 
-def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
-    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1 << 12)
+def part_of_900(tmp_path):
+    """What is counted in 900 queries."""
     lines = [
         {"trace_id": f"t{n}", "node_id": 0, "query": f"word{n}", "tool": f"tool{n % 9}", "label": 1} for n in range(900)
     ]
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
     learner, encoder = FEATURES["tool.ridge"].learner, LetterEncoder()
-    part = counted(RIDGE, learner, Shard(groups, reading([RIDGE], groups.candidates, encoder, Lexicon())))
+    return counted(RIDGE, learner, Shard(groups, reading([RIDGE], groups.candidates, encoder, Lexicon())))
+
+
+def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1 << 12)
+    part = part_of_900(tmp_path)
+    state_of(RIDGE, part)  # loads scipy
     tracemalloc.start()
     state_of(RIDGE, part)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.75 * 900 * 900 * 8
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
+def test_tables_on_disk_have_left_memory_once_their_equations_are_solved(tmp_path, monkeypatch):
+    monkeypatch.setattr("ltr.files.parts.LARGEST_IN_MEMORY", 1 << 12)
+    before, part = resident_of_temporary_files(), part_of_900(tmp_path)
+    assert resident_of_temporary_files() == before
+    state_of(RIDGE, part)
+    assert resident_of_temporary_files() == before
