@@ -46,11 +46,6 @@ def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
     return _forked(_ltr, list(map(str, arguments)), cwd, environment, given)
 
 
-def python(blocks, *, cwd, environment=ENVIRONMENT):
-    """Blocks of Python one after the other in a process of their own; a form feed ends what each prints."""
-    return _forked(_exec, blocks, cwd, environment, b"")
-
-
 def _forked(work, words, cwd, environment, given):
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("in", "out", "err")]
@@ -78,9 +73,3 @@ def _ltr(words):
     from ltr.cli import main
 
     main()
-
-
-def _exec(blocks):
-    for code in blocks:
-        exec(compile(code, "a block", "exec"), {"__name__": "__main__"})
-        print("\f", end="")
