@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from ltr.errors import DiskError
+from ltr.files.line_ranges import LineWriter
 from ltr.files.temporary import PREFIX, YOUNG, temporary_directory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")
@@ -59,3 +61,11 @@ def test_what_a_process_holds_and_what_is_not_ours_stays(tmp_path):
         assert second.exists()
     assert other.exists()
     assert link.is_symlink()
+
+
+def test_lines_that_cannot_be_kept_name_the_folder_that_they_were_meant_for(tmp_path):
+    lines = LineWriter(tmp_path / "gone" / "lines")
+    lines.write(0, 1, b"{}")
+    with pytest.raises(DiskError) as refused:
+        lines.flush()
+    assert str(refused.value) == f"{tmp_path / 'gone'}: no such file or directory"

@@ -105,7 +105,7 @@ class LineWriter:
                 with names[1].open("ab") as file:
                     file.write(np.array(self._numbers[part], dtype=np.int64).tobytes())
         except OSError as error:
-            raise DiskError(f"{Path(self.folder).parent}/a temporary file", reason(error)) from error
+            raise DiskError(os.fspath(Path(self.folder).parent), reason(error)) from error
         self.byte_count += self._waiting
         self._lines, self._numbers, self._waiting = {}, {}, 0
 
