@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, RowEntries, chunks, code_sums, distinct, lengths_of, offsets_of
+from ltr.arrays import FloatArray, IntArray, RowEntries, chunks, code_sums, distinct, offsets_of
 from ltr.encoders.dense import LARGEST_HALF
 from ltr.errors import DataError
 from ltr.files.npz import Array
@@ -115,13 +115,13 @@ class Sparse(RowEntries):
         pairs_at_once = max(int(PAIRED_NUMBERS / max(entry_counts.mean(), 1)), 1) if len(rows) else 1
         for block, first in enumerate(range(0, len(distinct), at_once)):
             starts, entries = self.entries(distinct[first : first + at_once])
-            row, width = np.arange(len(starts) - 1).repeat(lengths_of(starts)), self.dimensions
+            row, width = RowEntries(starts).owners, self.dimensions
             cells = row * width + self.columns[entries]
             spread = code_sums(cells, self.numbers[entries], (len(starts) - 1) * width)
             for start in range(bounds[block], bounds[block + 1], pairs_at_once):
                 pairs = by_owner[start : min(start + pairs_at_once, bounds[block + 1])]
                 starts, entries = other.entries(other_rows[pairs])
-                pair = np.arange(len(pairs)).repeat(lengths_of(starts))
+                pair = RowEntries(starts).owners
                 factors = spread[((owner[pairs] - first) * width)[pair] + other.columns[entries]]
                 products[pairs] = np.bincount(pair, weights=factors * other.numbers[entries], minlength=len(pairs))
         return products
