@@ -1,7 +1,6 @@
 """Cross-fitting over shards gives the states and the columns of the samples in memory."""
 
-import mmap
-import re
+import pickle
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -12,14 +11,14 @@ from ltr.data.groups import read_groups, select
 from ltr.data.shards import sample_shards
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.naming import ENCODERS
-from ltr.errors import DataError, UsageError
+from ltr.errors import DataError, DiskError, FileError, UsageError
 from ltr.features import crossfit_shards
 from ltr.features.crossfit import fit_features
 from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
 from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
-from ltr.files import spilling
+from ltr.files import stored_state
 from ltr.files.parts import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -31,12 +30,13 @@ def register():
     """Registers a feature or an encoder for the time of a test."""
     names = []
 
-    def add(name, kind=None, **options):
+    def add(name, kind=None, column=None, **options):
         if kind is not None:
             ENCODERS.add(name, kind)
             names.append((ENCODERS, name))
             return
-        feature(name, "hist", **options)(lambda candidates, state, context: np.full(len(candidates.names), state["n"]))
+        own = column or (lambda candidates, state, context: np.full(len(candidates.names), state["n"]))
+        feature(name, "hist", **options)(own)
         names.append((FEATURES, name))
 
     yield add
@@ -87,7 +87,8 @@ def both(path, configs, encoder, rows):
     fitted, phi = fit_features(configs, groups, encoder)
     with sample_shards(path, rows=rows) as shards:
         assert len(shards) > 2
-        crossfit = fit_over_shards(configs, shards, TraceFolds.of(first_traces(shards)), encoder)
+        folds = TraceFolds.of(first_traces(shards))
+        crossfit = fit_over_shards(configs, shards, folds, encoder, folder=path.parent)
         columns = {key: row for part in shards for key, row in by_row(part, crossfit.phi(part)).items()}
     return (by_row(groups, phi), fitted), (columns, crossfit.features)
 
@@ -137,7 +138,9 @@ def test_of_a_single_trace_nothing_is_learned(tmp_path):
     configs = [FeatureConfig("tool.hist"), FeatureConfig("tool.lift")]
     _, phi = fit_features(configs, groups, "hash")
     empty = select(groups, np.empty(0, dtype=np.int64))
-    crossfit = fit_over_shards(configs, [groups, empty], TraceFolds.of(groups.candidates.trace_ids), "hash")
+    crossfit = fit_over_shards(
+        configs, [groups, empty], TraceFolds.of(groups.candidates.trace_ids), "hash", folder=tmp_path
+    )
     np.testing.assert_array_equal(crossfit.phi(groups), phi)
 
 
@@ -168,14 +171,18 @@ def test_a_plain_fit_is_refused_by_name(tmp_path, register):
         sample_shards(path) as shards,
         pytest.raises(UsageError, match=r"^the feature tool\.plain learns with a plain"),
     ):
-        fit_over_shards([FeatureConfig("tool.plain")], shards, TraceFolds.of(first_traces(shards)), "hash")
+        fit_over_shards(
+            [FeatureConfig("tool.plain")], shards, TraceFolds.of(first_traces(shards)), "hash", folder=tmp_path
+        )
 
 
 def test_an_encoder_that_learns_from_all_texts_at_once_is_refused_by_name(tmp_path, register):
     register("learning", type("Learning", (LetterEncoder,), {"state": {"documents": 3}}))
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
     with sample_shards(path) as shards, pytest.raises(UsageError, match="^the encoder learning learns from all texts"):
-        fit_over_shards([FeatureConfig("tool.rel")], shards, TraceFolds.of(first_traces(shards)), "learning")
+        fit_over_shards(
+            [FeatureConfig("tool.rel")], shards, TraceFolds.of(first_traces(shards)), "learning", folder=tmp_path
+        )
 
 
 def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
@@ -194,54 +201,58 @@ def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
     assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 25))
 
 
-def arrays_of(state):
-    """The arrays of a state."""
-    for value in state.values():
-        if isinstance(value, dict):
-            yield from arrays_of(value)
-        elif isinstance(value, np.ndarray):
-            yield value
-
-
-def is_map(array):
-    """Whether the array looks at a file."""
-    base = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.base if isinstance(base, np.ndarray) else base.obj
-    return isinstance(base, mmap.mmap)
-
-
-def resident_of_temporary_files():
-    """KB of files without a name that are mapped and in memory."""
-    blocks = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
-    files = [block for block in blocks if "(deleted)" in block.partition("\n")[0]]
-    return sum(int(re.search(r"^Rss:\s+(\d+)", block, flags=re.MULTILINE)[1]) for block in files)
-
-
 @pytest.mark.parametrize("kind", LINES)
-def test_the_states_of_folds_lie_on_disk_and_give_the_same_columns(tmp_path, monkeypatch, kind):
+def test_the_states_of_folds_lie_in_files_and_give_the_same_columns(tmp_path, monkeypatch, kind):
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
     configs = [FeatureConfig(name) for name in ALL[kind]]
     _, in_memory = both(path, configs, "hash", 25)
-    monkeypatch.setattr(spilling, "LARGEST_OF_STATE", 64)
-    _, on_disk = both(path, configs, "hash", 25)
-    assert_equal_fits(in_memory, on_disk, within=0)
+    monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", 64)
+    _, in_files = both(path, configs, "hash", 25)
+    assert_equal_fits(in_memory, in_files, within=0)
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
-def test_memory_does_not_grow_with_the_number_of_fold_states(tmp_path, monkeypatch):
-    monkeypatch.setattr(spilling, "LARGEST_OF_STATE", 1 << 10)
+def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", 1 << 10)
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=60)))
-    before = resident_of_temporary_files()
-    crossfit = fit_over_shards(
-        [FeatureConfig("tool.ridge")], [groups], TraceFolds.of(groups.candidates.trace_ids), "hash"
-    )
-    of_folds = [array for (state,) in crossfit.states.values() for array in arrays_of(state)]
+    folds = TraceFolds.of(groups.candidates.trace_ids)
+    crossfit = fit_over_shards([FeatureConfig("tool.ridge")], [groups], folds, "hash", folder=tmp_path)
     assert len(crossfit.states) == 10
-    assert sum(array.nbytes for array in of_folds) > 10 * 1 << 12
-    assert all(is_map(array) for array in of_folds if array.nbytes > 1 << 10)
+    assert sum(Path(states[0].path).stat().st_size for states in crossfit.states.values()) > 10 * 1 << 12
+    assert len(pickle.dumps(crossfit.states)) < 10 * 1 << 12
+
+
+@pytest.mark.parametrize(
+    "state", [[1.0, 2.0], None, 2.5, "text", np.arange(3.0), {"numbers": np.arange(3.0)}], ids=repr
+)
+@pytest.mark.parametrize("largest", [0, 1 << 18])
+def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, register, state, largest):
+    monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", largest)
+    seen = []
+
+    def see(candidates, state, context):
+        seen.append(plain(state))
+        return np.zeros(len(candidates.names))
+
+    counting = Counted(lambda groups, context: {"none": table(digests([]))}, lambda part: state)
+    register("tool.bare", column=see, fit=counting)
+    groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=30)))
+    folds = TraceFolds.of(groups.candidates.trace_ids)
+    crossfit = fit_over_shards([FeatureConfig("tool.bare")], [groups], folds, "hash", folder=tmp_path)
     crossfit.phi(groups)
-    assert resident_of_temporary_files() == before
+    assert seen == [plain(state)] * len(crossfit.states)
+    assert len(seen) > 1
+
+
+def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
+    stored = stored_state.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
+    (tmp_path / "state").write_bytes(b"short")
+    with pytest.raises(FileError, match="state: is shorter than what was written"):
+        stored.read()
+    (tmp_path / "state").unlink()
+    with pytest.raises(FileError, match="state: no such file or directory"):
+        stored.read()
+    with pytest.raises(DiskError, match="no such file or directory"):
+        stored_state.StoredState.written(tmp_path / "no" / "folder", {})
 
 
 FIRST = {"tools": table(digests(["a", "b"]), {"wins": np.ones(2)})}
@@ -265,4 +276,6 @@ def test_a_count_that_gives_other_tables_of_some_groups_is_told_by_name(tmp_path
     with pytest.raises(DataError, match=told):
         fit_features([FeatureConfig("tool.unlike")], read_groups(path), "hash")
     with sample_shards(path, rows=25) as shards, pytest.raises(DataError, match=told):
-        fit_over_shards([FeatureConfig("tool.unlike")], shards, TraceFolds.of(first_traces(shards)), "hash")
+        fit_over_shards(
+            [FeatureConfig("tool.unlike")], shards, TraceFolds.of(first_traces(shards)), "hash", folder=tmp_path
+        )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
@@ -20,6 +21,7 @@ from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.reading import AnyPath
+from ltr.files.temporary import temporary_directory
 from ltr.storage.columns_directory import COLUMNS_KIND, new_columns
 from ltr.storage.read_samples import read_shards
 from ltr.storage.run_directory import refuse_taken
@@ -60,12 +62,12 @@ def featurize_shards(
     refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
     on_progress(Step("reading"))
     reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
-    with open_engine(config.engine, code) as engine, reading as samples:
+    with open_engine(config.engine, code) as engine, reading as samples, temporary_directory() as folder:
         shards, warnings = GroupsToLearn(samples, config), samples.notes
         on_progress(Step("featurising"))
         source: CrossFit | FittedFeatures
         if features is None:
-            source, more = _fit(shards, on_progress, engine)
+            source, more = _fit(shards, on_progress, folder, engine)
             features, warnings = source.features, (*warnings, *more)
         else:
             source = features
@@ -82,7 +84,9 @@ def featurize_shards(
     return Featurized(candidates, samples.groups, features.names, warnings, name)
 
 
-def _fit(shards: GroupsToLearn, on_progress: OnProgress, engine: Engine) -> tuple[CrossFit, tuple[str, ...]]:
+def _fit(
+    shards: GroupsToLearn, on_progress: OnProgress, folder: Path, engine: Engine
+) -> tuple[CrossFit, tuple[str, ...]]:
     """The features of the config, fitted on all groups, and what is to be said about them."""
     traces = first_traces(shards)
     if not traces:
@@ -95,7 +99,7 @@ def _fit(shards: GroupsToLearn, on_progress: OnProgress, engine: Engine) -> tupl
     def on_shard(done: int, of: int) -> None:
         on_progress(Step("featurising", done, 2 * of))
 
-    fitted = fit_over_shards(configs, shards, folds, encoder, on_shard, engine=engine)
+    fitted = fit_over_shards(configs, shards, folds, encoder, on_shard, folder=folder, engine=engine)
     return fitted, (*warnings, *feature_warnings(fitted.features))
 
 

@@ -182,7 +182,7 @@ def _learned(
     """What a fold learns; its columns lie in the folder."""
     learned, features = sides[0], sides[0].shards.features
     folds = TraceFolds.of(first_traces(learned))
-    source = fit_over_shards(features.configs, learned, folds, features.encoder.name, engine=engine)
+    source = fit_over_shards(features.configs, learned, folds, features.encoder.name, folder=folder, engine=engine)
     columns = FoldColumns(source, *sides, folder)
     written = tuple(engine.map(columns.write, range(len(learned))))
     to_learn = ColumnSource(folder, tuple(f"learned-{shard.number:05}.npz" for shard in written if shard.learned))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -41,7 +42,8 @@ from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.states import alike
 from ltr.features.words import Lexicon
 from ltr.files.parts import Merging, Part, all_merged, merged
-from ltr.files.spilling import leave_memory, state_on_disk
+from ltr.files.spilling import return_freed_memory
+from ltr.files.stored_state import StoredState
 from ltr.logs import LOG, stage
 
 IN_MEMORY = 4 << 20  # bytes of a table: some five of each fold grow with the data
@@ -92,12 +94,12 @@ def first_traces(shards: Shards) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """What gives training rows their columns: for each fold the states that did not see it, their arrays on disk."""
+    """What gives training rows their columns: for each fold the states that did not see it, in files."""
 
     features: FittedFeatures  # of all groups
     encoder: CachedEncoder
     folds: TraceFolds
-    states: dict[int, tuple[State | None, ...]]  # by fold
+    states: dict[int, dict[int, StoredState]]  # by fold, and by the place of a feature that learns
 
     def phi(self, groups: Groups) -> FloatArray:
         """The cross-fitted columns of training groups, such as those of a shard."""
@@ -113,8 +115,8 @@ class CrossFit:
         for fold, rows, members in self.folds.cut(groups):
             own = reading([configs[place] for place in learning], members.candidates, encoder, lexicon)
             for place in learning:
-                phi[rows, place] = column_of(configs[place], members.candidates, self.states[fold][place], own)
-            leave_memory(dict(enumerate(self.states[fold])))
+                state = self.states[fold][place].read()
+                phi[rows, place] = column_of(configs[place], members.candidates, state, own)
         return phi
 
 
@@ -126,11 +128,13 @@ def fit_over_shards(
     encoder: str,
     on_shard: OnFold = lambda done, of: None,
     *,
+    folder: Path,
     engine: Engine = IN_PROCESS,
 ) -> CrossFit:
     """The features fitted on all groups of all shards, and what gives the groups their cross-fitted columns.
 
-    A feature that counts is counted once in each shard and fold. One that needs all groups in memory is refused.
+    A feature that counts is counted once in each shard and fold. One that needs all groups in memory is refused. The
+    folder takes the states of the folds.
     """
     refuse_plain_fits(configs)
     kind = shards[0].candidates.kind
@@ -141,15 +145,16 @@ def fit_over_shards(
     learners = learned_alike(configs)
     parts = _Counting.of(configs, shards, folds, fitted).merged(on_shard, engine) if learners else {}
     of_all = list[State | None]([None] * len(configs))
-    of_folds = {fold: [*of_all] for fold in parts}
+    of_folds = {fold: dict[int, StoredState]() for fold in parts}
     for places in learners.values():
-        *without_each, state = map(state_on_disk, _states(configs[places[0]], shards, folds, fitted, parts))
+        states = _states(configs[places[0]], shards, folds, fitted, parts)
+        for fold, without_it in zip(parts, states, strict=False):
+            stored = StoredState.written(folder / f"without-{fold}-{places[0]}", without_it)
+            of_folds[fold] |= dict.fromkeys(places, stored)
+        (state,) = states
         for place in places:
             of_all[place] = state
-            for of_fold, without_it in zip(of_folds.values(), without_each, strict=False):
-                of_fold[place] = without_it
-    features = FittedFeatures(kind, tuple(configs), tuple(of_all), fitted)
-    return CrossFit(features, fitted, folds, {fold: tuple(states) for fold, states in of_folds.items()})
+    return CrossFit(FittedFeatures(kind, tuple(configs), tuple(of_all), fitted), fitted, folds, of_folds)
 
 
 def _states(
@@ -233,6 +238,7 @@ class _Counting:
                     key = counting_key(config, learner)
                     merge = partial(_merged, config.name) if learner.merge is merged else merge_of(config, learner)
                     merges.setdefault(key, Merging(merge)).add(part)
+            return_freed_memory()
             on_shard(done, len(self.shards))
         return {fold: {key: merge.total() for key, merge in merging[fold].items()} for fold in sorted(merging)}
 

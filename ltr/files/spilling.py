@@ -1,21 +1,23 @@
 """Columns on disk: those of tables that are too large for memory, as maps of files that have no name."""
 
+import ctypes
 import mmap
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from typing import IO, Any
 
 import numpy as np
 
-from ltr.arrays import IntArray, State
+from ltr.arrays import IntArray
 from ltr.errors import DiskError
 from ltr.files.npz import Array
 from ltr.files.reading import reason
 
 BLOCK = 16 << 20  # bytes of columns that are read at once
-LARGEST_OF_STATE = 1 << 18  # bytes of an array in memory: each fold has a state of each feature
+OPEN_FILES = 1 << 12  # some ten tables of ten folds, with some columns each; some systems allow 256 unless asked
 Columns = Mapping[Any, Any]  # arrays, lists (`Ragged`) and vectors, as many rows each
 
 
@@ -33,16 +35,21 @@ def _byte_count(column: Any) -> int:
 
 
 def leave_memory(columns: Columns) -> None:
-    """Drop the pages of columns or states on disk that were read: they count as memory of the process until then."""
+    """Drop the pages of columns on disk that were read: they count as memory of the process until then."""
     for column in columns.values():
-        if isinstance(column, dict):
-            leave_memory(column)
         for array in _arrays(column).values():
             base: Any = array
             while isinstance(base, np.ndarray | memoryview):
                 base = base.base if isinstance(base, np.ndarray) else base.obj
             if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 base.madvise(mmap.MADV_DONTNEED)
+
+
+def return_freed_memory() -> None:
+    """Give the system what was freed: glibc keeps pages for later that lie between others still in use."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
 
 
 def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
@@ -53,6 +60,7 @@ def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
     """
     files: dict[tuple[Any, str], GrowingArray] = {}
     template: Columns = {}
+    _allow_open_files()
     try:
         for block in blocks:
             template = block
@@ -63,26 +71,11 @@ def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
                     files[name, part].append(array)
         arrays = {place: growing.mapped() for place, growing in files.items()}
     except OSError as error:
-        raise DiskError(f"{tempfile.gettempdir()}/a temporary file", reason(error)) from error
+        raise DiskError(_folder(), reason(error)) from error
     finally:
         for growing in files.values():
             growing.close()
     return {name: _made_of(column, {p: arrays[name, p] for p in _arrays(column)}) for name, column in template.items()}
-
-
-def state_on_disk(state: State) -> State:
-    """The state, its large arrays in files that the system removes with this process.
-
-    >>> state_on_disk({"rows": 3, "learned": {"numbers": np.arange(3)}})["learned"]["numbers"].tolist()
-    [0, 1, 2]
-    """
-    spilled = dict(state)
-    for name, value in state.items():
-        if isinstance(value, dict):
-            spilled[name] = state_on_disk(value)
-        elif isinstance(value, np.ndarray) and value.nbytes > LARGEST_OF_STATE:
-            spilled |= on_disk([{name: value}])
-    return spilled
 
 
 def blocks_by_key(tables: Sequence[Columns], keys: Any, bytes_at_once: int) -> Iterator[list[dict[Any, Any]]]:
@@ -151,12 +144,30 @@ class GrowingArray:
             self._file.close()
 
 
+def _allow_open_files() -> None:
+    """Raise this process's own limit of open files, as far as the system lets it: each column on disk is one."""
+    if os.name != "posix":
+        return
+    import resource
+
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _folder() -> str:
+    """Where temporary files are made, for a message."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # none can be used
+        return "TMPDIR"
+
+
 def _arrays(column: Any) -> dict[str, Array]:
     """The arrays that a column is made of: itself, or those of its fields."""
     if isinstance(column, np.ndarray):
         return {"": column}
-    if not is_dataclass(column):
-        return {}
     values = ((field.name, getattr(column, field.name)) for field in fields(column))
     return {name: value for name, value in values if isinstance(value, np.ndarray)}
 
