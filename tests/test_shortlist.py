@@ -1,5 +1,7 @@
 """A large catalogue is cut to a shortlist; the answer says so, and its first ranks are those without the cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,14 @@ import ltr
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
-from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.cached import CachedEncoder
 from ltr.experiments.runs import run_and_save
+from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
-from ltr.features.registry import ToolList
+from ltr.features.registry import FeatureConfig, ToolList
 from ltr.serving import known_tools, router, shortlist
 from ltr.serving.shortlist import Shortlist, learned_tools
+from tests.builders import LetterEncoder
 from tests.made import tool_rows, written
 
 QUERIES = ["what is the weather?", "send a mail, then book a flight", "tool 17"]
@@ -103,7 +107,8 @@ def test_a_shortlist_is_what_has_most_from_its_columns_in_the_score(home, monkey
     assert np.array_equal(talk, phi[:, features.names.index("tool.talk")])
     monkeypatch.setattr(shortlist, "LISTED", 4)
     parts = router.contributions(phi)
-    score = sum(parts[:, features.names.index(name)] for name in (made.grams, "tool.talk"))
+    assert made.names == ("tool.clause", "tool.proto")
+    score = sum(parts[:, features.names.index(name)] for name in (*made.names, "tool.talk"))
     assert set(made.best(asked, router).tolist()) == set(np.argsort(-score, kind="stable")[:4].tolist())
 
 
@@ -113,8 +118,8 @@ def test_a_model_without_the_columns_that_cut_is_cut_by_letters_alone(home, monk
     tools = {f"new_{n}": ToolText(f"{text.description} {n}") for n, text in enumerate([*own.values()] * 5)}
     made = Shortlist.of(ToolList(tuple(tools), tuple(tools.values())), router.features.only("tool.rel", "tool.lift"))
     monkeypatch.setattr(shortlist, "LISTED", 4)
-    best, letters = made.best(tool_candidates(QUERIES[0], tools), router), made.letters(QUERIES[0])
-    assert made.grams == ""
+    best, letters = made.best(tool_candidates(QUERIES[0], tools), router), made.cosines(QUERIES[0])
+    assert made.names == ()
     assert best.tolist() == np.sort(np.argsort(-letters, kind="stable")[:4]).tolist()
 
 
@@ -125,17 +130,33 @@ def test_a_large_catalogue_leaves_less_room_for_tools_that_are_held(large, monke
     assert answers == [facts(large.rank(query)) for query in QUERIES]
 
 
-def test_the_column_that_cuts_is_the_largest_cosine_over_query_and_clauses(home):
-    features, own = ltr.load(home / "tools").features, ltr.load(home / "tools").tools
-    tools = ToolList(tuple(own), tuple(own.values()))
-    made = Shortlist.of(tools, features)
-    state = dict(zip(features.names, features.states, strict=True))["tool.clause_char"]
-    encoder = HashEncoder.restored(state)
-    rows = encoder.encode(tools.plain_texts, "document")
-    asked = encoder.encode(
-        ["send a mail to Ann, then book a flight", "send a mail to Ann", "then book a flight"], "query"
-    )
-    every = np.arange(len(own))
-    cosines = [asked.dots(np.full(len(own), clause), rows, every) for clause in range(3)]
-    values = made.letters("send a mail to Ann, then book a flight")
-    np.testing.assert_allclose(values, np.max(cosines, axis=0), atol=1e-3)
+@pytest.mark.parametrize("column", ["tool.clause_char", "tool.clause", "tool.proto"])
+def test_the_column_that_cuts_is_the_largest_cosine_over_query_and_clauses(home, column):
+    features = ltr.load(home / "tools").features.only(column)
+    tools = {f"new_{n}": text for n, text in enumerate(ltr.load(home / "tools").tools.values())}
+    asked = tool_candidates("send a mail to Ann, then book a flight", tools)
+    made = Shortlist.of(ToolList(tuple(tools), tuple(tools.values())), features)
+    assert made.names == (column,)
+    np.testing.assert_allclose(made.cosines(asked.query_texts[0]), features(asked)[:, 0], atol=1e-3)
+
+
+def test_dense_vectors_cut_as_their_column_does_where_the_encoder_is_quick(tmp_path, monkeypatch):
+    monkeypatch.setattr(shortlist, "QUICK", ("letters",))
+    samples = written(tmp_path / "tools.jsonl", tool_rows(range(25)))
+    tools = {f"new_{n}": ToolText(f"does thing {n} of the weather") for n in range(30)}
+    asked = tool_candidates(QUERIES[0], tools)
+    fitted, _ = fit_features([FeatureConfig("tool.clause")], ltr.read_groups(samples), "hash")
+    fitted = replace(fitted, encoder=CachedEncoder.of(LetterEncoder()))
+    listed = ToolList(tuple(tools), tuple(tools.values()))
+    made = Shortlist.of(listed, fitted)
+    np.testing.assert_allclose(made.cosines(QUERIES[0]), fitted(asked)[:, 0], atol=1e-6)
+    monkeypatch.setattr(shortlist, "QUICK", ())
+    assert Shortlist.of(listed, fitted).names == ()
+
+
+def test_the_vectors_of_tools_go_with_the_tools_that_are_held(large, monkeypatch):
+    monkeypatch.setattr(known_tools, "MOST_OF_A_CUT", 45)
+    for query in QUERIES * 3:
+        large.rank(query)
+    encoder = large.known._served.encoder._encoder
+    assert 0 < len(encoder._places["document"]) <= 45

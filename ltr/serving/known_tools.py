@@ -14,6 +14,7 @@ from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.prepared import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
+from ltr.files.spilling import return_freed_memory
 from ltr.serving.shortlist import Shortlist
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class KnownTools:
         """The features with an encoder that holds nothing of a query."""
         with self._lock:
             if self._served is None:
-                self._served = replace(features, encoder=ServedEncoder(features.encoder))
+                self._served = _served(features)
             return self._served
 
     def renewed(self, features: FittedFeatures, changed: Sequence[str]) -> "KnownTools":
@@ -152,6 +153,8 @@ class KnownTools:
             most = MOST_TOOLS if self._shortlist is None else MOST_OF_A_CUT
             if len(self._rows) + len(new) > most and self._rows:
                 self._rows, self._tables, new = {}, None, list(range(len(listed)))
+                self._served = served = _served(features)  # its encoder held the vectors of those tools
+                return_freed_memory()
             for first in range(0, len(new), AT_ONCE):
                 part = [listed[place] for place in new[first : first + AT_ONCE]]
                 names, texts = zip(*part, strict=True)
@@ -163,3 +166,8 @@ class KnownTools:
             if self._own is not None and self._own[1].tools is tools:
                 self._last = tools, tables
             return tables
+
+
+def _served(features: FittedFeatures) -> FittedFeatures:
+    """The features with an encoder that holds nothing of a query, and of tools what it is asked for from now on."""
+    return replace(features, encoder=ServedEncoder(features.apart().encoder))

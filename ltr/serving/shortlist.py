@@ -1,6 +1,6 @@
 """The cut of a large catalogue: the tools of it that are worth all columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,12 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates
+from ltr.encoders.cached import CachedEncoder, ServedEncoder
+from ltr.encoders.dense import Dense
 from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.naming import QUICK
+from ltr.encoders.sparse import Sparse
+from ltr.encoders.vectors import Vectors
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.prepared import Tables, all_extended
 from ltr.features.registry import FEATURES, ToolList
@@ -22,23 +27,25 @@ MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
 LISTED = 1_000  # tools by the columns that cut, and as many of those that training has met
 AT_ONCE = 1 << 12  # tools whose grams and words are counted at once
 SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
-GRAMS = ("tool.clause_char", "tool.char")  # features whose states know
-TALK = "tool.talk"  # knows words that go with a text and do not stand in it, which letters miss
+COSINES = ("tool.clause", "tool.proto")  # of a tool that training has not met both are the encoder's cosine
+GRAMS = ("tool.clause_char", "tool.char")  # cosines of grams, which their states have counted
+TALK = "tool.talk"  # knows words that go with a text and do not stand in it, which cosines miss
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """The columns that cut: hashed character grams of the texts of all tools, and the words that go with them.
+    """The columns that cut: the cosine of the texts of all tools with the query, and the words that go with them.
 
-    The one is the largest cosine of a text with the query and its clauses, as `tool.clause_char` has it, in half
-    precision; without a feature that has counted grams they are counted on the catalogue. The other is `tool.talk`.
-    Those tools stay that have most from these columns in the score of the model; of a model without grams, those
-    nearest by letters. Tools that training has met are cut among themselves: a text says little of them.
+    The cosine is the largest over the query and its clauses: the encoder's, where the model has a column of it and the
+    encoder is quick, else that of hashed character grams, which without a feature that has counted them are counted on
+    the catalogue. The words are `tool.talk`. Those tools stay that have most from these columns in the score of the
+    model; where it does not rise with the cosine, those nearest by it. Tools that training has met are cut among
+    themselves: a text says little of them.
     """
 
-    grams: str  # the feature of the model that the cosines are; "": it has none
-    encoder: HashEncoder
-    blocks: tuple[Postings, ...]
+    names: tuple[str, ...]  # the features of the model that the cosines are; (): it has none
+    encoder: ServedEncoder
+    blocks: tuple[Postings | Dense, ...]  # in half precision, or in single
     is_learned: BoolArray  # (tools,) whether training has met it
     talk: FittedFeatures  # of that one column, or of none
     prepared: Tables  # of the talk
@@ -47,47 +54,77 @@ class Shortlist:
     def of(cls, tools: ToolList, features: FittedFeatures) -> "Shortlist":
         """That of a catalogue."""
         texts, learned = tools.plain_texts, frozenset(learned_tools(features))
-        states = dict(zip(features.names, features.states, strict=True))
-        grams, counted = next(((name, state) for name in GRAMS if (state := states.get(name)) is not None), ("", None))
-        sampled = texts[:: max(len(texts) // SAMPLED, 1)]
-        encoder = HashEncoder.fitted(sampled) if counted is None else HashEncoder.restored(counted)
-        blocks = []
-        for first in range(0, len(texts), AT_ONCE):
-            postings = Postings.of(encoder.encode(texts[first : first + AT_ONCE], "document"))
-            blocks.append(replace(postings, numbers=postings.numbers.astype(np.float16)))
+        names, encoder = _cosines(features, texts)
+        blocks = [_block(encoder, texts[first : first + AT_ONCE]) for first in range(0, len(texts), AT_ONCE)]
         is_learned = np.array([name in learned for name in tools.names], dtype=bool)
         talk, of_states = features.only(TALK), dict[Any, Any]()
         tables = talk.prepared(tools.part(0, AT_ONCE), of_states)
         for first in range(AT_ONCE, len(texts), AT_ONCE):
             tables = all_extended(tables, talk.prepared(tools.part(first, first + AT_ONCE), of_states))
         prepared = Tables(tables, np.arange(len(texts)), of_states)
-        return cls(grams, encoder, tuple(blocks), is_learned, talk, prepared)
+        return cls(names, ServedEncoder(encoder), tuple(blocks), is_learned, talk, prepared)
 
     def best(self, candidates: Candidates, model: StoredModel) -> IntArray:
         """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
-        letters = self.letters(candidates.query_texts[0])
-        values = letters
-        if self.grams and _rises(model, self.grams):  # else the model's score would keep the tools least like the query
-            columns = {self.grams: letters}
+        cosines = self.cosines(candidates.query_texts[0])
+        values = cosines
+        if _rises(model, self.names):  # else the model's score would keep the tools least like the query
+            columns = dict.fromkeys(self.names, cosines)
             columns |= dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
-            parts = [model.knots.part(model.names.index(name), column, model.w) for name, column in columns.items()]
-            values = np.sum(parts, axis=0)
-        is_listed = np.zeros(len(letters), dtype=bool)
-        is_listed[highest(values, np.arange(len(letters)), LISTED)] = True
-        is_listed[highest(letters, np.flatnonzero(self.is_learned), LISTED)] = True
+            values = np.sum([_part(model, name, column) for name, column in columns.items()], axis=0)
+        is_listed = np.zeros(len(cosines), dtype=bool)
+        is_listed[highest(values, np.arange(len(cosines)), LISTED)] = True
+        is_listed[highest(cosines, np.flatnonzero(self.is_learned), LISTED)] = True
         return np.flatnonzero(is_listed)
 
-    def letters(self, query: str) -> FloatArray:
-        """The cosines of grams, (tools,)."""
+    def cosines(self, query: str) -> FloatArray:
+        """The largest cosine of each tool with the query and its clauses, (tools,)."""
         cut = clauses(query)
         asked = self.encoder.encode([query, *cut] if len(cut) > 1 else [query], "query")
-        return np.concatenate([block.products(asked).max(axis=0) for block in self.blocks])
+        return np.concatenate([_products(block, asked).max(axis=0) for block in self.blocks])
 
 
-def _rises(model: StoredModel, name: str) -> bool:
-    """Whether the column adds more to the model's score where it is 1 than where it is 0."""
-    least, most = model.knots.part(model.names.index(name), np.array([0.0, 1.0]), model.w)
-    return bool(most > least)
+def _cosines(features: FittedFeatures, texts: Sequence[str]) -> tuple[tuple[str, ...], CachedEncoder]:
+    """The features that are cosines, and the encoder that they are of."""
+    own = tuple(name for name in COSINES if name in features.names)
+    if own and features.encoder.name in QUICK and isinstance(features.encoder, CachedEncoder):
+        return own, features.encoder.apart()
+    states = dict(zip(features.names, features.states, strict=True))
+    for name in GRAMS:
+        if (state := states.get(name)) is not None:
+            return (name,), CachedEncoder.of(HashEncoder.restored(state))
+    return (), CachedEncoder.of(HashEncoder.fitted(texts[:: max(len(texts) // SAMPLED, 1)]))
+
+
+def _block(encoder: CachedEncoder, texts: Sequence[str]) -> Postings | Dense:
+    """The vectors of some tools."""
+    vectors = encoder.encode_once(texts, "document")
+    if isinstance(vectors, Sparse):
+        postings = Postings.of(vectors)
+        return replace(postings, numbers=postings.numbers.astype(np.float16))
+    if isinstance(vectors, Dense):
+        return Dense(vectors.numbers.astype(np.float32))
+    raise TypeError("vectors are sparse or dense")
+
+
+def _products(block: Postings | Dense, vectors: Vectors) -> FloatArray:
+    """Each of the vectors by each tool of the block, (vectors, tools)."""
+    if isinstance(block, Dense) and isinstance(vectors, Dense):
+        return (vectors.numbers.astype(np.float32) @ block.numbers.T).astype(np.float64)
+    if isinstance(block, Postings) and isinstance(vectors, Sparse):
+        return block.products(vectors)
+    raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")
+
+
+def _part(model: StoredModel, name: str, column: FloatArray) -> FloatArray:
+    """What a column adds to the score of the model."""
+    return model.knots.part(model.names.index(name), column, model.w)
+
+
+def _rises(model: StoredModel, names: Sequence[str]) -> bool:
+    """Whether the columns add more to the model's score where they are 1 than where they are 0."""
+    added = sum((_part(model, name, np.array([0.0, 1.0])) for name in names), start=np.zeros(2))
+    return bool(added[1] > added[0])
 
 
 def highest(values: FloatArray, among: IntArray, number: int) -> IntArray:
