@@ -221,9 +221,7 @@ def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, mo
     assert len(pickle.dumps(crossfit.states)) < 10 * 1 << 12
 
 
-@pytest.mark.parametrize(
-    "state", [[1.0, 2.0], None, 2.5, "text", np.arange(3.0), {"numbers": np.arange(3.0)}], ids=repr
-)
+@pytest.mark.parametrize("state", [np.arange(3.0), {"numbers": np.arange(3.0)}], ids=repr)
 @pytest.mark.parametrize("largest", [0, 1 << 18])
 def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, register, state, largest):
     monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", largest)

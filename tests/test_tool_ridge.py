@@ -1,6 +1,8 @@
 """tool.ridge against the dense normal equations, and what bounds its state."""
 
+import gc
 import math
+import re
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -19,7 +21,6 @@ from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.words import TOKEN, Lexicon, stemmed_words
 from ltr.files.parts import digests, merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
-from tests.test_crossfit_shards import resident_of_temporary_files
 
 RIDGE = FeatureConfig("tool.ridge")
 LINES = [
@@ -212,9 +213,17 @@ def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
     assert peak < 0.75 * 900 * 900 * 8
 
 
+def resident_of_temporary_files():
+    """KB of files without a name that are mapped and in memory."""
+    blocks = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
+    files = [block for block in blocks if "(deleted)" in block.partition("\n")[0]]
+    return sum(int(re.search(r"^Rss:\s+(\d+)", block, flags=re.MULTILINE)[1]) for block in files)
+
+
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
 def test_tables_on_disk_have_left_memory_once_their_equations_are_solved(tmp_path, monkeypatch):
     monkeypatch.setattr("ltr.files.parts.LARGEST_IN_MEMORY", 1 << 12)
+    gc.collect()  # maps of other tests
     before, part = resident_of_temporary_files(), part_of_900(tmp_path)
     assert resident_of_temporary_files() == before
     state_of(RIDGE, part)
