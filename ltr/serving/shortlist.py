@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates
-from ltr.encoders.cached import CachedEncoder, ServedEncoder
+from ltr.encoders.cached import CachedEncoder, ServedEncoder, cached_texts
 from ltr.encoders.dense import Dense
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.naming import QUICK
@@ -37,10 +37,10 @@ class Shortlist:
     """The columns that cut: the cosine of the texts of all tools with the query, and the words that go with them.
 
     The cosine is the largest over the query and its clauses: the encoder's, where the model has a column of it and the
-    encoder is quick, else that of hashed character grams, which without a feature that has counted them are counted on
-    the catalogue. The words are `tool.talk`. Those tools stay that have most from these columns in the score of the
-    model; where it does not rise with the cosine, those nearest by it. Tools that training has met are cut among
-    themselves: a text says little of them.
+    vectors of the catalogue are at hand in seconds, else that of hashed character grams, which without a feature that
+    has counted them are counted on the catalogue. The words are `tool.talk`. Those tools stay that have most from these
+    columns in the score of the model; where it does not rise with the cosine, those nearest by it. Tools that training
+    has met are cut among themselves: a text says little of them.
     """
 
     names: tuple[str, ...]  # the features of the model that the cosines are; (): it has none
@@ -87,13 +87,19 @@ class Shortlist:
 def _cosines(features: FittedFeatures, texts: Sequence[str]) -> tuple[tuple[str, ...], CachedEncoder]:
     """The features that are cosines, and the encoder that they are of."""
     own = tuple(name for name in COSINES if name in features.names)
-    if own and features.encoder.name in QUICK and isinstance(features.encoder, CachedEncoder):
+    if own and isinstance(features.encoder, CachedEncoder) and _is_quick(features.encoder.name, texts):
         return own, features.encoder.apart()
     states = dict(zip(features.names, features.states, strict=True))
     for name in GRAMS:
         if (state := states.get(name)) is not None:
             return (name,), CachedEncoder.of(HashEncoder.restored(state))
     return (), CachedEncoder.of(HashEncoder.fitted(texts[:: max(len(texts) // SAMPLED, 1)]))
+
+
+def _is_quick(encoder: str, texts: Sequence[str]) -> bool:
+    """Whether the texts have their vectors in seconds: from the encoder, or all of them from this machine's cache."""
+    blocks = (texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE))
+    return encoder in QUICK or all(cached_texts(encoder, block, "document") == len(set(block)) for block in blocks)
 
 
 def _block(encoder: CachedEncoder, texts: Sequence[str]) -> Postings | Dense:
