@@ -155,7 +155,7 @@ def _sampled(part: Part) -> tuple[IntArray, IntArray, Targets]:
 
 def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> PositiveDefinite:
     """K, and on its diagonal the penalties: half of it is computed and held."""
-    equations, at_once = PositiveDefinite(len(rows)), max(LIKENESSES // max(len(rows), 1), 1)
+    equations, at_once = PositiveDefinite(len(rows)), max(4 * LIKENESSES // max(len(rows), 1), 1)
     for first in range(0, len(rows), at_once):
         block, earlier = np.arange(len(rows))[first : first + at_once], np.arange(len(rows))[: first + at_once]
         by_grams, by_vectors = (all_dots(of.take(block), of.take(earlier)) for of in (rows, vectors))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
 from ltr.files.npz import Array, pack_texts, unpack_texts
-from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk, return_freed_memory
+from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
 WANTED_AT_ONCE = 1 << 20
@@ -196,7 +196,6 @@ def release(part: Part) -> None:
     """Give back the memory that reading the tables of a part took, once nothing of them is needed for a while."""
     for table in part.values():
         leave_memory(_columns(table))
-    return_freed_memory()
 
 
 KEYS = ("", "keys")

@@ -1,6 +1,5 @@
 """Columns on disk: those of tables that are too large for memory, as maps of files that have no name."""
 
-import ctypes
 import mmap
 import os
 import tempfile
@@ -43,13 +42,6 @@ def leave_memory(columns: Columns) -> None:
                 base = base.base if isinstance(base, np.ndarray) else base.obj
             if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 base.madvise(mmap.MADV_DONTNEED)
-
-
-def return_freed_memory() -> None:
-    """Give the system what was freed: glibc keeps pages for later that lie between others still in use."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
-    if trim is not None:
-        trim(0)
 
 
 def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:

@@ -14,7 +14,7 @@ from ltr.encoders.cached import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.prepared import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
-from ltr.files.spilling import return_freed_memory
+from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.shortlist import Shortlist
 
 if TYPE_CHECKING:

@@ -1,0 +1,47 @@
+"""Freed memory goes back to the system, where its C library can do so."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ltr.files.freed_memory import return_freed_memory, return_large_arrays
+from tests.faults import in_fork
+
+MADE = 64 << 20  # bytes of arrays, of which nearly all are freed
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="what is in memory is read from /proc")
+
+
+def resident():
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def left_of(size):
+    """Bytes that stay in memory of arrays of some size, once all but each eighth are freed, and what is kept."""
+    np.ones(3 << 20)  # 24 MB, freed: from now on glibc keeps smaller arrays that lie between others
+    before = resident()
+    arrays = [np.ones(size) for _ in range(MADE // 8 // size)]
+    kept = arrays[::8]
+    arrays.clear()
+    return resident() - before - sum(array.nbytes for array in kept), kept
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 19])
+def test_large_arrays_leave_memory_as_soon_as_they_are_freed(size):
+    def large():
+        return_large_arrays()
+        left, _ = left_of(size)
+        return 7 if left < MADE / 8 else 1
+
+    assert in_fork(large) == 7
+
+
+def test_what_is_free_leaves_memory_when_it_is_asked_for():
+    def asked():
+        before = resident()
+        left, kept = left_of(1 << 12)
+        return_freed_memory()
+        return 7 if resident() - before - sum(array.nbytes for array in kept) < min(left, MADE / 8) else 1
+
+    assert in_fork(asked) == 7
