@@ -41,7 +41,7 @@ from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.states import alike
 from ltr.features.words import Lexicon
-from ltr.files.freed_memory import return_large_arrays
+from ltr.files.freed_memory import return_freed_memory
 from ltr.files.parts import Merging, Part, all_merged, merged
 from ltr.files.stored_state import StoredState
 from ltr.logs import LOG, stage
@@ -103,7 +103,7 @@ class CrossFit:
 
     def phi(self, groups: Groups) -> FloatArray:
         """The cross-fitted columns of training groups, such as those of a shard."""
-        return_large_arrays()
+        return_freed_memory()
         candidates, configs, lexicon = groups.candidates, self.features.configs, Lexicon()
         encoder = self.encoder.apart()
         context = reading(configs, candidates, encoder, lexicon)  # every text once
@@ -137,7 +137,6 @@ def fit_over_shards(
     A feature that counts is counted once in each shard and fold. One that needs all groups in memory is refused. The
     folder takes the states of the folds.
     """
-    return_large_arrays()
     refuse_plain_fits(configs)
     kind = shards[0].candidates.kind
     for config in configs:
@@ -240,13 +239,13 @@ class _Counting:
                     key = counting_key(config, learner)
                     merge = partial(_merged, config.name) if learner.merge is merged else merge_of(config, learner)
                     merges.setdefault(key, Merging(merge)).add(part)
+            return_freed_memory()
             on_shard(done, len(self.shards))
         return {fold: {key: merge.total() for key, merge in merging[fold].items()} for fold in sorted(merging)}
 
 
 def _counted(counting: _Counting, number: int) -> dict[int, list[Any]]:
     """What each feature counts in each fold of a shard."""
-    return_large_arrays()
     lexicon, encoder, parts = Lexicon(), counting.encoder.apart(), dict[int, list[Any]]()
     for fold, _, members in counting.folds.cut(counting.shards[number]):
         shard = Shard(members, reading(counting.configs, members.candidates, encoder, lexicon))

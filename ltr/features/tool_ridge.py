@@ -21,6 +21,7 @@ from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
 from ltr.features.tool_texts import right_answers
 from ltr.features.tool_vectors import Block, ToolVectors
 from ltr.features.words import TOKEN, sparse_rows
+from ltr.files.freed_memory import return_freed_memory
 from ltr.files.parts import Part, digests, halves, pairs, release, table
 from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 
@@ -155,13 +156,14 @@ def _sampled(part: Part) -> tuple[IntArray, IntArray, Targets]:
 
 def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> PositiveDefinite:
     """K, and on its diagonal the penalties: half of it is computed and held."""
-    equations, at_once = PositiveDefinite(len(rows)), max(4 * LIKENESSES // max(len(rows), 1), 1)
+    equations, at_once = PositiveDefinite(len(rows)), max(LIKENESSES // max(len(rows), 1), 1)
     for first in range(0, len(rows), at_once):
         block, earlier = np.arange(len(rows))[first : first + at_once], np.arange(len(rows))[: first + at_once]
         by_grams, by_vectors = (all_dots(of.take(block), of.take(earlier)) for of in (rows, vectors))
         likeness = (2 * by_grams + by_vectors) / 3
         likeness[block - first, block] += penalties[block]
         equations.set_rows(first, likeness)
+    return_freed_memory()
     try:
         equations.factorise()
     except np.linalg.LinAlgError as error:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
+from ltr.files.freed_memory import return_freed_memory
 from ltr.files.npz import Array, pack_texts, unpack_texts
 from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
 
@@ -196,6 +197,7 @@ def release(part: Part) -> None:
     """Give back the memory that reading the tables of a part took, once nothing of them is needed for a while."""
     for table in part.values():
         leave_memory(_columns(table))
+    return_freed_memory()
 
 
 KEYS = ("", "keys")
