@@ -148,8 +148,8 @@ def show(name, size, *, exit, wall_s, cpu_s, peak_mb):
     bound = 700 + 100 * size / CANDIDATES / 2**20
     rate = f"{size / cpu_s:,.0f} candidates a CPU second"
     print(
-        f"  {name:16} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB (bound {bound:,.0f})"
-        f"{'' if exit == 0 else f'; exit {exit}'}",
+        f"  {name:16} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB "
+        f"(bound {bound:,.0f} and the states){'' if exit == 0 else f'; exit {exit}'}",
         flush=True,
     )
 
