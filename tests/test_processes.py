@@ -245,3 +245,15 @@ def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
     script += "from tests.test_processes import Closed, remembering; _serve(remembering, Closed(), 1.0)"
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_sigterm_waits_until_a_process_has_started():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with processes._no_interrupt():
+            signal.raise_signal(signal.SIGTERM)
+            assert heard == []
+        assert heard == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)

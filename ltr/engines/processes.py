@@ -238,15 +238,23 @@ def _hired(start: Start[Any, Any], tidying: float) -> Worker:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """What is started here never hears a Ctrl-C, from its first moment on."""
+    """What is started here never hears a Ctrl-C, from its first moment on; a SIGTERM to us waits until it has started.
+
+    A process whose start is broken off in the middle would complain that it was told nothing.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    waiting: list[int] = []
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    terminated = signal.signal(signal.SIGTERM, lambda number, _: waiting.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler or signal.default_int_handler)
+        signal.signal(signal.SIGTERM, terminated or signal.SIG_DFL)
+        signal.signal(signal.SIGINT, interrupted or signal.default_int_handler)
+        for number in waiting:
+            signal.raise_signal(number)
 
 
 def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
