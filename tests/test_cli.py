@@ -747,6 +747,27 @@ def test_a_signal_while_python_ends_changes_no_exit_code(number):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ltr {ltr.__version__}\n", "")
 
 
+IN_A_TEXT = """
+import ltr.cli
+
+def interrupted():
+    try:
+        exec("raise KeyboardInterrupt")  # as in the making of a dataclass
+    except KeyboardInterrupt:
+        return 130
+
+ltr.cli.run_app = interrupted
+ltr.cli.main()
+"""
+
+
+def test_an_interrupt_inside_a_text_that_python_runs_ends_as_any_other(tmp_path):
+    (tmp_path / "interrupted.py").write_text(IN_A_TEXT)
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=ENVIRONMENT, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_a_gzip_member_after_another_is_read(cli):
     lines = [json.dumps(row).encode() + b"\n" for row in tool_rows(range(25))]
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr.engines.interrupts import deferring
 from ltr.training import objective
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.descent import epoch_pass
 from ltr.training.fit import fit
 from ltr.training.kernels import passes as compiled
-from ltr.training.kernels.interrupts import deferring
 from ltr.training.objective import derivatives, slope, trainable
 from tests.oracles import naive_descent, random_groups
 

@@ -247,13 +247,46 @@ def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_sigterm_waits_until_a_process_has_started():
-    heard = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+class Starting:
+    """Stands in for a context, and for its processes: a signal comes in the middle of a start."""
+
+    Pipe = staticmethod(multiprocessing.Pipe)
+
+    def __init__(self, number, events):
+        self.number, self.events = number, events
+
+    def Process(self, **options):  # noqa: N802 - the name that the context has
+        return self
+
+    def start(self):
+        signal.raise_signal(self.number)
+        self.events.append("started")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_waits_until_a_process_has_started(monkeypatch, number):
+    events = []
+    monkeypatch.setattr(processes, "get_context", lambda _: Starting(number, events))
+    before = signal.signal(number, lambda *_: events.append("the handler ran"))
     try:
-        with processes._no_interrupt():
-            signal.raise_signal(signal.SIGTERM)
-            assert heard == []
-        assert heard == [signal.SIGTERM]
+        worker = processes._hired(remembering, 1.0)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
+    worker.pipe.close()
+    assert events == ["started", "the handler ran"]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def hearing(number):
+    """What is called on shards: sends its own process the signal first."""
+
+    def call(shard):
+        os.kill(os.getpid(), number)
+        return shard
+
+    return call
+
+
+@pytest.mark.usefixtures("started_anew")
+def test_a_process_hears_no_interrupt():
+    assert dict(work(partial(hearing, signal.SIGINT), ["a"], ["a"], workers=1)) == {0: "a"}

@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 from ltr.engines.calls import NO_MEMORY
+from ltr.engines.interrupts import deferring
 from ltr.errors import EndedBySignal, LtrError, RunError
 
 Shard = TypeVar("Shard")
@@ -230,31 +231,21 @@ def _hired(start: Start[Any, Any], tidying: float) -> Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs, tidying), daemon=True)
-    with _no_interrupt():
-        process.start()
+    with _sigint_blocked():
+        deferring(process.start)()
     theirs.close()
     return Worker(process, ours)
 
 
 @contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """What is started here never hears a Ctrl-C, from its first moment on; a SIGTERM to us waits until it has started.
-
-    A process whose start is broken off in the middle would complain that it was told nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting: list[int] = []
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminated = signal.signal(signal.SIGTERM, lambda number, _: waiting.append(number))
+def _sigint_blocked() -> Iterator[None]:
+    """What is started here never hears a Ctrl-C, from its first moment on; we hear it afterwards."""
+    resource_tracker.ensure_running()  # to start it would end the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, terminated or signal.SIG_DFL)
-        signal.signal(signal.SIGINT, interrupted or signal.default_int_handler)
-        for number in waiting:
-            signal.raise_signal(number)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:

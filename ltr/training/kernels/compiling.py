@@ -12,10 +12,10 @@ import numba
 import numpy as np
 
 from ltr import __version__
+from ltr.engines.interrupts import deferring
 from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.naming import cache_directory
-from ltr.training.kernels.interrupts import deferring
 from ltr.training.kernels.passes import Pass
 
 BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits

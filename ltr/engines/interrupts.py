@@ -1,6 +1,7 @@
-"""Signals that arrive inside compiled code wait until it has returned.
+"""Signals that arrive inside a call that must not be broken off wait until it has returned.
 
-A handler that raises while numba makes Python objects of a result ends in a SystemError, or is lost.
+A handler that raises while numba makes Python objects of a result ends in a SystemError, or is lost; a process whose
+start is broken off in the middle complains that it was told nothing.
 """
 
 import signal
