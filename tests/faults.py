@@ -9,7 +9,11 @@ import traceback
 import warnings
 from pathlib import Path
 
+import pytest
+
 CALLS = ("mkdir", "write", "fsync", "rename", "replace")
+OPEN_FILES = Path("/proc/self/fd")
+lists_open_files = pytest.mark.skipif(not OPEN_FILES.exists(), reason="the system does not list open files")
 CODES = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
@@ -43,6 +47,11 @@ class FaultyDisk:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         return counting
+
+
+def open_files() -> int:
+    """How many files this process has open."""
+    return sum(1 for _ in OPEN_FILES.iterdir())
 
 
 def in_fork(work) -> int:

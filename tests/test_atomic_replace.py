@@ -10,12 +10,19 @@ import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
 from ltr.files import atomic_replace
-from ltr.files.atomic_replace import DirectoryKind, new_directory, new_files, refuse_existing, refuse_foreign
+from ltr.files.atomic_replace import (
+    DirectoryKind,
+    new_directory,
+    new_files,
+    refuse_existing,
+    refuse_foreign,
+    refuse_unwritable,
+)
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.locked import locked
 from ltr.files.reading import read_bytes
 from ltr.files.restoring import put_back
-from tests.faults import CODES, FaultyDisk, contents, in_fork, restore
+from tests.faults import CODES, OPEN_FILES, FaultyDisk, contents, in_fork, lists_open_files, open_files, restore
 
 KIND = DirectoryKind(
     files=("a.json", "b.json"),
@@ -40,6 +47,26 @@ def write_files(main):
     with new_files(main) as new:
         for name in LATER_FILES:
             write_bytes(new / name, b"later")
+
+
+def written_files(place):
+    """Two files and one in a folder, written together."""
+    with new_files(place) as new:
+        (new / "inner").mkdir()
+        for name in (place.name, "beside", "inner/below"):
+            (new / name).write_text("new")
+
+
+def written_alone(place):
+    """A single file."""
+    with new_files(place) as new:
+        (new / place.name).write_text("new")
+
+
+def written_directory(place):
+    """A directory with a file."""
+    with new_directory(place) as new:
+        (new / "a").write_text("new")
 
 
 WRITERS = {  # the writer, what it writes, what may lie there before, what it ends in
@@ -100,6 +127,47 @@ def test_after_a_kill_at_any_call_the_earlier_or_the_later_is_there_as_soon_as_i
         write(tmp_path / name)
         assert contents(tmp_path) == after, fault_at
     assert fault_at > 12
+
+
+@cases
+@lists_open_files
+def test_no_file_stays_open_and_what_a_killed_process_left_is_gone(tmp_path, write, name, before, after):
+    restore(tmp_path, before | {f".{name}.new-1": None, f".{name}.new-1/half": b"written"})
+    open_before = open_files()
+    write(tmp_path / name)
+    assert open_files() == open_before
+    assert contents(tmp_path) == after
+
+
+@lists_open_files
+@pytest.mark.parametrize(
+    "write, name, expected",
+    [
+        (written_directory, "run", [".run.new", "run is renamed", "."]),
+        (written_files, "x", ["x is renamed", "inner", "."]),
+        (written_alone, "x", ["x is renamed", "."]),
+    ],
+)
+def test_names_are_durable_once_they_stand_and_a_directory_before(tmp_path, monkeypatch, write, name, expected):
+    events, sync = [], os.fsync
+
+    def synced(descriptor):
+        path = (OPEN_FILES / str(descriptor)).readlink()
+        events.append(re.sub(r"-\d+$", "", os.path.relpath(path, tmp_path)))
+        sync(descriptor)
+
+    def renaming(call):
+        def renamed(source, target):
+            call(source, target)
+            events.extend([f"{name} is renamed"] if Path(target) == tmp_path / name else [])
+
+        return renamed
+
+    for call in ("rename", "replace"):
+        monkeypatch.setattr(os, call, renaming(getattr(os, call)))
+    monkeypatch.setattr(os, "fsync", synced)
+    write(tmp_path / name)
+    assert events == expected
 
 
 @forks
@@ -280,12 +348,21 @@ def test_a_name_that_leaves_no_room_for_the_directory_beside_it_is_refused(tmp_p
     write_directory(tmp_path / ("x" * 242))
 
 
-def written_files(place):
-    """Two files and one in a folder, written together."""
-    with new_files(place) as new:
-        (new / "inner").mkdir()
-        for name in (place.name, "beside", "inner/below"):
-            (new / name).write_text("new")
+def test_a_single_file_replaces_the_earlier_one_and_its_directory_is_made(tmp_path):
+    for content in (b"earlier", b"new"):
+        written_alone(tmp_path / "made" / "x")
+        assert contents(tmp_path) == {"made": None, "made/x": b"new"}
+        write_bytes(tmp_path / "made" / "x", content)
+
+
+@pytest.mark.parametrize("name", ["x", "beside"])
+def test_what_is_no_file_is_not_replaced_by_one_of_several(tmp_path, name):
+    (tmp_path / "elsewhere").write_text("theirs")
+    (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DiskError, match=f"{name}: a link; it cannot be replaced"):
+        written_files(tmp_path / "x")
+    assert (tmp_path / name).is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "elsewhere"])
 
 
 @pytest.mark.parametrize("locks", [True, False])
@@ -340,3 +417,24 @@ def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path, monkeyp
     monkeypatch.setattr(os, "access", lambda *_: False)  # the user who runs the tests may write anywhere
     with pytest.raises(DiskError, match=f"run: {tmp_path} cannot be written to"):
         refuse_foreign(tmp_path / "run", KIND)
+    with pytest.raises(DiskError, match=f"x: {tmp_path} cannot be written to"):
+        refuse_existing(tmp_path / "x", overwrite=True)
+
+
+def test_a_directory_that_may_be_listed_only_or_written_only_is_known_before_the_work(tmp_path, monkeypatch):
+    for lacking in (os.W_OK, os.X_OK):
+        monkeypatch.setattr(os, "access", lambda _, mode, lacking=lacking: not mode & lacking)
+        with pytest.raises(DiskError, match="cannot be written to"):
+            refuse_unwritable(tmp_path / "x")
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.R_OK)
+    refuse_unwritable(tmp_path / "x")
+
+
+def test_a_path_through_a_file_or_with_a_nul_in_it_is_refused(tmp_path):
+    (tmp_path / "file").write_text("theirs")
+    with pytest.raises(UsageError, match=f"{tmp_path / 'file'}: not a directory; one of its own is needed"):
+        refuse_foreign(tmp_path / "file", KIND)
+    with pytest.raises(DiskError, match="file is not a directory"):
+        refuse_unwritable(tmp_path / "file" / "x")
+    with pytest.raises(DiskError, match="embedded null"):
+        refuse_foreign(f"{tmp_path}/a\0b", KIND)

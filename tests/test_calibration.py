@@ -62,6 +62,7 @@ def test_the_reliability_curve_has_a_row_and_a_point_for_each_bin(run):
     assert figure.table.rows == (("0.1 to 0.2", 0.15, 0.25, 1.0), ("0.6 to 0.7", 0.65, 0.5, 3.0))
     tips = [mark.tip for mark in figure.marks if mark.tip]
     assert tips == ["mean probability 0.150, right 0.250, 1 query", "mean probability 0.650, right 0.500, 3 queries"]
+    assert [mark.tag for mark in figure.marks if mark.tip] == ["circle", "circle"]
     assert reliability(replace(run, curves={})) is None
 
 

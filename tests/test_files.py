@@ -18,9 +18,19 @@ import pytest
 
 import ltr
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
-from ltr.files.atomic_write import atomic_file, encode_lines, make_directory, write_bytes, write_lines, write_text
+from ltr.files.atomic_write import (
+    Sink,
+    atomic_file,
+    encode_lines,
+    make_directory,
+    remove,
+    write_bytes,
+    write_lines,
+    write_text,
+)
 from ltr.files.naming import path_inside, safe_name
 from ltr.files.reading import LARGEST_LINE, ContentDigest, digest_file, expand, read_bytes, read_lines
+from tests.faults import lists_open_files, open_files
 
 LINES = [b'{"a": %d}' % n for n in range(1000)]
 FORMATS = ["jsonl", "jsonl.gz", "jsonl.zst"]
@@ -240,6 +250,35 @@ def test_the_content_is_durable_before_the_rename_and_the_name_after_it(tmp_path
     monkeypatch.setattr(os, "replace", renamed)
     write_bytes(tmp_path / "x", b"content")
     assert calls == ["file", "rename", "directory"]
+
+
+@lists_open_files
+def test_neither_a_write_nor_one_that_fails_leaves_a_file_open(tmp_path):
+    before = open_files()
+    write_bytes(tmp_path / "x", b"content")
+    with pytest.raises(KeyError), atomic_file(tmp_path / "x"):
+        raise KeyError
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("descriptor", [0, 1])
+def test_the_first_descriptors_of_a_process_are_closed_once_as_any_other(tmp_path, monkeypatch, descriptor):
+    closed = []
+    monkeypatch.setattr(os, "open", lambda *_: descriptor)  # as in a process that was started without stdin
+    monkeypatch.setattr(os, "close", closed.append)
+    sink = Sink(tmp_path / "x", tmp_path / "y")
+    sink.discard()
+    sink.discard()
+    assert closed == [descriptor]
+
+
+def test_a_file_is_removed_if_it_is_there_and_what_cannot_be_removed_is_named(tmp_path):
+    write_bytes(tmp_path / "x", b"content")
+    remove(tmp_path / "x")
+    assert names_in(tmp_path) == []
+    remove(tmp_path / "x")
+    with pytest.raises(DiskError, match=re.escape(str(tmp_path))):
+        remove(tmp_path)
 
 
 def test_a_new_file_may_be_what_the_user_lets_files_be(tmp_path):
