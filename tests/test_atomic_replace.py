@@ -355,6 +355,15 @@ def test_a_single_file_replaces_the_earlier_one_and_its_directory_is_made(tmp_pa
         write_bytes(tmp_path / "made" / "x", content)
 
 
+def test_files_in_a_folder_replace_earlier_ones_and_join_them(tmp_path):
+    for content, names in ((b"earlier", ("kept", "below")), (b"new", ("below", "first", "second"))):
+        with new_files(tmp_path / "x") as new:
+            for path in (new / "x", *(make_directory(new / "inner") / name for name in names)):
+                write_bytes(path, content)
+    inner = {"inner/kept": b"earlier", "inner/below": b"new", "inner/first": b"new", "inner/second": b"new"}
+    assert contents(tmp_path) == {"x": b"new", "inner": None, **inner}
+
+
 @pytest.mark.parametrize("name", ["x", "beside"])
 def test_what_is_no_file_is_not_replaced_by_one_of_several(tmp_path, name):
     (tmp_path / "elsewhere").write_text("theirs")
