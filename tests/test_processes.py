@@ -247,6 +247,26 @@ def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+SWALLOWED = """
+import os, signal, sys, time
+from ltr.engines.processes import _serve
+
+def start():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    except SystemExit:
+        raise ImportError("no reason of ours")
+
+_serve(start, None, 5.0)
+"""
+
+
+def test_a_process_that_is_told_to_end_while_a_library_is_imported_says_nothing():
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+
+
 class Starting:
     """Stands in for a context, and for its processes: a signal comes in the middle of a start."""
 

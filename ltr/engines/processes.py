@@ -249,11 +249,34 @@ def _sigint_blocked() -> Iterator[None]:
 
 
 def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
-    """Shards in, results out, until there are no more."""
+    """Shards in, results out, until there are no more or a SIGTERM comes."""
+    heard: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: _terminate(number, tidying, heard))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda number, _: _terminate(number, tidying))
     with suppress(OSError):
         os.dup2(2, 1)  # results go through the pipe: what a plug-in prints is none
+    try:
+        _answer_each(start, pipe)
+    except Exception:
+        if heard:  # a library took the end for a failure of its own, as of an import
+            raise EndedBySignal(128 + heard[0]) from None
+        raise
+
+
+def _terminate(number: int, tidying: float, heard: list[int]) -> NoReturn:
+    """End as if the work had failed, so that half-written files are removed; where that takes long, without it.
+
+    An exception that reaches a finaliser, as of a library that compiles, is dropped and would be reported there.
+    """
+    heard.append(number)
+    sys.unraisablehook = lambda unraisable: None
+    overdue = threading.Timer(tidying, os._exit, (128 + number,))
+    overdue.daemon = True
+    overdue.start()
+    raise EndedBySignal(128 + number)
+
+
+def _answer_each(start: Start[Any, Any], pipe: Any) -> None:
     call = _started(start)
     while True:
         try:
@@ -261,18 +284,6 @@ def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
             _answer(pipe, answer)
         except (EOFError, OSError):  # whoever started this process wants no more of it
             return
-
-
-def _terminate(number: int, tidying: float) -> NoReturn:
-    """End as if the work had failed, so that half-written files are removed; where that takes long, without it.
-
-    An exception that reaches a finaliser, as of a library that compiles, is dropped and would be reported there.
-    """
-    sys.unraisablehook = lambda unraisable: None
-    overdue = threading.Timer(tidying, os._exit, (128 + number,))
-    overdue.daemon = True
-    overdue.start()
-    raise EndedBySignal(128 + number)
 
 
 def _started(start: Start[Any, Any]) -> Callable[[Any], Any]:

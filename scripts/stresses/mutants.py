@@ -35,6 +35,10 @@ METRICS = (
 WRITER = ("test_files", "test_atomic_replace")
 OF_METRICS = ("candidate_counts", "cascade", "classified", "interpretation", "probabilities", "ranked", "tie_blocks")
 OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
+CROSSFIT = (
+    *("test_crossfit", "test_counted", "test_features", "test_crossfit_shards", "test_cached_encoder"),
+    *("test_prepared", "test_state_types", "test_shortlist", "test_cli_plugins", "test_plugins"),
+)
 TESTS = {  # of each module
     "training/objective": OBJECTIVE,
     "training/sampling": OBJECTIVE,
@@ -44,7 +48,7 @@ TESTS = {  # of each module
     "evaluation/significance": ("test_significance",),
     "evaluation/bootstrap": ("test_bootstrap",),
     "training/curves": ("test_curves",),
-    "features/crossfit": ("test_crossfit", "test_counted", "test_features", "test_crossfit_shards"),
+    "features/crossfit": CROSSFIT,
     "training/temperature": ("test_temperature", "test_abstaining"),
     "evaluation/abstention": ("test_abstaining",),
     "reporting/calibration": ("test_calibration", "test_report"),
