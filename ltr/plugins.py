@@ -38,6 +38,7 @@ class Source:
 
 OURS = Source("ltr", __version__)
 _loading: ContextVar[Source | None] = ContextVar("loading", default=None)
+_files: list[str] = []  # of the plug-ins that were loaded
 
 
 def source_of(plugin: object) -> Source:
@@ -86,6 +87,7 @@ def load_installed(group: str) -> None:
         try:
             with _registering(source):
                 point.load()
+            _files.append(getattr(sys.modules[point.module], "__file__", None) or point.module)
         except EndedBySignal:
             raise
         except (Exception, SystemExit) as error:  # any failure of a module from outside
@@ -104,6 +106,7 @@ def load_code(path: str) -> None:
     module = ModuleType("ltr_code_" + re.sub(r"\W", "_", Path(path).stem))
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses look for it there
+    _files.append(path)
     try:
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
         with _registering(Source(path, f"sha256:{digest}")):
@@ -132,6 +135,20 @@ def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]
     except (Exception, SystemExit) as error:
         path = _file(function) or str(source)
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
+
+
+@contextmanager
+def unforeseen_errors() -> Iterator[None]:
+    """Turn what a plug-in raises where nobody guards it, such as in an attribute, into one line that names its file."""
+    try:
+        yield
+    except (LtrError, MemoryError, EndedBySignal):
+        raise
+    except (Exception, SystemExit) as error:
+        for path in _files:
+            if line := _line(error, path):
+                raise RunError(f"{path}{line}: the plug-in failed: {_cause(error)}") from error
+        raise
 
 
 def bad_result(function: object, problem: str) -> RunError:
@@ -183,5 +200,5 @@ def _line(error: BaseException, path: str) -> str:
         return f":{error.lineno}"
     import traceback
 
-    numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(path)]
+    numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return f":{numbers[-1]}" if numbers else ""

@@ -748,6 +748,7 @@ def test_a_signal_while_python_ends_changes_no_exit_code(number):
 
 
 IN_A_TEXT = """
+import ltr.__main__
 import ltr.cli
 
 def interrupted():
@@ -757,12 +758,25 @@ def interrupted():
         return 130
 
 ltr.cli.run_app = interrupted
-ltr.cli.main()
+ltr.__main__.main()
+"""
+WHILE_LOADED = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from ltr.__main__ import main
+main()
 """
 
 
-def test_an_interrupt_inside_a_text_that_python_runs_ends_as_any_other(tmp_path):
-    (tmp_path / "interrupted.py").write_text(IN_A_TEXT)
+@pytest.mark.parametrize("code", [IN_A_TEXT, WHILE_LOADED])
+def test_an_interrupt_ends_the_command_as_any_other_wherever_python_is(tmp_path, code):
+    (tmp_path / "interrupted.py").write_text(code)
     command = [sys.executable, "-m", "interrupted"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=ENVIRONMENT, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

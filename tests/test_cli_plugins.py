@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.test_cli_options import COMMANDS
 
 OWN = '''
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -247,3 +249,31 @@ def test_a_shell_that_completes_a_line_runs_no_code(cli_here):
     assert isinstance(command, TyperCommand)
     command.make_context("report", ["run", "-o", "p.html", "--code", "own.py"], resilient_parsing=True)
     assert "tool.own" not in FEATURES
+
+
+BREAKS = ("exit(0)", "1 / 0")
+IN_THE_ENCODER = {  # where nothing of an encoder is expected to fail
+    "identity": ("return None", "{}; return None"),
+    "state": (
+        'name, revision, state = "own", "1", {}\n',
+        'name, revision, state = "own", "1", property(lambda _: {})\n',
+    ),
+    "revision": ('"own", "1", {}\n', '"own", property(lambda _: {}), {}\n'),
+}
+
+
+@pytest.mark.parametrize("code", BREAKS)
+@pytest.mark.parametrize("place", IN_THE_ENCODER)
+@pytest.mark.parametrize("out", ["out.npz", "out/"])
+def test_a_plug_in_that_fails_or_ends_the_process_where_nobody_expects_it_is_one_line(
+    trained, tmp_path, place, code, out
+):
+    shutil.copy(trained / "train.jsonl", tmp_path)
+    before, after = IN_THE_ENCODER[place]
+    (tmp_path / "broken.py").write_text(OWN.replace(before, after.replace("{}", code, 1), 1))
+    words = ("featurize", "train.jsonl", "-o", out, "--encoder", "own", "--code", "broken.py", "-q")
+    done = warm.command(*words, cwd=tmp_path)
+    cause = "SystemExit: 0" if code == "exit(0)" else "ZeroDivisionError: division by zero"
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert re.fullmatch(rf"error: broken\.py:\d+: the plug-in failed: {cause}\n", done.stderr.decode())
+    assert not (tmp_path / out).exists()

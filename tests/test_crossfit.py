@@ -8,10 +8,11 @@ from ltr.encoders.naming import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit
 from ltr.features.crossfit import fit_features, trace_fold
-from ltr.features.learning import Optimised
+from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.rows import RowTexts, row_queries
+from ltr.files.parts import digests, table
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -34,8 +35,9 @@ def cross_fitted(groups):
     return fit_features([FeatureConfig("tool.hist")], groups, "letters")[1][:, 0]
 
 
-def test_training_columns_come_from_the_other_folds(tmp_path):
-    lines = list(tool_lines(seed=2, traces=40))
+@pytest.mark.parametrize("traces", [20, 40])
+def test_training_columns_come_from_the_other_folds(tmp_path, traces):
+    lines = list(tool_lines(seed=2, traces=traces))
     by_hand = []
     for line in lines:
         fold = trace_fold(line["trace_id"])
@@ -44,8 +46,9 @@ def test_training_columns_come_from_the_other_folds(tmp_path):
     np.testing.assert_allclose(cross_fitted(groups_of(tmp_path, lines)), by_hand, atol=1e-12)
 
 
-def test_with_few_traces_each_is_a_fold(tmp_path):
-    lines = list(tool_lines(seed=2, traces=5))
+@pytest.mark.parametrize("traces", [5, 19])
+def test_with_few_traces_each_is_a_fold(tmp_path, traces):
+    lines = list(tool_lines(seed=2, traces=traces))
     by_hand = []
     for line in lines:
         others = [e for e in lines if e["tool"] == line["tool"] and e["trace_id"] != line["trace_id"]]
@@ -79,6 +82,60 @@ def test_each_text_is_encoded_once_for_all_features_of_a_pass(tmp_path):
     fitted(groups.candidates)
     encoded = fitted.encoder.encoder().encoded
     assert len(encoded) == len(set(encoded)) > 0
+
+
+def test_each_fold_that_is_done_is_told(tmp_path):
+    told, groups = [], groups_of(tmp_path, tool_lines(traces=7))
+    fit_features([FeatureConfig("tool.hist")], groups, "letters", lambda fold, of: told.append((fold, of)))
+    assert told == [(fold, 7) for fold in range(1, 8)]
+
+
+def test_an_encoder_learns_from_queries_and_from_what_the_candidates_are_described_by(tmp_path):
+    candidates = groups_of(tmp_path, tool_lines(traces=3)).candidates
+    texts = crossfit.encoded_texts(candidates)
+    assert texts[: len(candidates.query_texts)] == list(candidates.query_texts)
+    described = {f"Tool: {line['tool']}. Description: {line['tool_description']}" for line in tool_lines(traces=3)}
+    assert set(texts[len(candidates.query_texts) :]) == described
+
+
+def test_fitted_features_refuse_candidates_of_the_other_kind(tmp_path):
+    fitted, _ = fit_features([FeatureConfig("tool.coop")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
+    with pytest.raises(DataError, match="the features are of tools; the candidates are graphs"):
+        fitted(groups_of(tmp_path, graph_lines(traces=3)).candidates)
+
+
+UNUSABLE = {
+    "a list": lambda rows: [0.0] * rows,
+    "one too many": lambda rows: np.zeros(rows + 1),
+    "texts": lambda rows: np.full(rows, "1"),
+    "NaN": lambda rows: np.full(rows, np.nan),
+}
+
+
+@pytest.mark.parametrize("values", UNUSABLE.values(), ids=UNUSABLE)
+def test_a_column_is_one_finite_number_for_each_candidate(tmp_path, values):
+    feature("tool.unusable", "rel")(lambda candidates, state, context: values(len(candidates.names)))
+    try:
+        with pytest.raises(DataError, match=r"test_crossfit.py: the feature tool.unusable did not give one finite"):
+            fit_features([FeatureConfig("tool.unusable")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
+    finally:
+        FEATURES._own.pop("tool.unusable")
+
+
+@pytest.mark.parametrize(
+    "count, state, problem",
+    [
+        (lambda groups, context: {"none": 1}, lambda part: {}, "the feature tool.odd: its count gave dict"),
+        (lambda groups, context: {"none": table(digests([]))}, lambda part: {"a": object()}, "the feature tool.odd"),
+    ],
+)
+def test_a_part_or_state_that_cannot_be_used_is_refused_by_the_name_of_its_feature(tmp_path, count, state, problem):
+    feature("tool.odd", "hist", fit=Counted(count, state))(lambda candidates, state, context: candidates.names * 0.0)
+    try:
+        with pytest.raises(DataError, match=problem):
+            fit_features([FeatureConfig("tool.odd")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
+    finally:
+        FEATURES._own.pop("tool.odd")
 
 
 def test_features_of_the_other_kind_are_refused(tmp_path):
@@ -124,13 +181,16 @@ def test_a_feature_finds_the_vectors_of_the_texts_it_names(tmp_path, names_featu
     assert phi.max() > 0.5
 
 
-def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path):
-    @feature("tool.broken_texts", "rel", queries=lambda candidates, context: candidates.no_such_column)
+@pytest.mark.parametrize(
+    "queries", [lambda candidates, context: candidates.no_such_column, lambda candidates, context: ["a"]]
+)
+def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path, queries):
+    @feature("tool.broken_texts", "rel", queries=queries)
     def broken(candidates, state, context):
         return np.zeros(len(candidates.names))
 
     try:
-        with pytest.raises(RunError, match=r"test_crossfit.py:\d+: the feature tool.broken_texts failed: Attribute"):
+        with pytest.raises(RunError, match=r"test_crossfit.py.*: the feature tool.broken_texts failed: Attribute"):
             fit_features([FeatureConfig("tool.broken_texts")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
     finally:
         FEATURES._own.pop("tool.broken_texts")

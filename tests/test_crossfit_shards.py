@@ -241,13 +241,22 @@ def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, registe
     assert len(seen) > 1
 
 
+def test_numbers_come_back_in_the_order_they_had_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", 0)
+    turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    read = stored_state.StoredState.written(tmp_path / "state", {"plain": np.ones((2, 3)), "turned": turned}).read()
+    np.testing.assert_array_equal(read["turned"], turned)
+    assert read["turned"].flags.f_contiguous
+    assert read["plain"].flags.c_contiguous
+
+
 def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
     stored = stored_state.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
     (tmp_path / "state").write_bytes(b"short")
     with pytest.raises(FileError, match="state: is shorter than what was written"):
         stored.read()
     (tmp_path / "state").unlink()
-    with pytest.raises(FileError, match="state: no such file or directory"):
+    with pytest.raises(FileError, match="state: no such file or directory; TMPDIR must lie where all nodes see it"):
         stored.read()
     with pytest.raises(DiskError, match="no such file or directory"):
         stored_state.StoredState.written(tmp_path / "no" / "folder", {})

@@ -151,10 +151,19 @@ def test_dense_vectors_cut_as_their_column_does_where_the_encoder_is_quick(tmp_p
     made = Shortlist.of(listed, fitted)
     np.testing.assert_allclose(made.cosines(QUERIES[0]), fitted(asked)[:, 0], atol=1e-6)
     monkeypatch.setattr(shortlist, "QUICK", ())
+    assert Shortlist.of(listed, fitted).names == (), "its encoder is in no registry, and stores nothing"
     for in_cache, names in ((10, ("tool.clause",)), (9, ())):  # of each ten texts
         monkeypatch.setattr(shortlist, "AT_ONCE", 10)
-        monkeypatch.setattr(shortlist, "cached_texts", lambda name, texts, role, found=in_cache: found)
+        monkeypatch.setattr(shortlist, "cached_texts", lambda *_, found=in_cache: found)
         assert Shortlist.of(listed, fitted).names == names
+
+
+def test_tools_that_are_too_many_to_hold_leave_no_vectors(large, monkeypatch):
+    monkeypatch.setattr(known_tools, "MOST_TOOLS", 50)
+    large.rank(QUERIES[0])
+    held = len(large.known._served.encoder._encoder._places["document"])
+    large.rank(QUERIES[0], exact=True)
+    assert len(large.known._served.encoder._encoder._places["document"]) == held
 
 
 def test_the_vectors_of_tools_go_with_the_tools_that_are_held(large, monkeypatch):

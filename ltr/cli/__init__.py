@@ -71,7 +71,6 @@ def main() -> None:
     code = flushed(code)
     for number in (signal.SIGINT, signal.SIGTERM):  # the work is done: a signal while Python ends changes nothing
         signal.signal(number, signal.SIG_IGN)
-    exec("")  # Python's note of a Ctrl-C inside an earlier text, as of a dataclass: `python -m` would end by the signal
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from ltr.errors import UsageError
+from ltr.plugins import unforeseen_errors
 
 # The module and the function, or the group, of each command, and its line in the list of commands. Only the command
 # that is called is imported and built.
@@ -55,7 +56,7 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with in_one_line():
+        with in_one_line(), unforeseen_errors():
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -255,11 +255,11 @@ def refuse_unusable(name: str, vectors: object, count: int, *, must_be_dense: bo
         raise DataError(f"the encoder {name} has an identity, and vectors that are not dense")
 
 
-def cached_texts(name: str, texts: Sequence[str], role: Role) -> int | None:
+def cached_texts(encoder: Encoder, texts: Sequence[str], role: Role) -> int | None:
     """How many of the texts have their vector on this machine; None for an encoder whose vectors are not stored."""
     from ltr.encoders.vector_cache import VectorCache, cache_key
 
-    identity, cache = encoder_kind(name).fitted([]).identity(role), VectorCache(cache_directory())
+    identity, cache = encoder.identity(role), VectorCache(cache_directory())
     if identity is None:
         return None
     keys = [cache_key(identity, canonical_text(text)) for text in dict.fromkeys(texts)]

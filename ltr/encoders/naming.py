@@ -10,7 +10,6 @@ from ltr.registry import Registry
 AUTO = "auto"
 PREFIX = "sentence-transformers:"  # of the name of any such model
 BEST_FIRST = ("minilm", "static", "hash")
-QUICK = ("static", "hash")  # that read the texts of 100,000 tools in seconds
 INSTEAD = {  # of the package of an encoder: its extra, other encoders
     "static": ("static", "--encoder hash (nothing to install, lower quality)"),
     "minilm": ("embed", "--encoder static (extra static) · --encoder hash (lower quality)"),

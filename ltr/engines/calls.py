@@ -10,7 +10,7 @@ from typing import Any
 
 from ltr.errors import LtrError, LtrWarning, RunError
 from ltr.logs import LOG
-from ltr.plugins import load_code
+from ltr.plugins import load_code, unforeseen_errors
 
 NO_MEMORY = "a worker had not enough memory; try fewer --workers, or smaller --shard-rows"
 
@@ -63,7 +63,8 @@ def outcome_of(function: Callable[[Any], Any], item: Any) -> CallResult:
     with warnings.catch_warnings(record=True) as caught, _logged() as log:
         warnings.simplefilter("always", LtrWarning)
         try:
-            result = function(item)
+            with unforeseen_errors():
+                result = function(item)
         except LtrError as problem:
             error = problem
         except MemoryError:

@@ -21,15 +21,24 @@ def deferring(call: Callable[..., Any]) -> Callable[..., Any]:
             return call(*arguments)
         arrived: list[tuple[int, FrameType | None]] = []
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
-        own = {number: handler for number, handler in handlers.items() if callable(handler)}
+        own = {int(number): handler for number, handler in handlers.items() if callable(handler)}
+        is_at_work = True
+
+        def hear(number: int, frame: FrameType | None) -> None:
+            if is_at_work:
+                arrived.append((number, frame))
+            else:  # a handler that was back before has raised, and the others were not put back: this one stands for it
+                own[number](number, frame)
+
         try:
             for number in own:
-                signal.signal(number, lambda *event: arrived.append(event))
+                signal.signal(number, hear)
             return call(*arguments)
         finally:
+            is_at_work = False
             for number, handler in own.items():
                 signal.signal(number, handler)
             for event in arrived:
-                own[signal.Signals(event[0])](*event)
+                own[event[0]](*event)
 
     return called

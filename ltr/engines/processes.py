@@ -50,6 +50,7 @@ class Worker:
     key: Hashable = None
     index: int | None = None  # of the shard it works on
     since: float = 0.0
+    has_answered: bool = False  # else it may still load what it needs, and hears nobody
     values: set[int] = field(default_factory=set)  # that it has been sent, by number
 
 
@@ -200,6 +201,7 @@ def _ended(worker: Worker) -> tuple[int, Any]:
     index, worker.index = worker.index or 0, None
     try:
         is_good, outcome = _received(worker.pipe)
+        worker.has_answered = True
     except Exception:  # whatever reading of nonsense raises
         return index, LostProcessError(_end(worker))
     if not is_good:
@@ -231,8 +233,13 @@ def _hired(start: Start[Any, Any], tidying: float) -> Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs, tidying), daemon=True)
-    with _sigint_blocked():
-        deferring(process.start)()
+    try:
+        with _sigint_blocked():
+            deferring(process.start)()
+    except BaseException:  # a signal came, which waited until the process had started
+        if process.pid is not None:
+            process.kill()
+        raise
     theirs.close()
     return Worker(process, ours)
 
@@ -330,7 +337,7 @@ def _end_with_parent() -> None:
 def _dismiss(team: Sequence[Worker]) -> None:
     for worker in team:
         worker.pipe.close()  # one that waits ends by itself
-        if worker.index is not None:
+        if worker.index is not None or not worker.has_answered:
             worker.process.terminate()
     for worker in team:
         _end(worker)

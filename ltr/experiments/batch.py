@@ -12,7 +12,7 @@ from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
 from ltr.data.config import source_names
 from ltr.data.groups import Candidates
-from ltr.encoders.cached import cached_texts
+from ltr.encoders.cached import CachedEncoder, cached_texts
 from ltr.engines.processes import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
@@ -251,5 +251,5 @@ def vectors_told(config: RunConfig, candidates: Candidates) -> str:
     if candidates.features is not None:
         return ""
     queries = list(dict.fromkeys(candidates.query_texts))
-    in_cache = cached_texts(encoder_name(config), queries, "query")
+    in_cache = cached_texts(CachedEncoder.fitted(encoder_name(config), ()), queries, "query")
     return "" if in_cache is None else f"; vectors of {in_cache:,} of {len(queries):,} queries are in the cache"

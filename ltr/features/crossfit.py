@@ -276,8 +276,7 @@ def reading(
     of_sources: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
     for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
-            texts = context.shared(source, candidates)
-        of_sources[source] = role, texts.texts
+            of_sources[source] = role, context.shared(source, candidates).texts
     context.vectors.update(encoded_lists(encoder, of_sources))
     for config in configs:
         for shared in FEATURES[config.name].shares:

@@ -116,8 +116,8 @@ class CrossFit:
         for fold, rows, members in self.folds.cut(groups):
             own = reading([configs[place] for place in learning], members.candidates, encoder, lexicon)
             for place in learning:
-                state = self.states[fold][place].read()
-                phi[rows, place] = column_of(configs[place], members.candidates, state, own)
+                stored = self.states[fold][place]  # what it holds is held by one column at a time
+                phi[rows, place] = column_of(configs[place], members.candidates, stored.read(), own)
         return phi
 
 

@@ -14,6 +14,7 @@ from ltr.arrays import IntArray
 from ltr.errors import DiskError
 from ltr.files.npz import Array
 from ltr.files.reading import reason
+from ltr.files.temporary import folder_shown
 
 BLOCK = 16 << 20  # bytes of columns that are read at once
 OPEN_FILES = 1 << 12  # some ten tables of ten folds, with some columns each; some systems allow 256 unless asked
@@ -63,7 +64,7 @@ def on_disk(blocks: Iterable[Columns]) -> dict[Any, Any]:
                     files[name, part].append(array)
         arrays = {place: growing.mapped() for place, growing in files.items()}
     except OSError as error:
-        raise DiskError(_folder(), reason(error)) from error
+        raise DiskError(folder_shown(), reason(error)) from error
     finally:
         for growing in files.values():
             growing.close()
@@ -145,15 +146,8 @@ def _allow_open_files() -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def _folder() -> str:
-    """Where temporary files are made, for a message."""
-    try:
-        return tempfile.gettempdir()
-    except OSError:  # none can be used
-        return "TMPDIR"
+        with suppress(OSError, ValueError):  # a sandbox may forbid it; the limit may never be met
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _arrays(column: Any) -> dict[str, Array]:

@@ -23,6 +23,7 @@ class ArrayPlace:
     begin: int
     dtype: str
     shape: tuple[int, ...]
+    is_turned: bool  # column after column, as it was in memory: a product may round otherwise in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class StoredState:
         >>> with TemporaryDirectory() as folder:
         ...     stored = StoredState.written(Path(folder, "one"), {"learned": {"numbers": np.arange(40_000)}})
         ...     stored.content["learned"], stored.read()["learned"]["numbers"].sum().item()
-        ({'numbers': ArrayPlace(begin=0, dtype='<i8', shape=(40000,))}, 799980000)
+        ({'numbers': ArrayPlace(begin=0, dtype='<i8', shape=(40000,), is_turned=False)}, 799980000)
         """
         try:
             with path.open("wb") as file:
@@ -48,8 +49,10 @@ class StoredState:
                 def put(array: Array) -> Array | ArrayPlace:
                     if array.nbytes <= LARGEST_IN_MEMORY:
                         return array
-                    place = ArrayPlace(file.tell(), array.dtype.str, array.shape)
-                    file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                    is_turned = array.flags.f_contiguous and not array.flags.c_contiguous
+                    place = ArrayPlace(file.tell(), array.dtype.str, array.shape, is_turned)
+                    laid_out = np.ascontiguousarray(array.T if is_turned else array)
+                    file.write(laid_out.reshape(-1).view(np.uint8).data)
                     return place
 
                 return cls(str(path), _changed(state, np.ndarray, put))
@@ -65,11 +68,13 @@ class StoredState:
         length = math.prod(place.shape)
         try:
             numbers = np.fromfile(self.path, place.dtype, length, offset=place.begin)
+        except FileNotFoundError as error:
+            raise FileError(self.path, f"{reason(error)}; TMPDIR must lie where all nodes see it") from error
         except OSError as error:
             raise FileError(self.path, reason(error)) from error
         if len(numbers) < length:
             raise FileError(self.path, "is shorter than what was written")
-        return numbers.reshape(place.shape)
+        return numbers.reshape(place.shape, order="F" if place.is_turned else "C")
 
 
 def _changed(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:

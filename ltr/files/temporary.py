@@ -26,7 +26,7 @@ def temporary_directory() -> Iterator[Path]:
         remove_left()
         folder = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
     except OSError as error:
-        raise DiskError(tempfile.gettempdir(), reason(error)) from error
+        raise DiskError(folder_shown(), reason(error)) from error
     with folder as name:
         descriptor = locked_directory(Path(name))
         try:
@@ -34,6 +34,14 @@ def temporary_directory() -> Iterator[Path]:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+
+
+def folder_shown() -> str:
+    """Where temporary files are made, for a message."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # none can be used
+        return "TMPDIR"
 
 
 def remove_left() -> None:

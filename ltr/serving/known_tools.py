@@ -120,14 +120,15 @@ class KnownTools:
         self, features: FittedFeatures, offer: Offer, queries: Sequence[str], previous: Sequence[str] | None
     ) -> FloatArray:
         """The columns of the queries with all tools of the offer; of too many tools to hold, part by part."""
-        served, names = self.served(features), offer.tools.names
+        names = offer.tools.names
         if len(names) <= MOST_TOOLS:
+            served = self.served(features)
             tables = self.tables(features, offer.tools)
             rows = np.tile(tables.rows, len(queries))
             return served(offer.asked(queries, previous), Tables(tables.of_features, rows, self._of_states))
         phi = np.empty((len(queries), len(names), len(features.configs)))
         for first in range(0, len(names), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
+            part, served = slice(first, first + AT_ONCE), _served(features)  # its encoder's vectors go with the part
             some = Offer.of(names[part], offer.tools.texts[part])
             rows = np.tile(some.candidates.names, len(queries))
             tables = Tables(served.prepared(some.tools, self._of_states), rows, self._of_states)

@@ -11,7 +11,6 @@ from ltr.data.groups import Candidates
 from ltr.encoders.cached import CachedEncoder, ServedEncoder, cached_texts
 from ltr.encoders.dense import Dense
 from ltr.encoders.hashing import HashEncoder
-from ltr.encoders.naming import QUICK
 from ltr.encoders.sparse import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.crossfit import FittedFeatures
@@ -26,6 +25,7 @@ from ltr.storage.model_file import StoredModel
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut
 LISTED = 1_000  # tools by the columns that cut, and as many of those that training has met
 AT_ONCE = 1 << 12  # tools whose grams and words are counted at once
+QUICK = ("static", "hash")  # encoders that read the texts of 100,000 tools in seconds
 SAMPLED = 1 << 14  # tools, evenly spread, that say how common a gram is where the model does not know
 COSINES = ("tool.clause", "tool.proto")  # of a tool that training has not met both are the encoder's cosine
 GRAMS = ("tool.clause_char", "tool.char")  # cosines of grams, which their states have counted
@@ -71,7 +71,7 @@ class Shortlist:
         if _rises(model, self.names):  # else the model's score would keep the tools least like the query
             columns = dict.fromkeys(self.names, cosines)
             columns |= dict(zip(self.talk.names, self.talk(candidates, self.prepared).T, strict=True))
-            values = np.sum([_part(model, name, column) for name, column in columns.items()], axis=0)
+            values = np.sum([_added(model, name, column) for name, column in columns.items()], axis=0)
         is_listed = np.zeros(len(cosines), dtype=bool)
         is_listed[highest(values, np.arange(len(cosines)), LISTED)] = True
         is_listed[highest(cosines, np.flatnonzero(self.is_learned), LISTED)] = True
@@ -87,7 +87,7 @@ class Shortlist:
 def _cosines(features: FittedFeatures, texts: Sequence[str]) -> tuple[tuple[str, ...], CachedEncoder]:
     """The features that are cosines, and the encoder that they are of."""
     own = tuple(name for name in COSINES if name in features.names)
-    if own and isinstance(features.encoder, CachedEncoder) and _is_quick(features.encoder.name, texts):
+    if own and isinstance(features.encoder, CachedEncoder) and _is_quick(features.encoder, texts):
         return own, features.encoder.apart()
     states = dict(zip(features.names, features.states, strict=True))
     for name in GRAMS:
@@ -96,10 +96,10 @@ def _cosines(features: FittedFeatures, texts: Sequence[str]) -> tuple[tuple[str,
     return (), CachedEncoder.of(HashEncoder.fitted(texts[:: max(len(texts) // SAMPLED, 1)]))
 
 
-def _is_quick(encoder: str, texts: Sequence[str]) -> bool:
+def _is_quick(encoder: CachedEncoder, texts: Sequence[str]) -> bool:
     """Whether the texts have their vectors in seconds: from the encoder, or all of them from this machine's cache."""
     blocks = (texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE))
-    return encoder in QUICK or all(cached_texts(encoder, block, "document") == len(set(block)) for block in blocks)
+    return encoder.name in QUICK or all(cached_texts(encoder, block, "document") == len(set(block)) for block in blocks)
 
 
 def _block(encoder: CachedEncoder, texts: Sequence[str]) -> Postings | Dense:
@@ -122,14 +122,14 @@ def _products(block: Postings | Dense, vectors: Vectors) -> FloatArray:
     raise TypeError("dense vectors meet dense vectors, sparse ones sparse ones")
 
 
-def _part(model: StoredModel, name: str, column: FloatArray) -> FloatArray:
+def _added(model: StoredModel, name: str, column: FloatArray) -> FloatArray:
     """What a column adds to the score of the model."""
     return model.knots.part(model.names.index(name), column, model.w)
 
 
 def _rises(model: StoredModel, names: Sequence[str]) -> bool:
     """Whether the columns add more to the model's score where they are 1 than where they are 0."""
-    added = sum((_part(model, name, np.array([0.0, 1.0])) for name in names), start=np.zeros(2))
+    added = sum((_added(model, name, np.array([0.0, 1.0])) for name in names), start=np.zeros(2))
     return bool(added[1] > added[0])
 
 
