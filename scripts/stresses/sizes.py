@@ -21,6 +21,11 @@ from tests.made import tool_rows, written
 
 PER_GROUP, FEATURES, AT_ONCE = 10, 4, 20_000
 LONGEST_MB, TOOLS_MB = 300, 500
+WATCHED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""  # in a small process: the peak of a new one begins with the memory of the one that starts it
 
 
 def options(parser):
@@ -44,7 +49,8 @@ def main(*, millions):
 def candidates(home, millions):
     """Training on so many ready rows."""
     samples = ready(home, groups=millions * 1_000_000 // PER_GROUP, size=PER_GROUP)
-    code, peak, seconds, message = measured(home, "train", samples, "-o", home / "run", "--trainer", "newton", "-q")
+    run = home / f"of-{millions}-million"
+    code, peak, seconds, message = measured(home, "train", samples, "-o", run, "--trainer", "newton", "-q")
     size = samples.stat().st_size
     samples.unlink()
     text = f"{millions} million candidates {peak:,.0f} MB, {seconds:,.0f} s ({size >> 20:,} MB of .zst)"
@@ -52,9 +58,10 @@ def candidates(home, millions):
 
 
 def one_group(home, _):
-    """Training on a group of a million, and nine small ones."""
+    """Training on a group of a million, which is one line, and small ones."""
     samples = ready(home, groups=1, size=1_000_000, more=200)
-    code, peak, seconds, message = measured(home, "train", samples, "-o", home / "one", "--trainer", "newton", "-q")
+    words, longer = ("train", samples, "-o", home / "one", "--trainer", "newton", "-q"), {"LTR_LARGEST_LINE": "128"}
+    code, peak, seconds, message = measured(home, *words, environment=longer)
     samples.unlink()
     text = f"a group of a million {peak:,.0f} MB, {seconds:,.0f} s"
     return text if code == 0 else f"exit {code}: {message[-200:]}", code == 0
@@ -106,15 +113,10 @@ def line(rng, number, size):
     return json.dumps({"trace_id": f"t{number // 3}", "node_id": number, "query": "q", "candidates": rows}) + "\n"
 
 
-def measured(home, *words):
+def measured(home, *words, environment=None):
     """Exit code, peak memory in MB, seconds, and stderr of a command."""
-    command = [sys.executable, "-m", "ltr", *map(str, words)]
-    begin = time.monotonic()
-    with (home / "stderr").open("w+b") as message:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": message, "cwd": home}
-        process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, **quiet)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        message.seek(0)
-        text = message.read().decode(errors="replace").strip()
-    return process.returncode, usage.ru_maxrss / 1024, time.monotonic() - begin, text
+    command = [sys.executable, "-c", WATCHED, sys.executable, "-m", "ltr", *map(str, words)]
+    environment, begin = os.environ | {"PYTHONPATH": str(ROOT)} | (environment or {}), time.monotonic()
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=True)
+    code, peak = map(int, done.stdout.split())
+    return code, peak / 1024, time.monotonic() - begin, done.stderr.strip()
