@@ -29,7 +29,7 @@ PENALTY = 0.25  # of the squared weights, where the likeness of a query to itsel
 MOST_QUERIES = 1 << 13  # whose equations are solved together
 MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
 LIKENESSES = 1 << 18  # of queries that are computed at once
-BLOCKS = 32  # of likenesses, after which freed memory goes back
+TRIMMED_AFTER = 32  # blocks of likenesses
 TOO_SMALL = (
     "the feature tool.ridge: its penalty is too small: two queries are so alike that its equations have no one "
     f"solution, or one too large to store; {PENALTY} is the default"
@@ -164,9 +164,10 @@ def _equations(rows: Sparse, vectors: Vectors, penalties: FloatArray) -> Positiv
         likeness = (2 * by_grams + by_vectors) / 3
         likeness[block - first, block] += penalties[block]
         equations.set_rows(first, likeness)
-        if first // at_once % BLOCKS == BLOCKS - 1:
+        if (first // at_once + 1) % TRIMMED_AFTER == 0:
             return_freed_memory()  # each block is larger than those before, and finds no room where they were
-    return_freed_memory()
+    if len(rows) > at_once * TRIMMED_AFTER:
+        return_freed_memory()
     try:
         equations.factorise()
     except np.linalg.LinAlgError as error:

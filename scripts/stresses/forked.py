@@ -6,7 +6,6 @@ import pkgutil
 import sys
 from pathlib import Path
 
-LATER = ("ltr.__main__",)  # it runs the command line
 FOUND_LATE = (
     *("scipy.optimize", "scipy.sparse.linalg", "scipy.special", "jinja2", "yaml", "rich.table", "rich.progress"),
     *("typer._adapters", "pydantic.dataclasses", "zoneinfo", "glob", "email.parser", "encodings.cp437"),
@@ -24,11 +23,10 @@ def preload():
 
     names = [module.name for module in pkgutil.walk_packages(ltr.__path__, "ltr.")]
     for name in (*names, *FOUND_LATE):
-        if name not in LATER:
-            try:
-                importlib.import_module(name)
-            except ImportError:  # of an extra that is not installed
-                continue
+        try:
+            importlib.import_module(name)
+        except ImportError:  # of an extra that is not installed
+            continue
 
 
 def call(words):

@@ -21,6 +21,7 @@ from stresses.kills import write_samples
 from subcommands import ROOT, at_least
 
 SECONDS, CPU_SECONDS = 2.0, 1.0
+EARLIEST = 0.15  # seconds of processors: what Python loads before ltr, no command can guard
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CONFIG = """
 name: long
@@ -50,7 +51,7 @@ def main(*, number):
 
         def sent(index):
             name, code = list(COMMANDS)[index % 2], signal.SIGTERM if index // 2 % 2 else signal.SIGINT
-            moment = random.Random(index).uniform(0.3, 2.5)
+            moment = random.Random(index).uniform(EARLIEST, 2.5)
             problems, seconds, cpu = ended(name, Path(folder) / f"{index}", code, moment)
             return [f"{name} {code.name} after {moment:.2f} s: {problem}" for problem in problems], seconds, cpu
 
