@@ -10,7 +10,7 @@ from subcommands import load
 
 PARTS = {
     "mutations": {"kinds": [], "share": 0.0, "seed": 1},
-    "faults": {"commands": ["featurize", "export trec", "update"], "seed": 2, "every": 5},
+    "faults": {"commands": ["train", "evaluate", "featurize", "init", "export trec", "update"], "seed": 2, "every": 9},
     "kills": {"number": 1, "commands": ["train", "featurize", "run", "import", "update"], "seed": 3},
     "terminal": {"count": 3},
     "paths": {"count": 3},
