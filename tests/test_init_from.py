@@ -16,7 +16,7 @@ CITIES = ("Oslo", "Paris", "Rome", "Lima", "Bonn")
 ASKED = {"weather": "rain in {}?", "mail": "write to Ann in {}", "search": "find hotels in {}"}
 
 
-def chat_lines(conversations=20, *, timed=True):
+def chat_lines(conversations=10, *, timed=True):
     """A log: each conversation asks for two tools and ends with a word of thanks."""
     for number in range(conversations):
         messages = []
@@ -51,7 +51,7 @@ def test_a_log_becomes_samples_tools_a_config_two_runs_and_a_page(started):
     assert [name for name in names if "/" not in name] == ["ltr.yaml", "report.html"]
     assert [name for name in names if name.startswith("data/")] == ["data/samples.jsonl", "data/tools.json"]
     assert {name.split("/")[1] for name in names if name.startswith("runs/")} == {"recommended", "specification"}
-    assert (started.imported.format, started.imported.groups) == ("openai", 40)
+    assert (started.imported.format, started.imported.groups) == ("openai", 20)
     assert started.audit.counts["errors"] == 0
     assert list(ltr.read_tools(started.directory / "data" / "tools.json")) == ["weather", "mail", "search"]
 
@@ -100,14 +100,14 @@ def test_conversations_that_all_end_at_one_time_are_drawn_by_the_seed(tmp_path):
 
 
 def test_lists_of_five_and_more_stay_as_they_are(tmp_path):
-    started = ltr.init_from(written(tmp_path / "s.jsonl", tool_rows(range(20))), tmp_path / "router")
+    started = ltr.init_from(written(tmp_path / "s.jsonl", tool_rows(range(12))), tmp_path / "router")
     assert "data.negatives" not in chosen(started)
     assert started.imported is None
     assert started.recommended.result.measured.groups.candidates.is_logged.all()
 
 
 def test_where_only_the_right_tool_is_known_the_catalogue_gives_the_others(tmp_path):
-    rows = [row for row in tool_rows(range(20)) if row["label"]]
+    rows = [row for row in tool_rows(range(12)) if row["label"]]
     table = "session,query,tool\n" + "".join(f"{row['trace_id']},{row['query']},{row['tool']}\n" for row in rows)
     (tmp_path / "picks.csv").write_text(table)
     started = ltr.init_from(tmp_path / "picks.csv", tmp_path / "router")
@@ -136,7 +136,7 @@ def test_rows_in_python_are_taken_as_they_are(tmp_path):
 
 
 def test_teams_of_agents_need_no_catalogue(tmp_path):
-    started = ltr.init_from(written(tmp_path / "s.jsonl", graph_rows(range(20))), tmp_path / "router")
+    started = ltr.init_from(written(tmp_path / "s.jsonl", graph_rows(range(12))), tmp_path / "router")
     assert list(chosen(started)) == ["data.split", "encoder"]
     assert not (tmp_path / "router" / "data" / "tools.json").exists()
 
