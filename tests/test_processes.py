@@ -78,6 +78,11 @@ def test_a_process_that_is_killed_costs_its_own_shard():
     assert [each[1] for each in found[:2] + found[3:]] == [0, 1, 3, 4, 5]
 
 
+def test_a_process_that_was_told_to_end_is_no_question_of_memory():
+    (found,) = dict(work(partial(hearing, signal.SIGTERM), ["a"], ["a"], workers=1)).values()
+    assert str(found) == "its process ended with 143: a SIGTERM, perhaps of a plug-in"
+
+
 def test_a_shard_that_cannot_be_sent_is_waited_for_by_nobody(monkeypatch):
     def fail(self, value):
         raise OSError(errno.EIO, "input/output error")

@@ -38,7 +38,9 @@ class LostProcessError(RunError):
 
     def __str__(self) -> str:
         code = self.args[0]
-        return f"its process ended with {code}: too little memory, or killed" if code else NO_ANSWER
+        was_told = code in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        cause = "a SIGTERM, perhaps of a plug-in" if was_told else "too little memory, or killed"
+        return f"its process ended with {code}: {cause}" if code else NO_ANSWER
 
 
 @dataclass(slots=True)
