@@ -14,7 +14,9 @@ def main() -> None:
     except KeyboardInterrupt:  # while it was loaded
         sys.exit(INTERRUPTED)
     finally:
-        exec("")  # else Python remembers a Ctrl-C inside another text, as of a dataclass: -m would end by the signal
+        # CPython notes a Ctrl-C inside a text that it executes, as dataclasses do, and ends `-m` by the signal for it,
+        # caught or not; executing an empty text clears the note
+        exec("")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Plug-ins from outside: modules that installed packages announce as entry points, and files named by `--code`.
 
 Importing such a module registers what it defines. The entry points of the groups ltr.features, ltr.encoders,
-ltr.metrics, ltr.trainers, ltr.rerankers and ltr.importers name modules; a group is imported when the registry it
-belongs to is first used.
+ltr.metrics, ltr.trainers, ltr.rerankers, ltr.importers and ltr.exporters name modules; a group is imported when the
+registry that it belongs to is first used.
 """
 
 import inspect

@@ -17,7 +17,7 @@ NUMBER_SIDE = {"training", "evaluation"}
 ORDERS = {
     "evaluation/ranking.py",
     "arrays.py",  # codes with their places
-    "evaluation/lists.py",  # names, for their keys
+    "evaluation/user_lists.py",  # names, for their keys
     "evaluation/significance.py",  # p values
     "training/estimator_inputs.py",  # names of columns, in a message
     "training/kernels/compiling.py",  # files of the package

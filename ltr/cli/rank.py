@@ -22,13 +22,13 @@ from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
 from ltr.reporting.layout import shortened
 from ltr.reporting.numbers import fixed
+from ltr.serving import DEFAULT_K
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.serving.answers import Answer, Choice
     from ltr.serving.router import Router
 
-DEFAULT_K = 5
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
 WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 

@@ -14,7 +14,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def deferring(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call, after which the handlers run of the signals that came meanwhile."""
+    """The call, during which SIGINT and SIGTERM wait: their handlers run when it has returned."""
 
     def called(*arguments: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread alone

@@ -155,7 +155,7 @@ class _InOrder:
         return self._next - 1
 
     def ended(self, _worker: Worker) -> None:
-        """Nothing is learned from it."""
+        """Nothing changes: the order is fixed."""
 
     def again(self, place: int, error: LostProcessError) -> None:
         """Another worker is to take the item; raise where that was so before."""

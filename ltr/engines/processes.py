@@ -20,9 +20,9 @@ from ltr.engines.calls import NO_MEMORY
 from ltr.engines.interrupts import deferring
 from ltr.errors import EndedBySignal, LtrError, RunError
 
-Shard = TypeVar("Shard")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
-Start = Callable[[], Callable[[Shard], Result]]
+Start = Callable[[], Callable[[Item], Result]]
 
 TIDYING = 0.5  # seconds that a process takes at most to remove what it was writing
 PATIENCE = 5.0  # seconds after which a process that does not end is killed
@@ -50,27 +50,27 @@ class Worker:
     process: Any
     pipe: Any
     key: Hashable = None
-    index: int | None = None  # of the shard it works on
+    index: int | None = None  # of the item it works on
     since: float = 0.0
     has_answered: bool = False  # else it may still load what it needs, and hears nobody
     values: set[int] = field(default_factory=set)  # that it has been sent, by number
 
 
 class Queue(Protocol):
-    """Which shard is next."""
+    """Which item is next."""
 
     def taken(self, worker: Worker, team: Sequence[Worker], /) -> int | None:
-        """The place of the next shard for the worker; None while there is none for it."""
+        """The place of the next item for the worker; None while there is none for it."""
 
     def ended(self, worker: Worker, /) -> None:
-        """Hear that the worker is done with its shard."""
+        """Hear that the worker is done with its item."""
 
 
 @dataclass(slots=True)
 class ByKey:
-    """What belongs together goes to one that has seen the like.
+    """A worker goes on with the key it has worked on, as long as there is work for it.
 
-    Shards that nobody works on, by key, in their order; how long the first of a key took, and the latest.
+    Items that nobody works on, by key, in their order; how long the first of a key took, and the latest.
     """
 
     by_key: dict[Hashable, deque[int]] = field(default_factory=dict)
@@ -78,14 +78,14 @@ class ByKey:
 
     @classmethod
     def of(cls, keys: Sequence[Hashable]) -> "ByKey":
-        """All shards, by the key of each."""
+        """All items, by the key of each."""
         queue = cls()
         for index, key in enumerate(keys):
             queue.by_key.setdefault(key, deque()).append(index)
         return queue
 
     def taken(self, worker: Worker, team: Sequence[Worker]) -> int | None:
-        """The next shard for the worker: of the key it had; else of one that nobody has; else of one that is shared."""
+        """The next item for the worker: of the key it had; else of one that nobody has; else of one that is shared."""
         held = {member.key for member in team if member is not worker}
         own = [key for key in self.by_key if key == worker.key]
         free = [key for key in self.by_key if key not in held]
@@ -93,16 +93,16 @@ class ByKey:
         if keys[0] not in self.by_key:
             return None
         worker.key = keys[0]
-        shards = self.by_key[worker.key]
-        index = shards.popleft()
-        if not shards:
+        items = self.by_key[worker.key]
+        index = items.popleft()
+        if not items:
             del self.by_key[worker.key]
         return index
 
     def _shared(self, worker: Worker) -> list[Hashable]:
-        """Keys worth a second worker, which repeats what only the first shard of a key costs.
+        """Keys worth a second worker, which repeats what only the first item of a key costs.
 
-        One that has done nothing yet loses nothing by it; later the shards that wait must take longer than that.
+        One that has done nothing yet loses nothing by it; later the items that wait must take longer than that.
         """
         if worker.key is None:
             return list(self.by_key)
@@ -116,25 +116,25 @@ class ByKey:
         self.seconds[worker.key] = (took, None) if first is None else (first[0], took)
 
 
-def as_it_is(worker: Worker, shard: Any) -> Any:  # noqa: ARG001 - others say more to a worker that knows less
-    """What a worker is sent: the shard."""
-    return shard
+def as_it_is(worker: Worker, item: Any) -> Any:  # noqa: ARG001 - others say more to a worker that knows less
+    """What a worker is sent: the item."""
+    return item
 
 
-class Team(Generic[Shard, Result]):
-    """Processes that remember: start() in each gives what is called on shards. As a block, it ends them.
+class Team(Generic[Item, Result]):
+    """Processes that remember: start() in each gives what is called on items. As a block, it ends them.
 
     `tidying`: seconds that a process has to clean up when it is told to end, such as a program of its own.
     """
 
-    def __init__(self, start: Start[Shard, Result], workers: int, tidying: float = TIDYING) -> None:
+    def __init__(self, start: Start[Item, Result], workers: int, tidying: float = TIDYING) -> None:
         self._start, self._size, self._tidying = start, workers, tidying
         self._members: list[Worker] = []
 
     def work(
-        self, shards: Sequence[Any], queue: Queue, message: Callable[[Worker, Any], Shard] = as_it_is
+        self, items: Sequence[Any], queue: Queue, message: Callable[[Worker, Any], Item] = as_it_is
     ) -> Iterator[tuple[int, Result | LtrError]]:
-        """Place and result of each shard as it ends, in the order that the queue gives them out.
+        """Place and result of each item as it ends, in the order that the queue gives them out.
 
         An error stands for the result where the process was lost, or could not begin. Any other exception is raised
         here. Who is still at work when nobody wants more goes on, and its result is dropped.
@@ -144,10 +144,10 @@ class Team(Generic[Shard, Result]):
         def give(worker: Worker) -> None:
             worker.index, worker.since = queue.taken(worker, team), time.monotonic()
             if worker.index is not None:
-                _send(worker, message(worker, shards[worker.index]))
+                _send(worker, message(worker, items[worker.index]))
 
         self._settle()
-        while len(team) < min(self._size, len(shards)):
+        while len(team) < min(self._size, len(items)):
             team.append(_hired(self._start, self._tidying))
         for worker in team:
             give(worker)
@@ -179,16 +179,16 @@ class Team(Generic[Shard, Result]):
 
 
 def work(
-    start: Start[Shard, Result],
-    shards: Sequence[Shard],
+    start: Start[Item, Result],
+    items: Sequence[Item],
     keys: Sequence[Hashable],
     *,
     workers: int,
     tidying: float = TIDYING,
 ) -> Iterator[tuple[int, Result | LtrError]]:
-    """Place and result of each shard as it ends, by a team for these shards alone, which share keys."""
+    """Place and result of each item as it ends, by a team for these items alone, which share keys."""
     with Team(start, workers, tidying) as team:
-        yield from team.work(shards, ByKey.of(keys))
+        yield from team.work(items, ByKey.of(keys))
 
 
 def _send(worker: Worker, message: Any) -> None:
@@ -199,7 +199,7 @@ def _send(worker: Worker, message: Any) -> None:
 
 
 def _ended(worker: Worker) -> tuple[int, Any]:
-    """The result of the shard the worker had."""
+    """The result of the item the worker had."""
     index, worker.index = worker.index or 0, None
     try:
         is_good, outcome = _received(worker.pipe)
@@ -258,7 +258,7 @@ def _sigint_blocked() -> Iterator[None]:
 
 
 def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
-    """Shards in, results out, until there are no more or a SIGTERM comes."""
+    """Work in, results out, until there are no more or a SIGTERM comes."""
     heard: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: _terminate(number, tidying, heard))
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -296,17 +296,17 @@ def _answer_each(start: Start[Any, Any], pipe: Any) -> None:
 
 
 def _started(start: Start[Any, Any]) -> Callable[[Any], Any]:
-    """What is called on shards; where it cannot be had, what gives the reason for each."""
+    """What is called on items; where it cannot be had, what gives the reason for each."""
     try:
         return start()
     except LtrError as error:
         reason = error
-    return lambda shard: reason
+    return lambda item: reason
 
 
-def _tried(call: Callable[[Any], Any], shard: Any) -> tuple[bool, Any]:
+def _tried(call: Callable[[Any], Any], item: Any) -> tuple[bool, Any]:
     try:
-        return True, call(shard)
+        return True, call(item)
     except Exception:  # a bug of ours: told by whoever started this process
         return False, RuntimeError(traceback.format_exc())
 

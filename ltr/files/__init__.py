@@ -1,1 +1,1 @@
-"""The only place that opens files: lines in, whole files out, names that are safe to become paths."""
+"""Reading and writing of what belongs to users: lines in, whole files out, names that are safe to become paths."""

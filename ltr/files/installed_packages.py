@@ -1,4 +1,4 @@
-"""Files inside installed packages, located without importing them, and their digests."""
+"""Installed packages, which are not imported: whether they are there, how to install one, its files and digests."""
 
 import hashlib
 import importlib.metadata

@@ -15,7 +15,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.npz import Array, pack_texts, unpack_texts
-from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, leave_memory, on_disk
+from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, drop_read_pages, on_disk
 
 KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
 WANTED_AT_ONCE = 1 << 20
@@ -173,7 +173,7 @@ def _blocks_together(all_columns: Sequence[Mapping[tuple[str, str], Any]], at_on
     for cut in blocks_by_key(all_columns, KEYS, at_once):
         yield _columns(_together_in_memory(list(map(_table_of, cut))))
         for columns in all_columns:
-            leave_memory(columns)
+            drop_read_pages(columns)
 
 
 def _together_in_memory(tables: Sequence[Table]) -> Table:
@@ -196,7 +196,7 @@ def spilled(part: Part) -> Part:
 def release(part: Part) -> None:
     """Give back the memory that reading the tables of a part took, once nothing of them is needed for a while."""
     for table in part.values():
-        leave_memory(_columns(table))
+        drop_read_pages(_columns(table))
     return_freed_memory()
 
 
@@ -364,7 +364,7 @@ def place_counts(keys: Array, wanted: Array) -> IntArray:
     counts = np.zeros(len(keys), dtype=np.int64)
     for first in range(0, len(wanted), WANTED_AT_ONCE):
         counts += np.bincount(places(keys, wanted[first : first + WANTED_AT_ONCE]), minlength=len(keys))
-    leave_memory({"wanted": wanted})
+    drop_read_pages({"wanted": wanted})
     return counts
 
 

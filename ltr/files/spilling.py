@@ -34,7 +34,7 @@ def _byte_count(column: Any) -> int:
     return column.nbytes if isinstance(column, np.ndarray) else byte_count(_arrays(column))
 
 
-def leave_memory(columns: Columns) -> None:
+def drop_read_pages(columns: Columns) -> None:
     """Drop the pages of columns on disk that were read: they count as memory of the process until then."""
     for column in columns.values():
         for array in _arrays(column).values():

@@ -121,7 +121,10 @@ class Json:
 
 
 class Integers:
-    """An array of integers from 0, or of places on the axis `below`. Axes are names, equal ones as long, or lengths."""
+    """An array of integers from 0, or of places on the axis `below`.
+
+    An axis is a length, or a name: axes of one name are as long as each other.
+    """
 
     dtypes, words = "i", "integers"
 

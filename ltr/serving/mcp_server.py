@@ -9,7 +9,7 @@ from ltr import __version__
 from ltr.data.jsonlines import excerpt
 from ltr.errors import LtrError, UsageError
 from ltr.files.installed_packages import install_line
-from ltr.serving.rank_options import DEFAULT_K
+from ltr.serving import DEFAULT_K
 from ltr.serving.router import Router
 
 if TYPE_CHECKING:

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Final, Self, TypedDict
+from typing import Self, TypedDict
 
 from ltr.data.jsonlines import excerpt
 from ltr.errors import UsageError, suggestion
-
-DEFAULT_K: Final = 5
+from ltr.serving import DEFAULT_K
 
 
 class RankKeywords(TypedDict, total=False):

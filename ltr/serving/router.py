@@ -20,11 +20,12 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.reading import AnyPath
+from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.known_tools import KnownTools, Offer
 from ltr.serving.none_probability import none_probabilities
-from ltr.serving.rank_options import DEFAULT_K, RankKeywords, RankOptions, checked_queries
+from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed

@@ -65,7 +65,7 @@ class Shortlist:
         return cls(names, ServedEncoder(encoder), tuple(blocks), is_learned, talk, prepared)
 
     def best(self, candidates: Candidates, model: StoredModel) -> IntArray:
-        """The tools that all columns are computed of, in the order of the catalogue, all of which one query has."""
+        """The places of the tools that get all columns, rising; the candidates are a query with the whole catalogue."""
         cosines = self.cosines(candidates.query_texts[0])
         values = cosines
         if _rises(model, self.names):  # else the model's score would keep the tools least like the query

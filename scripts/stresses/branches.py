@@ -1,4 +1,4 @@
-"""Branch coverage of the package by its tests, with what they do in processes of their own.
+"""Branch coverage of the package by its tests and the two nodes of Ray, with what they do in processes of their own.
 
 The modules of `scripts/stress mutants` must reach every branch, the package 95 % of them. The compiled passes are left
 out: machine code is not watched. What needs a package that is not installed counts as not taken.
@@ -47,12 +47,13 @@ def main(*, tests):
         settings.write_text(SETTINGS.format(package=ROOT / "ltr", folder=folder), encoding="utf-8")
         coverage = [sys.executable, "-m", "coverage"]
         chosen = ["-n", "2", "-q", "-p", "no:cacheprovider", *tests]
-        subprocess.run(
-            [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", *chosen],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            check=False,  # some tests of signals and of what is loaded fail where every line is watched
-        )
+        for words in (["-m", "pytest", *chosen], *([] if tests else [[str(ROOT / "scripts/stress"), "cluster"]])):
+            subprocess.run(
+                [*coverage, "run", f"--rcfile={settings}", *words],
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                check=False,  # some tests of signals and of what is loaded fail where every line is watched
+            )
         report = Path(folder, "report.json")
         for words in (["combine", "--quiet"], ["json", "--quiet", "-o", str(report)]):
             subprocess.run([*coverage, words[0], f"--rcfile={settings}", *words[1:]], cwd=ROOT, check=True)
