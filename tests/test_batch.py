@@ -328,3 +328,13 @@ def test_plug_ins_reach_the_processes(sweep):
     arguments += ["--set", "evaluate.baselines=false"]  # tool.rel alone is better, which would be told
     done = warm.command("run", "s.yaml", "-q", *arguments, cwd=sweep.parent)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_batch_of_one_run_says_how_far_it_is_ahead_of_its_best_column_and_tests_nothing(tmp_path):
+    written(tmp_path / "train.jsonl", tool_rows(range(24)))
+    (tmp_path / "one.yaml").write_text("name: one\ndata: {train: train.jsonl, test: 0.3}\nencoder: hash\n")
+    made(tmp_path / "one.yaml", tmp_path / "runs")
+    page, lines = (tmp_path / "runs" / "report.html").read_text(), (tmp_path / "runs" / "leaderboard.md").read_text()
+    assert "one beside its best single feature: top-1 " in page
+    assert "over best feature" in page
+    assert "were not tested against each other" not in page + lines

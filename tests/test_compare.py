@@ -240,7 +240,7 @@ def test_one_run_alone_cannot_be_compared(two):
 
 
 def test_what_is_no_evaluation_is_refused_by_name(tmp_path, two):
-    with pytest.raises(DataError, match=r"nowhere/metrics.json: no such file"):
+    with pytest.raises(DataError, match=r"nowhere: no such run directory"):
         compare([two[0], tmp_path / "nowhere"])
     Path(two[1], "per_query.jsonl").write_text('{"trace_id": 1}\n')
     with pytest.raises(DataError, match=r"per_query.jsonl:1: "):

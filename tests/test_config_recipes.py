@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ltr.config.recipes import RECIPES, VERSIONS
 from ltr.config.run import RunConfig, feature_configs, load_config
+from ltr.data.groups import read_groups
 from ltr.encoders.naming import best_installed
 from ltr.errors import ConfigError
+from ltr.experiments.shared_inputs import prepare
 from ltr.features.presets import recommended_features
 from tests.made import grouped, tool_rows, written
 
@@ -137,3 +140,11 @@ def test_the_encoder_that_auto_took_is_named_in_one_line(cli):
     Path("ltr.yaml").write_text("data: {train: s.jsonl}\n")
     cli.good("run")
     assert cli.err.endswith(f" s, encoder {best_installed()} (auto))\n")
+
+
+def test_a_column_that_is_left_out_is_not_warned_about(tmp_path):
+    config = RunConfig(features=("recommended",), encoder="hash")
+    prepared = prepare(config, read_groups(written(tmp_path / "s.jsonl", tool_rows(range(12)))), None)
+    assert any(warning.startswith("tool.lift is 0 for every tool") for warning in prepared.warnings)
+    places = np.array([place for place, name in enumerate(prepared.names) if name != "tool.lift"])
+    assert prepared.only(places).warnings == ()

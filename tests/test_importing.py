@@ -9,6 +9,7 @@ from ltr.data.importers.importing import IMPORTERS, Imported, Importer, import_s
 from ltr.data.importers.opening import read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
+from tests.made import written
 
 
 @pytest.fixture
@@ -167,7 +168,15 @@ def test_a_file_of_no_known_format_gets_the_list_of_formats(cli):
     first, second, *formats = cli.err.splitlines()
     assert first == "error: a.txt: looks like no format that ltr knows"
     assert second == "error: name the format: ltr import FORMAT FILES -o OUT; the formats are"
-    assert "error: openai: an OpenAI chat log" in formats
+    assert "  openai: an OpenAI chat log" in formats
+
+
+def test_samples_are_no_log_and_that_is_said(cli):
+    rows = [{"trace_id": "t", "node_id": "n", "query": "q", "tool": name, "label": 0} for name in "ab"]
+    written(Path("my samples.jsonl"), rows)
+    assert cli.run("import", "my samples.jsonl", "-o", "out.jsonl") == 2
+    said = "error: my samples.jsonl: these are samples already; train on them: ltr train 'my samples.jsonl'"
+    assert cli.err.splitlines()[0] == said
 
 
 def test_a_file_that_two_importers_know_is_refused_with_their_names(cli, logs):

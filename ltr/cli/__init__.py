@@ -13,10 +13,9 @@ import typer
 
 from ltr import __version__
 from ltr.cli.commands import AllCommands
-from ltr.cli.exits import EXIT_CODES, exit_code, lines_of
+from ltr.cli.exits import EXIT_CODES, error_text, exit_code
 from ltr.cli.terminal import full, note, warn
 from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
-from ltr.reporting.escaping import visible
 
 TERMINATED = 143
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # long sums depend on how many threads share them
@@ -66,7 +65,7 @@ def main() -> None:
                 raise UsageError(f"{argument}: not UTF-8; rename the file, or mend the text")
         code = run_app()
     except LtrError as error:
-        note("\n".join(f"error: {visible(line)}" for line in lines_of(error)))
+        note(error_text(error))
         code = exit_code(error)
     code = flushed(code)
     for number in (signal.SIGINT, signal.SIGTERM):  # the work is done: a signal while Python ends changes nothing

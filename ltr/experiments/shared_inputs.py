@@ -35,7 +35,14 @@ class Prepared:
     groups: Groups
     phi: FloatArray
     features: FittedFeatures | None
-    warnings: tuple[str, ...] = ()
+    config_warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the config, and what the columns that are here, make doubtful."""
+        if self.features is None or self.groups.candidates.features is not None:
+            return self.config_warnings
+        return (*self.config_warnings, *feature_warnings(self.features))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +93,7 @@ def prepare(
             lambda fold, of: on_progress(Step("featurising", fold, of)),
             shared=shared,
         )
-        return Prepared(groups, phi, features, (*warnings, *feature_warnings(features)))
+        return Prepared(groups, phi, features, warnings)
     refuse_other_features(config, tuple(column.name for column in configs), groups.candidates.feature_names)
     return Prepared(groups, ready, state)
 

@@ -53,7 +53,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("unseen_top1", "top-1, unseen", SHARE, WIDE),
         Column("num_unseen", "unseen", COUNT, WIDE),
         Column("", f"95 % {title_of(board.metric)}", INTERVAL),
-        Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL),
+        Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL | ON_PAGES),
         Column("error", "error", media=IN_FILES),
         Column("directory", "directory", media=ON_PAGES if is_elsewhere else frozenset()),
     )
@@ -180,7 +180,7 @@ def leaderboard_markdown(board: Leaderboard) -> list[str]:
         "",
         *table,
         "",
-        in_markdown(verdict(board)),
+        in_markdown(verdict(board)) if len(complete) > 1 else "",
         *(["", *failed] if failed else []),
     ]
 
@@ -212,8 +212,10 @@ def _conclusions(board: Leaderboard, complete: int, failed: int) -> Iterator[str
         is_sure = test.low is not None and test.high is not None and not test.low <= 0 <= test.high
         what = "and better than" if is_sure else "but not significantly different from"
         yield f"{test.winner} is first, {what} {test.runner_up}: {by}."
-    elif board.untested:
+    elif board.untested and complete > 1:
         yield f"The first two were not tested against each other: {board.untested}."
+    if board.rows and (lead := _lead(board.rows[0])):
+        yield f"{board.rows[0].run} beside its best single feature: top-1 {lead}."
     done = f"{count(complete, 'run is', 'runs are')} complete"
     yield f"{done}, {failed} failed." if failed else f"{done}."
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ltr.errors import DataError, UsageError, count
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
+from ltr.reporting.conclusions import doubt_text, lead_sentence
 from ltr.reporting.kinds import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
 from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, interval_of, title_of
 from ltr.reporting.numbers import share, short, signed, span
@@ -80,8 +81,11 @@ def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> 
         for run in runs
         for warning in (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
     )
+    doubt = doubt_text(runs[0].metrics)
+    leads = [sentence for run in runs for sentence in lead_sentence(run.metrics, run.name)]
+    beside = [f"{doubt[0].upper()}{doubt[1:]}."] if doubt else leads
     sections = [
-        Section("Conclusions", (Points(tuple(conclusions)),)),
+        Section("Conclusions", (Points((*conclusions, *beside)),)),
         Section("Metrics", tuple(_metrics(runs))),
         *tests,
         Section("What the configs differ in", tuple(_configs(runs))),

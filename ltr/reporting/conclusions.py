@@ -24,7 +24,7 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
     if doubt := doubt_text(run.metrics):
         sentences.append(f"{doubt[0].upper()}{doubt[1:]}.")
     elif is_enough:
-        sentences += _lead(run.metrics)
+        sentences += lead_sentence(run.metrics)
     sentences += _training(training) if training else ()
     error = reliability_error(run)
     if is_enough and error is not None:
@@ -63,14 +63,14 @@ def _quality(record: MetricsRecord) -> Iterator[str]:
     yield f"The first candidate is right for {percent(record.metrics.get(TOP1))} of {on}{interval}.{seen}"
 
 
-def _lead(record: MetricsRecord) -> Iterator[str]:
-    """Whether the model beats its best single feature."""
+def lead_sentence(record: MetricsRecord, name: str = "It") -> Iterator[str]:
+    """Whether the model beats its best single feature; nothing where no interval says so."""
     lead = record.over_best_feature
     if lead is None or lead.low is None or lead.high is None:
         return
     is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
     best = f"the best single feature, {record.best_feature.name if record.best_feature else NONE}"
-    yield f"It is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
+    yield f"{name} is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
 
 
 def _training(training: TrainingRecord) -> Iterator[str]:

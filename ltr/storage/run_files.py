@@ -15,7 +15,7 @@ from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_file import Json, read_record
 from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord, ToolRecord
 from ltr.storage.run_directory import BY_TOOL, CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
-from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
+from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord, run_file
 from ltr.storage.training_record import EpochRecord
 
 NEEDED = {"": "a line as ltr writes it is needed"}
@@ -96,7 +96,7 @@ def read_run(directory: AnyPath) -> RunFiles:
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,
-        metrics=read_record(home / METRICS, MetricsRecord),
+        metrics=read_record(run_file(home, METRICS), MetricsRecord),
         model=_optional(home / MODEL, ModelRecord),
         curves=_optional(home / CURVES, dict[str, dict[str, list[float]]]) or {},
         history=_lines(home / HISTORY, EpochRecord),

@@ -1,5 +1,6 @@
 """run.json, the record of a run: written last, it says that the run is complete and what its files were."""
 
+import os
 from pathlib import Path
 from typing import Final, Literal
 
@@ -68,9 +69,12 @@ def refuse_changed(file: Path) -> None:
 
 
 def run_file(directory: AnyPath, name: str) -> Path:
-    """The file of that name in a run directory; where the directory holds runs instead, an error that names one."""
+    """The file of that name in a run directory; an error where there is none, which names a run that lies there."""
     file = Path(directory, name)
+    if os.path.lexists(file):
+        return file
+    if not Path(directory).is_dir():
+        raise FileError(str(directory), "no such run directory")
     runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
-    if runs and not file.exists():
-        raise FileError(str(directory), f"holds no {name}; name a run directory, such as {runs[0]}")
-    return file
+    way_out = f"name a run directory, such as {runs[0]}" if runs else "not a run; ltr train SAMPLES -o DIR makes one"
+    raise FileError(str(directory), f"holds no {name}; {way_out}")

@@ -203,17 +203,24 @@ def recognised(files: Sequence[AnyPath]) -> str:
     common = set.intersection(*map(set, names.values()))
     if len(common) == 1:
         return common.pop()
-    looks = [f"{path}: looks like {_titles(of_file)}" for path, of_file in names.items()]
+    looks = [f"{path}: {_look(path, of_file)}" for path, of_file in names.items()]
     shown_looks = [*looks[:MOST_SHOWN], *([f"and {len(looks) - MOST_SHOWN} more"] if len(looks) > MOST_SHOWN else [])]
     if all(names.values()):
         several = f"name the format: {', '.join(name for name in IMPORTERS.names() if name in common)}"
         raise UnknownFormatError(
             (*shown_looks, several if common else "files of several formats; import those of one format at a time")
         )
-    formats = [f"{name}: {IMPORTERS[name].title}" for name in IMPORTERS.names()]
+    formats = [f"  {name}: {IMPORTERS[name].title}" for name in IMPORTERS.names()]
     raise UnknownFormatError(
         (*shown_looks, "name the format: ltr import FORMAT FILES -o OUT; the formats are", *formats)
     )
+
+
+def _look(path: str, formats: Sequence[str]) -> str:
+    """What a file looks like: one of the formats, or samples."""
+    if not formats and read_opening(path).has("trace_id", "node_id", "query"):
+        return f"these are samples already; train on them: ltr train {shlex.quote(path)}"
+    return f"looks like {_titles(formats)}"
 
 
 def _titles(names: Sequence[str]) -> str:
