@@ -380,7 +380,7 @@ def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
     for path, told in (
         (
             samples,
-            [f"mine: the model was trained on {TRACES} of {TRACES} traces compared: there it looks better than it is"],
+            [f"mine: the model was trained on {TRACES} of {TRACES} traces checked: there it looks better than it is"],
         ),
         (elsewhere, []),
     ):

@@ -84,10 +84,32 @@ def test_each_text_is_encoded_once_for_all_features_of_a_pass(tmp_path):
     assert len(encoded) == len(set(encoded)) > 0
 
 
-def test_each_fold_that_is_done_is_told(tmp_path):
-    told, groups = [], groups_of(tmp_path, tool_lines(traces=7))
+@pytest.mark.parametrize("traces", [1, 7])
+def test_each_fold_that_is_done_is_told(tmp_path, traces):
+    told, groups = [], groups_of(tmp_path, tool_lines(traces=traces))
     fit_features([FeatureConfig("tool.hist")], groups, "letters", lambda fold, of: told.append((fold, of)))
-    assert told == [(fold, 7) for fold in range(1, 8)]
+    assert told == [(fold, traces) for fold in range(1, traces + 1)]
+
+
+def test_a_feature_from_outside_writes_to_none_of_its_arguments(tmp_path):
+    def column(candidates, state, context):
+        candidates.names[0] = 0
+        return candidates.names * 0.0
+
+    feature("tool.writes", "rel")(column)
+    try:
+        with pytest.raises(RunError, match=r"test_crossfit.py:\d+: the feature tool.writes failed: ValueError"):
+            fit_features([FeatureConfig("tool.writes")], groups_of(tmp_path, tool_lines(traces=3)), "letters")
+    finally:
+        FEATURES._own.pop("tool.writes")
+
+
+def test_counts_of_names_and_labels_alone_are_made_of_the_features_that_read_no_more(tmp_path):
+    groups, configs = (
+        groups_of(tmp_path, tool_lines(traces=3)),
+        [FeatureConfig("tool.hist"), FeatureConfig("tool.ridge")],
+    )
+    assert list(crossfit.named_parts(configs, groups, LetterEncoder())) == ["tool.hist"]
 
 
 def test_an_encoder_learns_from_queries_and_from_what_the_candidates_are_described_by(tmp_path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -379,3 +380,12 @@ def test_what_a_feature_makes_of_its_state_alone_is_made_once_however_many_queri
         assert len(made) == 1
     finally:
         del FEATURES._own["tool.of_state"]
+
+
+def test_a_notebook_shows_of_a_run_and_of_an_answer_what_a_person_wants_to_know(tmp_path):
+    result = ltr.train(written(tmp_path / "s.jsonl", tool_rows(range(6))), encoder="hash")
+    answer = result.router.rank("what is the map?", k=2)
+    assert re.fullmatch(r"<RunResult 'run': top1_accuracy \d\.\d{3}, mrr \d\.\d{3}, 12 queries>", repr(result))
+    first, second = (f"{choice.candidate} {choice.probability:.3f}" for choice in answer)
+    assert repr(answer) == f"<Answer 'what is the map?': {first}, {second}>"
+    assert repr(replace(answer, choices=())) == "<Answer 'what is the map?': none>"

@@ -166,10 +166,10 @@ def test_what_the_model_learned_from_is_noticed_in_whatever_form_it_comes_back(t
     rows = list(tool_rows(range(25)))
     written("part.jsonl", [row for row in rows if row["trace_id"] in ("t3", "t4")] + list(tool_rows([40, 41])))
     cli.good("evaluate", "run", "part.jsonl")
-    assert cli.err == "warning: the model was trained on 2 of 4 traces compared: there it looks better than it is\n"
+    assert cli.err == "warning: the model was trained on 2 of 4 traces checked: there it looks better than it is\n"
     cli.good("featurize", "train.jsonl", "-m", "run", "-o", "x.npz", "-q")
     cli.good("evaluate", "run", "x.npz")
-    assert cli.err == "warning: the model was trained on 25 of 25 traces compared: there it looks better than it is\n"
+    assert cli.err == "warning: the model was trained on 25 of 25 traces checked: there it looks better than it is\n"
     assert json.loads(cli.good("evaluate", "run", "test.jsonl", "--format", "json"))["split"] == "given"
 
 
@@ -207,7 +207,7 @@ def test_a_measured_ranking_carries_its_warnings(tmp_path):
     made = run(RunConfig(data=DataConfig(train=str(samples)), encoder="hash"))
     assert made.measured.split == "train"
     assert made.measured.warnings == ()
-    learned_from = "the model was trained on 25 of 25 traces compared: there it looks better than it is"
+    learned_from = "the model was trained on 25 of 25 traces checked: there it looks better than it is"
     assert evaluate_router(made.router, read_groups(samples), RunConfig()).warnings == (learned_from,)
     wrong = written(
         tmp_path / "wrong.jsonl", [{**row, "label": 0, "trace_id": f"new {row['trace_id']}"} for row in rows]

@@ -14,6 +14,7 @@ from ltr.data.schema import Kind
 from ltr.encoders.naming import AUTO
 from ltr.engines.config import EngineConfig
 from ltr.evaluation.baselines import baselines, best_feature
+from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
 from ltr.experiments.abstaining import with_abstention, with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
@@ -41,7 +42,7 @@ from ltr.training.model import Model
 from ltr.training.updating import curvature
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """What a run came to."""
 
@@ -53,6 +54,12 @@ class RunResult:
     warnings: tuple[str, ...]
     auto_encoder: str = ""  # the encoder that auto took, where texts were encoded
     update_base: UpdateBase | None = None  # what outcomes are learned with; None for graphs and ready numbers
+
+    def __repr__(self) -> str:
+        """What a notebook shows of it: how good it is, none of its arrays."""
+        measured = self.measured.evaluation
+        values = ", ".join(f"{name} {value:.3f}" for name in (TOP1, MRR) if (value := measured.means[name]) is not None)
+        return f"<RunResult {self.config.name!r}: {values or 'nothing measured'}, {measured.num_queries:,} queries>"
 
 
 def run(

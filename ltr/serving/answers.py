@@ -18,7 +18,7 @@ class Choice:
     tool: object | None = None  # the object that the caller gave for it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """A query and its candidates, best first; equal scores by name. It is a sequence of its choices."""
 
@@ -31,6 +31,11 @@ class Answer:
     warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
     none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
     abstains: bool = False  # the first choice is not sure enough, by the rule of the model
+
+    def __repr__(self) -> str:
+        """What a notebook shows of it: the query and the candidates, not what each feature adds."""
+        listed = ", ".join(f"{choice.candidate} {choice.probability:.3f}" for choice in self.choices)
+        return f"<Answer {self.query!r}: {listed or 'none'}>"
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self.choices)

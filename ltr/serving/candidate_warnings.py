@@ -79,7 +79,7 @@ def seen_traces_warnings(seen: int, compared: int) -> Iterator[str]:
     """A warning where traces were seen in training.
 
     >>> list(seen_traces_warnings(1, 2000))
-    ['the model was trained on 1 of 2,000 traces compared: there it looks better than it is']
+    ['the model was trained on 1 of 2,000 traces checked: there it looks better than it is']
     """
     if seen:
-        yield f"the model was trained on {seen:,} of {compared:,} traces compared: there it looks better than it is"
+        yield f"the model was trained on {seen:,} of {compared:,} traces checked: there it looks better than it is"
