@@ -14,7 +14,7 @@ from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
 from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind, encoder_named
 from ltr.engines.config import EngineConfig
-from ltr.errors import ConfigError, FileError, LtrError, Problem, RangeError, UsageError
+from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
 from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, recommended_features
@@ -119,11 +119,7 @@ def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Docume
     """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
     document = Document("defaults", {}, {})
     if path is not None:
-        try:
-            content = read_bytes(path, limit=LARGEST_CONFIG)
-        except FileError as error:  # as any other mistake in what was asked for
-            raise UsageError(str(error)) from error
-        document = yamltext.parse(content, shown(path))
+        document = yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
     problems: list[Problem] = []
     for override in overrides:
         try:
