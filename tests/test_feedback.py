@@ -20,6 +20,7 @@ from ltr.errors import FileError, RunError, UsageError
 from ltr.experiments.runs import run_and_save
 from ltr.files.journal import read_journal
 from ltr.files.locked import locked
+from ltr.reporting.report import report_of
 from ltr.serving.outcomes import Outcome
 from ltr.serving.pack import pack
 from ltr.training.config import TrainConfig
@@ -63,6 +64,13 @@ def test_an_update_moves_the_weights_towards_what_was_right(run):
     assert probability["get_news"] > {choice.candidate: choice.probability for choice in before}["get_news"]
     assert (update.outcomes, update.total, update.learned) == (1, 10, 10)
     assert update.distance < 1e-9
+
+
+def test_a_report_says_that_the_model_has_learned_since_it_was_trained(run):
+    sentence = "It has learned from outcomes since: "
+    assert sentence not in report_of([run])
+    ltr.load(run).update("what is the weather?", TOOLS[:3], right="get_news")
+    assert report_of([run]).count(sentence) == report_of([run], is_card=True).count(sentence) == 1
 
 
 def test_a_router_that_is_loaded_later_has_learned_the_same(run):

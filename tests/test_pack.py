@@ -59,12 +59,13 @@ def test_a_zip_holds_the_same_files_and_has_the_same_bytes_twice(home, tmp_path)
 def test_the_example_runs_and_is_short(home, tmp_path):
     pack(home / "tools", tmp_path / "pack")
     example = tmp_path / "pack" / "example.py"
-    command = [sys.executable, str(example), "what is the weather?"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    )
-    assert done.stdout.startswith("1 get_weather ")
-    assert "of two tools: get_weather" in done.stdout
+    own = ltr.load(tmp_path / "pack").tools
+    for words, best in ((["what is the weather?"], "get_weather"), ([], next(iter(own)))):
+        command = [sys.executable, str(example), *words]
+        environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout.startswith(f"1 {best} ")
+        assert done.stdout.splitlines()[-1].removeprefix("of two tools: ") in list(own)[:2]
     assert len(example.read_text(encoding="utf-8").splitlines()) <= 15
 
 

@@ -1,6 +1,7 @@
 """What follows from the numbers of a run, in sentences."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import TOP1
@@ -10,6 +11,7 @@ from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, s
 from ltr.storage.records import MetricsRecord
 from ltr.storage.run_files import RunFiles
 from ltr.storage.training_record import TrainingRecord
+from ltr.storage.update_file import files_of
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
@@ -25,7 +27,7 @@ def conclusions(run: RunFiles) -> tuple[str, ...]:
         sentences.append(f"{doubt[0].upper()}{doubt[1:]}.")
     elif is_enough:
         sentences += lead_sentence(run.metrics)
-    sentences += _training(training) if training else ()
+    sentences += [*_outcomes(run), *(_training(training) if training else ())]
     error = reliability_error(run)
     if is_enough and error is not None:
         is_off = error >= OFF
@@ -71,6 +73,13 @@ def lead_sentence(record: MetricsRecord, name: str = "It") -> Iterator[str]:
     is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
     best = f"the best single feature, {record.best_feature.name if record.best_feature else NONE}"
     yield f"{name} is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
+
+
+def _outcomes(run: RunFiles) -> Iterator[str]:
+    """That the model has learned since it was trained, where it has."""
+    _, *learned = files_of(Path(run.path))
+    if any(file.exists() for file in learned):
+        yield "It has learned from outcomes since: weights and figures here are those of training, not those in use."
 
 
 def _training(training: TrainingRecord) -> Iterator[str]:

@@ -190,8 +190,9 @@ from pathlib import Path
 import ltr
 
 router = ltr.load(Path(__file__).parent)
-query = sys.argv[1] if len(sys.argv) > 1 else "will it rain in Paris tomorrow?"
-tools = [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
+own = [{"name": name, "description": text.description} for name, text in (router.tools or {}).items()]
+tools = own[:2] or [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
+query = sys.argv[1] if len(sys.argv) > 1 else tools[0].get("description") or tools[0]["name"]
 for choice in router.rank(query, None if router.tools else tools, k=3):
     print(choice.rank, choice.candidate, round(choice.probability, 3))
 best = router.rank(query, tools, k=1, at_least=0.5)  # tools of one request: MCP, OpenAI or Anthropic objects
