@@ -11,8 +11,12 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import select
 from ltr.errors import FileError, UsageError
 from ltr.experiments.pipeline import run
+from ltr.experiments.runs import run_and_save
+from ltr.files.npz import read_arrays, write_arrays
+from ltr.files.reading import digest_file
 from ltr.storage.columns_directory import new_columns, open_columns
 from ltr.storage.feature_file import load_columns
+from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written
 
 
@@ -112,6 +116,31 @@ def test_a_file_that_is_missing_or_differs_in_one_byte_is_refused_by_name(traine
     file.unlink()
     with pytest.raises(FileError, match=rf"{name}: missing.*featurize again"):
         open_columns(tmp_path / "columns")
+
+
+WRONG = {
+    "a column too few": ("phi", lambda phi: phi[:, 1:]),
+    "one dimension": ("phi", lambda phi: phi[:, 0]),
+    "labels for half": ("labels", lambda labels: labels[::2]),
+    "labels that are bits": ("labels", lambda labels: labels > 0),
+    "traces in rows": ("traces", lambda traces: traces[:, None]),
+    "a trace that is not there": ("traces", lambda traces: traces + 1_000),
+    "offsets that fall": ("offsets", lambda offsets: offsets[::-1]),
+}
+
+
+@pytest.mark.parametrize("name, change", WRONG.values(), ids=WRONG)
+def test_arrays_of_a_part_that_do_not_fit_are_refused_by_its_name(trained, tmp_path, name, change):
+    home = make(trained, tmp_path / "columns")
+    file, manifest = home / "part-00001.npz", json.loads((home / "manifest.json").read_text())
+    arrays = read_arrays(file, limit=1 << 30)
+    write_arrays(file, arrays | {name: np.ascontiguousarray(change(arrays[name]))})
+    content = digest_file(file)
+    manifest["parts"][1] |= {"sha256": content.sha256, "bytes": content.byte_count}
+    (home / "manifest.json").write_text(json.dumps(manifest))
+    config = RunConfig(data=DataConfig(train=str(home)), train=TrainConfig(trainer="newton"))
+    with pytest.raises(FileError, match=r"part-00001\.npz: not a part of featurised samples: "):
+        run_and_save(config, tmp_path / "run")
 
 
 @pytest.mark.parametrize(

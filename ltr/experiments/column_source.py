@@ -11,8 +11,8 @@ from ltr.data.groups import Groups, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.experiments.negatives import offset_of_draws
 from ltr.files.npz import Array, read_arrays
-from ltr.storage.columns_directory import ColumnShards
-from ltr.storage.feature_file import DRAWS, LARGEST_COLUMNS
+from ltr.storage.columns_directory import ColumnShards, usable_part
+from ltr.storage.feature_file import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
 from ltr.training.shards import ShardArrays
 
 NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
@@ -24,11 +24,13 @@ class ColumnSource:
 
     path: Path
     files: tuple[str, ...]
+    columns: int  # of phi
 
     @classmethod
     def of(cls, shards: ColumnShards) -> "ColumnSource":
         """That of a directory that was checked when it was opened."""
-        return cls(shards.path, tuple(part.file for part in shards.manifest.parts))
+        manifest = shards.manifest
+        return cls(shards.path, tuple(part.file for part in manifest.parts), len(manifest.features))
 
     def __len__(self) -> int:
         return len(self.files)
@@ -37,6 +39,8 @@ class ColumnSource:
         """The arrays of that part, without the groups for which nothing offered is right."""
         path = self.path / self.files[number]
         arrays = read_arrays(path, limit=LARGEST_COLUMNS, names=NUMBERS)
+        with usable_part(path):
+            refuse_other_shapes(arrays, self.columns)
         offset = None
         if DRAWS.keys() <= arrays.keys():
             draws = Draws(*(arrays[name] for name in DRAWS))
@@ -66,8 +70,9 @@ def trace_codes(shards: ColumnShards) -> IntArray:
     for number, part in enumerate(shards.manifest.parts):
         arrays = shards.arrays(number, ("traces", "none"))
         none = arrays.get("none")
-        to_learn = slice(None) if none is None else none != RIGHT
-        codes.append(arrays["traces"][to_learn] + first)
+        with usable_part(shards.path / part.file):
+            traces = checked_codes(arrays["traces"], part.groups, range(part.traces))
+        codes.append((traces if none is None else traces[none != RIGHT]) + first)
         first += part.traces
     return np.concatenate(codes)
 

@@ -185,7 +185,8 @@ def _learned(
     source = fit_over_shards(features.configs, learned, folds, features.encoder.name, folder=folder, engine=engine)
     columns = FoldColumns(source, *sides, folder)
     written = tuple(engine.map(columns.write, range(len(learned))))
-    to_learn = ColumnSource(folder, tuple(f"learned-{shard.number:05}.npz" for shard in written if shard.learned))
+    files = tuple(f"learned-{shard.number:05}.npz" for shard in written if shard.learned)
+    to_learn = ColumnSource(folder, files, len(features.configs))
     knots, _ = shard_knots(to_learn, config.train.knots, engine=engine)
     ws = path_of_shards(to_learn, config.train, knots=knots, prior=prior, engine=engine)
     return LearnedFold(columns, written, knots, tuple(ws))
@@ -199,7 +200,8 @@ def _judged(learned: LearnedFold, judging: Judging, engine: Engine) -> JudgedFol
         sums = added(sums, [of_w for of_w, _ in part])
         chosen_by = added(chosen_by, [of_w for _, of_w in part if of_w is not None])
     if judging.by is None:
-        left_out = ColumnSource(learned.columns.folder, tuple(map(held_file, held)))
+        width = len(learned.columns.source.features.configs)
+        left_out = ColumnSource(learned.columns.folder, tuple(map(held_file, held)), width)
         losses = losses_of_shards(left_out, judging.config.train, learned.ws, knots=learned.knots, engine=engine)
         values = [-loss for loss in losses]
     else:

@@ -158,11 +158,9 @@ class ColumnShards(Sequence[Groups]):
         part = self.manifest.parts[index]
         source = SourceFile(str(self.path / part.file), 0, 1, part.sha256, part.bytes)
         arrays = read_arrays(source.path, limit=LARGEST_COLUMNS)
-        try:
+        with usable_part(source.path):
             fit, is_applied = self.manifest.fit, self.manifest.is_applied
             return groups_of_columns(source, arrays, self.features, fit=fit, is_applied=is_applied)
-        except UNUSABLE as error:
-            raise FileError(source.path, f"not a part of featurised samples: {error}") from error
 
     @property
     def part_files(self) -> tuple[SourceFile, ...]:
@@ -175,14 +173,24 @@ class ColumnShards(Sequence[Groups]):
         longest, greatest = 0, 0.0
         for number in range(len(self)):
             arrays = self.arrays(number, ("offsets", "labels"))
-            longest = max(longest, int(np.diff(arrays["offsets"]).max()))
-            greatest = max(greatest, float(np.nanmax(arrays["labels"], initial=0.0)))
+            with usable_part(self.path / self.manifest.parts[number].file):
+                longest = max(longest, int(np.diff(arrays["offsets"]).max()))
+                greatest = max(greatest, float(np.nanmax(arrays["labels"], initial=0.0)))
         return longest, greatest
 
     def arrays(self, index: int, names: Sequence[str]) -> dict[str, Array]:
         """Those of the named columns that the part has, without the others: quicker than its groups."""
         path = self.path / self.manifest.parts[index].file
         return read_arrays(path, limit=LARGEST_COLUMNS, names=names)
+
+
+@contextmanager
+def usable_part(path: AnyPath) -> Iterator[None]:
+    """Whatever shows in the block that the part is none becomes an error that names it."""
+    try:
+        yield
+    except UNUSABLE as error:
+        raise FileError(str(path), f"not a part of featurised samples: {error}") from error
 
 
 def columns_directory(samples: str | Sequence[str]) -> str | None:

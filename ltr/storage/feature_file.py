@@ -1,6 +1,6 @@
 """Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -118,10 +118,23 @@ def groups_of_columns(
     if times is not None:
         times = _numbers("times", times, np.arange(len(offsets)), least=-LARGEST)
     if none is not None:
-        none = _codes(none, len(offsets) - 1, (ABSENT, WRONG, RIGHT))
+        none = checked_codes(none, len(offsets) - 1, (ABSENT, WRONG, RIGHT))
     candidates = _candidates(source, arrays, phi, offsets, features=features)
     candidates = replace(candidates, fit=fit, are_applied=is_applied)
     return Groups(candidates, labels, offsets, weights, times, none)
+
+
+def refuse_other_shapes(arrays: Mapping[str, Array], columns: int) -> None:
+    """Raise an error of any kind in UNUSABLE unless the arrays that are there are of as many groups, rows and columns.
+
+    Nothing is said of the numbers in them: who wrote the file has checked those.
+    """
+    rows = len(arrays["phi"])
+    groups = len(as_offsets(arrays["offsets"], rows)) - 1
+    shapes = {"phi": (rows, columns), "labels": (rows,), "weights": (groups,), "none": (groups,)}
+    for name, shape in (shapes | dict.fromkeys(DRAWS, (rows,))).items():
+        if (array := arrays.get(name)) is not None and (array.shape != shape or array.dtype.kind not in "if"):
+            raise DataError(f"{name}: numbers of shape {shape} are needed, found {array.dtype} of shape {array.shape}")
 
 
 def _candidates(
@@ -137,11 +150,11 @@ def _candidates(
     return Candidates(
         kind=features.kind,
         offsets=offsets,
-        traces=_codes(arrays["traces"], groups, tables["trace_ids"]),
-        queries=_codes(arrays["queries"], groups, tables["query_texts"]),
-        names=_codes(arrays["names"], rows, tables["name_texts"]),
+        traces=checked_codes(arrays["traces"], groups, tables["trace_ids"]),
+        queries=checked_codes(arrays["queries"], groups, tables["query_texts"]),
+        names=checked_codes(arrays["names"], rows, tables["name_texts"]),
         **tables,
-        texts=_codes(arrays["texts"], rows, tool_texts) if tool_texts else NOTHING,
+        texts=checked_codes(arrays["texts"], rows, tool_texts) if tool_texts else NOTHING,
         tool_texts=tool_texts,
         **NO_GRAPHS,
         features=phi,
@@ -160,7 +173,7 @@ def _context(arrays: dict[str, Array], groups: int) -> dict[str, Any]:
         table: tuple[Any, ...] = tuple(unpack_texts(arrays[TABLE_OF[name]], arrays[f"{TABLE_OF[name]}.ends"]))
         if name == "previous":
             table = tuple(msgspec.json.decode(names, type=tuple[str, ...]) for names in table)
-        columns |= {name: _codes(arrays[name], groups, table), TABLE_OF[name]: table}
+        columns |= {name: checked_codes(arrays[name], groups, table), TABLE_OF[name]: table}
     return columns
 
 
@@ -169,10 +182,11 @@ def _draws(arrays: dict[str, Array], offsets: IntArray) -> Draws:
     drawn = _numbers("draw_probabilities", probabilities, offsets, least=0.0)
     if (drawn <= 0).any() or (drawn > 1).any():
         raise DataError("draw_probabilities: numbers above 0, at most 1, are needed")
-    return Draws(_codes(rules, int(offsets[-1]), (LOGGED, *DRAW_RULES)), drawn)
+    return Draws(checked_codes(rules, int(offsets[-1]), (LOGGED, *DRAW_RULES)), drawn)
 
 
-def _codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
+def checked_codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
+    """The codes, so many places in the table; an error of any kind in UNUSABLE where they do not fit."""
     if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
         raise DataError(f"{length} places in a table of {len(table)} are needed")
     return codes.astype(np.int64)
