@@ -196,3 +196,7 @@ def test_an_auc_at_its_bound_and_a_logloss_of_even_probabilities_are_not_good(pr
     labels = [1] + [0] * (len(probabilities) - 1)
     result = evaluate(rank(probabilities, [0, len(labels)]), labels, ["auc", "logloss"], probability="given")
     assert notes(result)[-1].endswith("neither orders well nor knows how sure it is: look at features and data")
+
+
+def test_no_verdict_is_given_of_queries_that_training_saw():
+    assert notes(at_ranks(1), is_seen=True)[0] == "top-1 1.000: no verdict, training saw some of these traces"

@@ -16,12 +16,16 @@ FEWEST = 100
 COMPLETE = 0.9  # share of the right candidates that a search should find
 
 
-def notes(result: Evaluation) -> list[str]:
-    """What the numbers say, for a first reader, of whatever metrics there are; nothing without a query."""
+def notes(result: Evaluation, *, is_seen: bool = False) -> list[str]:
+    """What the numbers say, for a first reader, of whatever metrics there are; nothing without a query.
+
+    `is_seen`: the model was trained on some of the queries, so that no band is given.
+    """
     if not result.num_queries:
         return []
     top1, top3, mrr = (result.means[name] or 0.0 for name in (TOP1, TOP3, MRR))
-    texts = [f"top-1 {top1:.3f}: {band(top1)} (usable above 0.5, good above 0.7, excellent above 0.9)"]
+    verdict = f"{band(top1)} (usable above 0.5, good above 0.7, excellent above 0.9)"
+    texts = [f"top-1 {top1:.3f}: {'no verdict, training saw some of these traces' if is_seen else verdict}"]
     if max(top1, top3, mrr) <= LOW:
         texts.append("all are low: look at the features and at the data")
     else:
