@@ -196,7 +196,7 @@ def _cause(error: BaseException) -> str:
 
 def _line(error: BaseException, path: str) -> str:
     """`:LINE` where the file itself was last at work."""
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.filename == path:
         return f":{error.lineno}"
     import traceback
 

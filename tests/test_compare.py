@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -239,7 +240,17 @@ def test_one_run_alone_cannot_be_compared(two):
             compare(**arguments)
 
 
+def test_a_run_that_a_kill_has_put_aside_is_compared(tmp_path, two):
+    for name in two:
+        shutil.copytree(name, tmp_path / "killed" / Path(name).name)
+    here = [str(tmp_path / "killed" / Path(name).name) for name in two]
+    (tmp_path / "killed" / "b").rename(tmp_path / "killed" / ".b.old")
+    assert [run.run for run in compare(here).runs] == [here[1]]
+
+
 def test_what_is_no_evaluation_is_refused_by_name(tmp_path, two):
+    with pytest.raises(DataError, match=r"metrics.json: a file; name the run directory"):
+        compare([two[0], f"{two[1]}/metrics.json"])
     with pytest.raises(DataError, match=r"nowhere: no such run directory"):
         compare([two[0], tmp_path / "nowhere"])
     Path(two[1], "per_query.jsonl").write_text('{"trace_id": 1}\n')

@@ -9,7 +9,7 @@ from ltr.data.importers.importing import IMPORTERS, Imported, Importer, import_s
 from ltr.data.importers.opening import read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
-from tests.made import written
+from tests.made import tool_rows, written
 
 
 @pytest.fixture
@@ -169,6 +169,18 @@ def test_a_file_of_no_known_format_gets_the_list_of_formats(cli):
     assert first == "error: a.txt: looks like no format that ltr knows"
     assert second == "error: name the format: ltr import FORMAT FILES -o OUT; the formats are"
     assert "  openai: an OpenAI chat log" in formats
+
+
+def test_the_files_of_a_run_are_no_samples(cli):
+    written(Path("s.jsonl"), tool_rows(range(6)))
+    cli.good("train", "s.jsonl", "-o", "run", "-q")
+    for name in ("per_query.jsonl", "examples.jsonl"):
+        assert cli.run("import", f"run/{name}", "-o", "out.jsonl") == 2
+        assert "samples already" not in cli.err
+
+
+def test_an_error_about_a_name_that_begins_with_a_space_begins_as_any_other(cli):
+    assert cli.refused("train", "  x.jsonl", "-o", "run") == (3, "  x.jsonl: no such file or directory")
 
 
 def test_samples_are_no_log_and_that_is_said(cli):

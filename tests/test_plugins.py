@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import LtrWarning, UsageError
-from ltr.plugins import OURS, load_code
+from ltr.plugins import OURS, load_code, unforeseen_errors
 from ltr.registry import Registry
 from tests import warm
 from tests.builders import tool_lines, write_lines
@@ -278,3 +278,10 @@ def test_no_config_can_name_code(tmp_path):
     (tmp_path / "c.yaml").write_text("code: mine.py\n", encoding="utf-8")
     done = ltr("config", "check", "c.yaml", cwd=tmp_path)
     assert (done.returncode, "code: unknown key" in done.stderr) == (2, True)
+
+
+def test_a_syntax_error_of_another_file_is_not_blamed_on_a_plug_in(tmp_path):
+    (tmp_path / "harmless.py").write_text("")
+    load_code(str(tmp_path / "harmless.py"))
+    with pytest.raises(SyntaxError), unforeseen_errors():
+        compile("(", "other.py", "exec")

@@ -315,3 +315,8 @@ def hearing(number):
 @pytest.mark.usefixtures("started_anew")
 def test_a_process_hears_no_interrupt():
     assert dict(work(partial(hearing, signal.SIGINT), ["a"], ["a"], workers=1)) == {0: "a"}
+
+
+def test_where_signals_cannot_be_blocked_processes_start_all_the_same(monkeypatch):
+    monkeypatch.delattr(signal, "pthread_sigmask")  # as on Windows
+    assert [number for _, number, _ in done([("a", 1), ("b", 2)])] == [1, 2]

@@ -22,8 +22,8 @@ def exit_code(error: LtrError) -> int:
 
 def error_text(error: LtrError) -> str:
     """The error as stderr shows it: `error:` before each problem, not before what it lists below, which is indented."""
-    lines = map(visible, lines_of(error))
-    return "\n".join(line if line.startswith(" ") else f"error: {line}" for line in lines)
+    first, *lines = map(visible, lines_of(error))
+    return "\n".join([f"error: {first}", *(line if line.startswith("  ") else f"error: {line}" for line in lines)])
 
 
 def lines_of(error: LtrError) -> list[str]:

@@ -249,6 +249,9 @@ def _hired(start: Start[Any, Any], tidying: float) -> Worker:
 @contextmanager
 def _sigint_blocked() -> Iterator[None]:
     """What is started here never hears a Ctrl-C, from its first moment on; we hear it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
     resource_tracker.ensure_running()  # to start it would end the block
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

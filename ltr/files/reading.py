@@ -241,8 +241,6 @@ def expand(patterns: AnyPath | Iterable[AnyPath]) -> list[str]:
         if not matches:
             raise FileError(pattern, "no regular file matches")
         files += matches
-    if archive := next((name for name in files if name.lower().endswith(".zip")), None):
-        raise UsageError(f"{archive}: an archive, such as a packed router; unzip it, then name what is in it")
     if files.count(STDIN) > 1:
         raise UsageError("- (stdin) can be read once only")
     return files

@@ -180,7 +180,7 @@ def leaderboard_markdown(board: Leaderboard) -> list[str]:
         "",
         *table,
         "",
-        in_markdown(verdict(board)) if len(complete) > 1 else "",
+        *([in_markdown(verdict(board))] if len(complete) > 1 else []),
         *(["", *failed] if failed else []),
     ]
 

@@ -81,11 +81,8 @@ def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> 
         for run in runs
         for warning in (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
     )
-    doubt = doubt_text(runs[0].metrics)
-    leads = [sentence for run in runs for sentence in lead_sentence(run.metrics, run.name)]
-    beside = [f"{doubt[0].upper()}{doubt[1:]}."] if doubt else leads
     sections = [
-        Section("Conclusions", (Points((*conclusions, *beside)),)),
+        Section("Conclusions", (Points((*conclusions, *_leads(runs))),)),
         Section("Metrics", tuple(_metrics(runs))),
         *tests,
         Section("What the configs differ in", tuple(_configs(runs))),
@@ -102,6 +99,15 @@ def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
         return comparison
     others = [replace(other, run=names.get(other.run, other.run)) for other in comparison.runs]
     return replace(comparison, baseline=names.get(comparison.baseline, comparison.baseline), runs=others)
+
+
+def _leads(runs: Sequence[RunFiles]) -> Iterator[str]:
+    """Of each run whether it beats its best single feature, or that too little was measured to say so."""
+    for run in runs:
+        if doubt := doubt_text(run.metrics):
+            yield f"{run.name}: {doubt}."
+        else:
+            yield from lead_sentence(run.metrics, run.name)
 
 
 def _conclusion(comparison: Comparison, compared: RunComparison) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from ltr.errors import FileError
 from ltr.files.reading import AnyPath, digest_file
+from ltr.files.restoring import put_back
 from ltr.storage.record_file import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks
@@ -70,11 +71,12 @@ def refuse_changed(file: Path) -> None:
 
 def run_file(directory: AnyPath, name: str) -> Path:
     """The file of that name in a run directory; an error where there is none, which names a run that lies there."""
-    file = Path(directory, name)
+    file = put_back(directory) / name
     if os.path.lexists(file):
         return file
     if not Path(directory).is_dir():
-        raise FileError(str(directory), "no such run directory")
+        is_file = os.path.lexists(directory)
+        raise FileError(str(directory), "a file; name the run directory" if is_file else "no such run directory")
     runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
     way_out = f"name a run directory, such as {runs[0]}" if runs else "not a run; ltr train SAMPLES -o DIR makes one"
     raise FileError(str(directory), f"holds no {name}; {way_out}")

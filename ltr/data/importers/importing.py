@@ -216,9 +216,13 @@ def recognised(files: Sequence[AnyPath]) -> str:
     )
 
 
+SAMPLE = ("trace_id", "node_id", "query", "label")
+
+
 def _look(path: str, formats: Sequence[str]) -> str:
     """What a file looks like: one of the formats, or samples."""
-    if not formats and read_opening(path).has("trace_id", "node_id", "query"):
+    opening = read_opening(path)
+    if not formats and (opening.has(*SAMPLE, "tool") or opening.has(*SAMPLE, "candidate_id")):
         return f"these are samples already; train on them: ltr train {shlex.quote(path)}"
     return f"looks like {_titles(formats)}"
 
