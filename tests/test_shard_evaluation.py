@@ -12,7 +12,7 @@ from ltr.errors import UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.candidate_counts import CandidateCounts, added, first_calibration_of
 from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
-from ltr.evaluation.metrics.registry import measure, named
+from ltr.evaluation.metrics.registry import MEASURES, measure, named
 from ltr.evaluation.ranking import rank
 from ltr.experiments.pipeline import evaluate_router, run
 from ltr.experiments.runs import keep_evaluation
@@ -131,8 +131,12 @@ def test_what_needs_all_groups_at_once_is_refused_by_name(made):
         """Mean of p."""
         return float(candidates.probability.mean())
 
-    with pytest.raises(UsageError, match="metric 'mean_p' takes all candidates at once"):
-        evaluate_directory(result.router, folder / "columns", RunConfig(evaluate=EvaluateConfig(metrics=("mean_p",))))
+    config = RunConfig(evaluate=EvaluateConfig(metrics=("mean_p",)))
+    try:
+        with pytest.raises(UsageError, match="metric 'mean_p' takes all candidates at once"):
+            evaluate_directory(result.router, folder / "columns", config)
+    finally:
+        MEASURES._own.pop("mean_p")
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -122,7 +122,6 @@ def reading_lines(measured: "Evaluated", record: "MetricsRecord") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.candidate_counts import FINE_BINS
     from ltr.evaluation.metrics.interpretation import notes
-    from ltr.serving.candidate_warnings import TRAINED_ON
 
     spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
@@ -130,5 +129,5 @@ def reading_lines(measured: "Evaluated", record: "MetricsRecord") -> list[str]:
     texts += (
         [f"counted in {FINE_BINS:,} bins of the log odds: {', '.join(bounds)} of the exact value"] if bounds else []
     )
-    is_seen = any(warning.startswith(TRAINED_ON) for warning in measured.warnings)
-    return [line for text in (*texts, *notes(measured.evaluation, is_seen=is_seen)) for line in wrapped(text)]
+    texts += notes(measured.evaluation, is_seen=measured.is_seen)
+    return [line for text in texts for line in wrapped(text)]

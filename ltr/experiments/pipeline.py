@@ -31,7 +31,13 @@ from ltr.features.crossfit import FittedFeatures, named_parts
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.known_answers import answer_marks, known_answers
-from ltr.serving.candidate_warnings import MOST_MARKS, candidate_warnings, trace_marks, training_trace_warnings
+from ltr.serving.candidate_warnings import (
+    MOST_MARKS,
+    candidate_warnings,
+    seen_traces,
+    seen_traces_warnings,
+    trace_marks,
+)
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord, training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
@@ -174,13 +180,13 @@ def evaluate_router(
         beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
         measured = replace(measured, baselines=beside, best_feature=best)
         measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
-    given = (*training_trace_warnings(router, groups.candidates),) if split == "given" else ()
+    seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
     unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
-    before = (*given, *unused, *candidate_warnings(router, groups.candidates))
+    before = (*seen_traces_warnings(seen, compared), *unused, *candidate_warnings(router, groups.candidates))
     is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
     before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))
-    return replace(measured, warnings=warnings)
+    return replace(measured, is_seen=seen > 0, warnings=warnings)
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

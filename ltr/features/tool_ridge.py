@@ -29,7 +29,7 @@ PENALTY = 0.25  # of the squared weights, where the likeness of a query to itsel
 MOST_QUERIES = 1 << 13  # whose equations are solved together
 MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
 LIKENESSES = 1 << 18  # of queries that are computed at once
-TRIMMED_AFTER = 32  # blocks of likenesses
+TRIMMED_AFTER = 32  # blocks of likenesses: then freed memory goes back
 TOO_SMALL = (
     "the feature tool.ridge: its penalty is too small: two queries are so alike that its equations have no one "
     f"solution, or one too large to store; {PENALTY} is the default"

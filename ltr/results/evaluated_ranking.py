@@ -80,6 +80,7 @@ class Evaluated(ABC):
     risk_coverage: Curve | None = None  # of thresholds
     prompt: PromptSums | None = None  # what the first k tools leave of a prompt: of the catalogue, if it was ranked
     counts: Mapping[str, int] = field(default_factory=dict)  # what the input left out or ignored
+    is_seen: bool = False  # the model was trained on some of the traces
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
     error_bounds: dict[str, float] = field(default_factory=dict)  # how far a metric can be from the exact value
 

@@ -224,6 +224,7 @@ class MergedEvaluation:
             over_best_feature=lead,
             answers=self._breakdown(),
             counts={"num_none": self._numbers["none"]},
+            is_seen=split == "given" and self._numbers["seen"] > 0,
             warnings=(*self._before(split), *self._warnings, *nothing_right(evaluation)),
             error_bounds=bounds,
             counted=self._counted,

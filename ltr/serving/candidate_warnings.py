@@ -24,7 +24,6 @@ NO_PAST = {
     ),
 }
 MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lowest marks
-TRAINED_ON = "the model was trained on"  # how a warning begins that says so of traces that are measured
 
 
 def candidate_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
@@ -83,4 +82,4 @@ def seen_traces_warnings(seen: int, compared: int) -> Iterator[str]:
     ['the model was trained on 1 of 2,000 traces checked: there it looks better than it is']
     """
     if seen:
-        yield f"{TRAINED_ON} {seen:,} of {compared:,} traces checked: there it looks better than it is"
+        yield f"the model was trained on {seen:,} of {compared:,} traces checked: there it looks better than it is"

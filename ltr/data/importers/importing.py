@@ -221,9 +221,10 @@ SAMPLE = ("trace_id", "node_id", "query", "label")
 
 def _look(path: str, formats: Sequence[str]) -> str:
     """What a file looks like: one of the formats, or samples."""
-    opening = read_opening(path)
-    if not formats and (opening.has(*SAMPLE, "tool") or opening.has(*SAMPLE, "candidate_id")):
-        return f"these are samples already; train on them: ltr train {shlex.quote(path)}"
+    if not formats:
+        opening = read_opening(path)
+        if opening.has(*SAMPLE, "tool") or opening.has(*SAMPLE, "candidate_id"):
+            return f"these are samples already; train on them: ltr train {shlex.quote(path)}"
     return f"looks like {_titles(formats)}"
 
 
