@@ -1,11 +1,12 @@
-"""Freed memory goes back to the system, where its C library can do so."""
+"""Freed memory is kept while it is little and goes back to the system when asked, where its C library can do so."""
 
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 import pytest
 
-from ltr.files.freed_memory import return_freed_memory
+from ltr.files.freed_memory import keep_freed_memory, return_freed_memory
 from tests.faults import in_fork
 
 MADE = 64 << 20  # bytes of arrays, of which nearly all are freed
@@ -33,5 +34,18 @@ def test_what_is_free_leaves_memory_when_it_is_asked_for():
         left, kept = left_of(1 << 12)
         return_freed_memory()
         return 7 if resident() - before - sum(array.nbytes for array in kept) <= max(left / 2, MADE / 8) else 1
+
+    assert in_fork(asked) == 7
+
+
+def test_what_is_freed_is_kept_for_what_comes_next():
+    def asked():
+        keep_freed_memory()
+        for _ in range(2):  # the second finds the memory of the first
+            before = getrusage(RUSAGE_SELF).ru_minflt
+            arrays = [np.ones(1 << 17) for _ in range(16)]  # 1 MB each
+            arrays.clear()
+            faults = getrusage(RUSAGE_SELF).ru_minflt - before
+        return 7 if faults < 400 else 1  # of 4,096 pages
 
     assert in_fork(asked) == 7

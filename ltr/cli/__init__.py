@@ -16,6 +16,7 @@ from ltr.cli.commands import AllCommands
 from ltr.cli.exits import EXIT_CODES, error_text, exit_code
 from ltr.cli.terminal import full, note, warn
 from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
+from ltr.files.freed_memory import keep_freed_memory
 
 TERMINATED = 143
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # long sums depend on how many threads share them
@@ -54,6 +55,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, terminate)
     for library in ONE_THREAD:  # before numpy is loaded
         os.environ.setdefault(library, "1")
+    keep_freed_memory()
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()  # the caller may have closed them
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -19,6 +19,7 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 from ltr.engines.calls import NO_MEMORY
 from ltr.engines.interrupts import deferring
 from ltr.errors import EndedBySignal, LtrError, RunError
+from ltr.files.freed_memory import keep_freed_memory
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -262,6 +263,7 @@ def _sigint_blocked() -> Iterator[None]:
 
 def _serve(start: Start[Any, Any], pipe: Any, tidying: float) -> None:
     """Work in, results out, until there are no more or a SIGTERM comes."""
+    keep_freed_memory()
     heard: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: _terminate(number, tidying, heard))
     threading.Thread(target=_end_with_parent, daemon=True).start()

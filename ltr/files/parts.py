@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
-from ltr.files.freed_memory import return_freed_memory
+from ltr.files.freed_memory import MOST_KEPT, return_freed_memory
 from ltr.files.npz import Array, pack_texts, unpack_texts
 from ltr.files.spilling import BLOCK, blocks_by_key, byte_count, drop_read_pages, on_disk
 
@@ -195,9 +195,11 @@ def spilled(part: Part) -> Part:
 
 def release(part: Part) -> None:
     """Give back the memory that reading the tables of a part took, once nothing of them is needed for a while."""
-    for table in part.values():
-        drop_read_pages(_columns(table))
-    return_freed_memory()
+    columns = [_columns(table) for table in part.values()]
+    for of_table in columns:
+        drop_read_pages(of_table)
+    if sum(map(byte_count, columns)) > MOST_KEPT:
+        return_freed_memory()
 
 
 KEYS = ("", "keys")
