@@ -269,7 +269,7 @@ def test_a_second_batch_is_refused_while_one_writes_there_and_not_after_it_was_k
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, jobs):
-    slow = ["--set", "train.trainer=descent", "--set", "train.epochs=3000", "--set", "sweep.seed=[0, 1, 2, 3]"]
+    slow = ["--set", "train.trainer=descent", "--set", "train.epochs=1000", "--set", "sweep.seed=[0, 1, 2, 3]"]
     command = [sys.executable, "-m", "ltr", "run", "s.yaml", "-j", str(jobs), *slow]
     options = {"cwd": sweep.parent, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, start_new_session=True, **options) as batch:

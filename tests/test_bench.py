@@ -269,19 +269,23 @@ time.sleep(600)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_program_that_ends_for_nothing_ends_with_the_bench(number, samples, tmp_path):
+def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
     (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
-    arguments = f"{{arguments: ['{sys.executable}', stubborn.py]}}"
+    arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
     command = [sys.executable, "-m", "ltr", "bench", written(tmp_path, text), "-o", "out", "--allow-command"]
-    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
-        wait_for((tmp_path / "asleep").exists)
-        running.send_signal(number)
-        running.wait(60)
-        program = int((tmp_path / "asleep").read_text())
-        wait_for(lambda: not is_alive(program))
-    assert not is_alive(program)
+    benches, programs = {}, []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        (tmp_path / number.name).mkdir()
+        benches[number] = subprocess.Popen(command, cwd=tmp_path / number.name, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    for number, bench in benches.items():
+        wait_for((tmp_path / number.name / "asleep").exists)
+        bench.send_signal(number)
+        programs.append(int((tmp_path / number.name / "asleep").read_text()))
+    for bench in benches.values():
+        bench.communicate(timeout=60)
+    wait_for(lambda: not any(map(is_alive, programs)))
+    assert not any(map(is_alive, programs))
 
 
 def wait_for(what):

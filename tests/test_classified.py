@@ -147,9 +147,9 @@ def test_auc_tells_apart_probabilities_that_are_all_next_to_one():
     assert evaluate(rank(ranking.scores[:4], [0, 2, 4]), [1, 0, 0, 1], ["auc"]).means["auc"] == 1 / 4
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
-    st.integers(0, 10**6), st.sampled_from([1, 2, 3, 10, 60]), st.sampled_from([1, 10, 1000]), st.integers(-9999, 9999)
+    st.integers(0, 10**6), st.sampled_from([1, 2, 3, 10, 30]), st.sampled_from([1, 10, 1000]), st.integers(-9999, 9999)
 )
 def test_the_log_probability_of_scores_as_written_is_within_its_rounding(seed, size, largest, shift):
     tenths = np.random.default_rng(seed).integers(-largest, largest + 1, size) + shift

@@ -25,7 +25,7 @@ from tests.made import graph_rows, process, tool_rows, written
 from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 
-CASES = int(os.environ.get("LTR_FUZZ_CASES", "300"))
+CASES = int(os.environ.get("LTR_FUZZ_CASES", "150"))
 TOOL = list(tool_rows(range(4)))
 READY = [row | {"features": [0.5, 1.0]} for row in TOOL]
 GRAPH = list(graph_rows(range(4)))
@@ -324,7 +324,7 @@ def test_an_unwritable_directory_is_told_before_the_work(cli):
 def test_a_disk_that_fills_while_a_run_is_written_leaves_no_record(cli, monkeypatch):
     written("s.jsonl", TOOL)
     write, left = os.write, [1]
-    for steps in range(1, 99):
+    for steps in range(1, 99, 2):
         left[0] = steps
 
         def failing(descriptor, content, left=left):

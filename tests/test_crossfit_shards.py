@@ -107,10 +107,10 @@ def assert_equal_fits(in_memory, over_shards, *, within=1e-12):
 @pytest.mark.parametrize(
     "kind, traces, encoder, order",
     [
-        ("tool", 40, "hash", "together"),
+        ("tool", 24, "hash", "together"),
         ("tool", 9, "letters", "interleaved"),  # a fold for each trace
-        ("graph", 40, "letters", "together"),
-        ("graph", 40, "hash", "interleaved"),
+        ("graph", 24, "letters", "together"),
+        ("graph", 24, "hash", "interleaved"),
     ],
 )
 def test_columns_and_states_are_those_of_the_samples_in_memory(tmp_path, register, kind, traces, encoder, order):
@@ -203,7 +203,7 @@ def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
 
 @pytest.mark.parametrize("kind", LINES)
 def test_the_states_of_folds_lie_in_files_and_give_the_same_columns(tmp_path, monkeypatch, kind):
-    path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=30))
+    path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=20))
     configs = [FeatureConfig(name) for name in ALL[kind]]
     _, in_memory = both(path, configs, "hash", 25)
     monkeypatch.setattr(stored_state, "LARGEST_IN_MEMORY", 64)

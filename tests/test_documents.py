@@ -58,15 +58,25 @@ def checkout(tmp_path_factory, environment):
     place = tmp_path_factory.mktemp("checkout")
     for name in ("configs", "data"):
         shutil.copytree(ROOT / name, place / name)
-    return place, [ran(command, cwd=place, environment=environment) for command, _ in commands()]
+    ended = {}
+    return place, [piped(command, ended, cwd=place, environment=environment) for command, _ in commands()]
 
 
-def ran(command, *, cwd, environment):
+def piped(command, ended, **where):
+    """What a command ended in. One that several documents show runs once, whatever they pipe it into."""
+    first, *pipe = command.split(" | ", 1) if command.startswith("ltr ") else [command]
+    if first not in ended:
+        ended[first] = ran(first, **where)
+    done = ended[first]
+    return ran(pipe[0], **where, stdin=done.stdout) if pipe and done.returncode == 0 else done
+
+
+def ran(command, *, cwd, environment, stdin=None):
     """What a command ended in; a shell runs those that need one."""
     words = shlex.split(command)
     if words[0] != "ltr" or set(command) & set("|>;&$*"):
-        words = ["bash", "-c", command]
-        return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+        words, options = ["bash", "-c", command], {"cwd": cwd, "env": environment, "input": stdin}
+        return subprocess.run(words, capture_output=True, text=True, check=False, **options)
     done = warm.command(*words[1:], cwd=cwd, environment=environment)
     return SimpleNamespace(returncode=done.returncode, stdout=done.stdout.decode(), stderr=done.stderr.decode())
 

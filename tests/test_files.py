@@ -181,7 +181,7 @@ def test_an_unreadable_file_says_so(tmp_path):
 @pytest.mark.parametrize("extension", ["gz", "zst"])
 def test_a_truncated_compressed_file_is_refused_wherever_it_is_cut(tmp_path, extension):
     path = tmp_path / f"a.{extension}"
-    write_lines(path, [random.Random(n).randbytes(2000).hex().encode() for n in range(1000)])
+    write_lines(path, [random.Random(n).randbytes(2000).hex().encode() for n in range(200)])
     whole = path.read_bytes()
     cuts = [1, 2, 5, 10, *range(20, len(whole), len(whole) // 60), len(whole) - 4, len(whole) - 1]
     for cut in cuts:

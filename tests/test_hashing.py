@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
@@ -66,6 +66,7 @@ def test_hash_knows_texts_it_was_not_fitted_on():
     np.testing.assert_allclose(dense(encoder.encode(["wether"], "query")), naive_rows(TEXTS, ["wether"]), atol=1e-12)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_hash_rows_have_length_one_or_zero_whatever_the_text(texts):
     lengths = np.linalg.norm(dense(HashEncoder.fitted(texts).encode(texts, "query")), axis=1)

@@ -21,10 +21,12 @@ from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.storage.read_samples import read
+from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, write_lines
 
 TOOLS = ["book", "find", "pay", "send"]
 COLUMNS = ("tool.name", "tool.lift", "tool.follows", "tool.repeat")
+NEWTON = TrainConfig(trainer="newton")
 NEXT = {"find": "book", "book": "pay", "pay": "send", "send": "find"}
 
 
@@ -199,7 +201,7 @@ def test_half_of_a_training_has_own_choices_as_the_past_and_knows_no_label_of_it
 def trained(tmp_path):
     train, test = (str(written(tmp_path, lines_of(30, seed=seed), f"{seed}.jsonl")) for seed in (1, 2))
     data = DataConfig(train=train, test=test, previous="from_labels")
-    return run(RunConfig(data=data, features=COLUMNS, encoder="hash")), read(test, data)[0]
+    return run(RunConfig(data=data, features=COLUMNS, encoder="hash", train=NEWTON)), read(test, data)[0]
 
 
 def test_own_choices_are_those_of_a_walk_through_each_trace_one_query_at_a_time(trained):
@@ -236,7 +238,9 @@ def test_every_result_says_which_past_it_was_given(cli, tmp_path):
     train, test = (str(written(tmp_path, lines_of(30, seed=seed), f"{seed}.jsonl")) for seed in (1, 2))
     options = ["--set", "data.previous=from_labels", "--set", "train.folds=3"]
     home = tmp_path / "run"
-    cli.good("train", train, "--test", test, "--features", ",".join(COLUMNS), "-o", home, *options)
+    cli.good(
+        "train", train, "--trainer", "newton", "--test", test, "--features", ",".join(COLUMNS), "-o", home, *options
+    )
     metrics = json.loads((home / "metrics.json").read_text())
     assert (metrics["rules"]["past"], metrics["folds"]["past"]) == ("own", "labels")
     assert metrics["with_labels"].keys() == metrics["metrics"].keys()
@@ -272,7 +276,7 @@ def test_groups_for_which_none_is_right_have_a_past_and_add_nothing_to_it(tmp_pa
     rest = [{**line, "node_id": "step 21"} for line in lines if line["node_id"] == "step 8"]
     path = str(written(tmp_path, [*lines, *none, *rest]))
     data = DataConfig(train=path, test=path, previous="from_labels")
-    result = run(RunConfig(data=data, features=COLUMNS, encoder="hash"))
+    result = run(RunConfig(data=data, features=COLUMNS, encoder="hash", train=NEWTON))
     walked = result.measured.groups
     lengths = dict(zip(walked.candidates.node_ids, map(len, past_lists(walked.candidates)), strict=True))
     assert lengths["step 21"] == 5

@@ -105,8 +105,8 @@ def test_a_flood_on_stderr_holds_nothing_up(running):
     ],
 )
 def test_a_program_that_hangs_is_ended_when_its_time_is_over(code, running):
-    opened = running(code, timeout=0.5)
-    with pytest.raises(RunError, match=r"no answer in 0\.5 s"):
+    opened = running(code, timeout=0.25)
+    with pytest.raises(RunError, match=r"no answer in 0\.25 s"):
         opened("q", DOCUMENTS)
 
 
@@ -136,7 +136,7 @@ def test_what_a_program_starts_ends_with_it(running, tmp_path):
     started = "import subprocess, time\np = subprocess.Popen(['sleep', '60'])\n"
     code = started + f"open({str(mark)!r}, 'w').write(str(p.pid))\ntime.sleep(60)"
     with pytest.raises(RunError, match="no answer"):
-        running(code, timeout=2.0)("q", DOCUMENTS)
+        running(code, timeout=1.0)("q", DOCUMENTS)
     time.sleep(0.2)
     state = Path(f"/proc/{mark.read_text()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"

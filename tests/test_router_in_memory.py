@@ -179,12 +179,12 @@ def test_an_event_loop_goes_on_while_a_query_is_ranked(loaded, monkeypatch):
 
 def test_threads_share_a_router(home):
     tools = [
-        [{"name": f"tool_{n}", "description": f"{QUERIES[n % 3]} {n}"} for n in range(m, m + 6)] for m in range(40)
+        [{"name": f"tool_{n}", "description": f"{QUERIES[n % 3]} {n}"} for n in range(m, m + 6)] for m in range(20)
     ]
     alone = [facts(ltr.load(home / "tools").rank(QUERIES[n % 3], some)) for n, some in enumerate(tools)]
     shared = ltr.load(home / "tools")
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda n: facts(shared.rank(QUERIES[n % 3], tools[n])), list(range(40)) * 3))
+        together = list(pool.map(lambda n: facts(shared.rank(QUERIES[n % 3], tools[n])), list(range(20)) * 3))
     assert together == alone * 3
 
 

@@ -16,7 +16,7 @@ from ltr.errors import LtrError, SampleError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.reading import zstd_module
 
-CASES = int(os.environ.get("LTR_FUZZ_CASES", "2000"))
+CASES = int(os.environ.get("LTR_FUZZ_CASES", "1000"))
 
 Mutator = Callable[[random.Random, list[bytes]], list[bytes]]
 

@@ -33,7 +33,7 @@ def featurised(folder, rows, *, features=FEATURES, shard_rows=40, **data):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Both configs of tools, some of which are right by chance alone."""
-    return featurised(tmp_path_factory.mktemp("folds"), tool_rows(range(36)))
+    return featurised(tmp_path_factory.mktemp("folds"), tool_rows(range(26)))
 
 
 def both(made, evaluate=None, **train):
@@ -80,7 +80,7 @@ def test_each_trace_is_left_out_of_one_fold_the_same_as_in_memory(made):
 
 
 def test_columns_of_a_fold_know_nothing_of_what_it_leaves_out(made, tmp_path):
-    rows = list(tool_rows(range(36)))
+    rows = list(tool_rows(range(26)))
     groups, _ = read(made[0].data.train, made[0].data)
     _, left_out = next(fold_indices(groups, 3, seed=0, by="trace"))
     held = {groups.candidates.trace_ids[trace] for trace in groups.candidates.traces[left_out].tolist()}
@@ -120,7 +120,7 @@ def test_folds_that_cannot_be_are_refused(made, tmp_path):
     def folded(**settings):
         return replace(made[1], train=TrainConfig(trainer="newton", **settings))
 
-    with pytest.raises(UsageError, match="folds is 40; 36 traces are too few for them"):
+    with pytest.raises(UsageError, match="folds is 40; 26 traces are too few for them"):
         run_shards(folded(folds=40))
     with pytest.raises(UsageError, match="train.l2 of several values without train.folds: not with a directory"):
         run_shards(folded(l2=(0.1, 1.0)))

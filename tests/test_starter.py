@@ -50,7 +50,7 @@ def test_init_ends_in_the_next_command_and_what_can_be_done_then(cli):
 
 def test_run_without_a_config_takes_the_one_that_is_here(cli):
     cli.good("init")
-    assert '"run": "mine"' in cli.good("run", "--format", "json", "-q")
+    assert '"run": "mine"' in cli.good("run", "--set", "train.recipe=specification", "--format", "json", "-q")
 
 
 def test_run_where_there_is_no_config_says_what_to_do(cli):

@@ -35,7 +35,7 @@ from tests.builders import LetterEncoder
 from tests.made import ROWS, written
 from tests.mutations import read_model, tracebacks, write_model
 
-MUTATIONS = 80  # of each model; 2,500 of them were run once
+MUTATIONS = 40  # of each model; 2,500 of them were run once
 
 
 @pytest.fixture(scope="module", params=["tool hash", "graph hash", "tool letters", "graph letters"])

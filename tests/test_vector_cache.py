@@ -218,11 +218,6 @@ def test_processes_fill_a_cold_cache_together(tmp_path):
     assert race(tmp_path, processes=4, rounds=3) == []
 
 
-@pytest.mark.heavy
-def test_sixteen_processes_fill_cold_caches_together(tmp_path):
-    assert race(tmp_path, processes=16, rounds=5) == []
-
-
 def test_the_directory_is_that_of_the_user_unless_named(monkeypatch):
     monkeypatch.setenv("LTR_CACHE_DIR", "/somewhere")
     assert cache_directory() == Path("/somewhere")
