@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 MOST_KEPT = 32 << 20  # bytes
-MAPPED_ALONE = 4 << 20  # bytes of an array whose memory goes back as soon as it is freed
+MAPPED_ALONE = 32 << 20  # bytes of an array whose memory goes back as soon as it is freed
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names of settings
 
 

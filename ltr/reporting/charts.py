@@ -250,7 +250,7 @@ def estimates(
     top = TOP + above
     bottom = top + ROW * len(drawn)
     marks += grid_below(scale, top, bottom)
-    if scale.low < 0 < scale.high:
+    if scale.low <= 0 <= scale.high:
         marks.append(line((scale(0), top), (scale(0), bottom), "axis"))
     for number, (row, _) in enumerate(drawn):
         middle = top + ROW * number + 24

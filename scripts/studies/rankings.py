@@ -2,7 +2,7 @@
 
 A set that names right tools alone is trained and measured on its whole catalogue. The prior of each set is made of the
 other sets that are named: name them all. Differences of Top-1 are paired, with 95 % bootstrap intervals by trace; then
-right answers known and unseen in training, and learning curves.
+queries whose right answer is known or unseen in training, less relevance alone, and learning curves.
 """
 
 from pathlib import Path
@@ -127,13 +127,20 @@ def compare(train, test, encoder):
             intervals.shown(intervals.difference(test, values, results[other].values[TOP1], rng), "+")
             for other in ("ridge", "seven, lift of strength 5")
         ]
+        beside = results["relevance"].values[TOP1]
         parts = "".join(
-            f"  {label} {np.nanmean(values[which]):.3f}"
+            f"  {label} {np.nanmean(values[which]):.3f} {of_part(test, values, beside, which)}"
             for label, which in (("known", known), ("unseen", ~known))
             if which.any()
         )
         means = f"{result.means[TOP1]:.3f}  {result.means['mrr']:.3f}"
         print(f"  {way:28}  {means}  {'  '.join(leads)}{parts}", flush=True)
+
+
+def of_part(test, values, relevance, which):
+    """How far some of the queries are ahead of relevance alone, with the interval."""
+    counted = np.where(which, values, np.nan), np.where(which, relevance, np.nan)
+    return intervals.shown(intervals.difference(test, *counted, np.random.default_rng(0)), "+")
 
 
 def known_queries(train, test):
