@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.features.crossfit import FittedFeatures, fit_states
 
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]

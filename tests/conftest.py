@@ -43,13 +43,13 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def warm_workers():
-    """Workers start quickly; some of test_processes.py and those of commands of their own start as for users."""
-    from ltr.engines import processes
+    """Workers start quickly; some of test_process_team.py and those of commands of their own start as for users."""
+    from ltr.engines import process_team
     from tests.warm import Warm
 
     context = Warm()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "get_context", lambda _: context)
+        patch.setattr(process_team, "get_context", lambda _: context)
         yield
 
 
@@ -68,7 +68,7 @@ def trained(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def two():
     """Two processes that work."""
-    from ltr.engines.local import Local
+    from ltr.engines.local_processes import Local
 
     with Local(2) as opened:
         yield opened
@@ -77,7 +77,7 @@ def two():
 @pytest.fixture(scope="module")
 def four():
     """Four processes that work."""
-    from ltr.engines.local import Local
+    from ltr.engines.local_processes import Local
 
     with Local(4) as opened:
         yield opened

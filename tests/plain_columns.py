@@ -10,13 +10,13 @@ from ltr.arrays import Ragged, code_sums
 from ltr.encoders.hashing import HashEncoder
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.features.clauses import query_clauses
-from ltr.features.matrices import product
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.linear_algebra import product
 from ltr.features.registry import Context
-from ltr.features.rows import row_queries
-from ltr.features.tables import looked_up, positions, table_texts
+from ltr.features.row_queries import row_queries
+from ltr.features.text_tables import looked_up, positions, table_texts
+from ltr.features.tool_lexical import K1, B
 from ltr.features.tool_ridge import query_grams
-from ltr.features.tool_texts import distinct_tools
-from ltr.features.tool_wording import K1, B
 from ltr.features.words import Lexicon, sparse_rows
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 
 import ltr
-from ltr.config.answers import AbstainConfig, NoneConfig
+from ltr.config.none_and_abstain import AbstainConfig, NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
 from ltr.errors import DataError
@@ -29,7 +29,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.model_card import card
 from ltr.serving import router as serving
-from ltr.storage.run_files import read_run
+from ltr.storage.run_contents import read_run
 from ltr.training.softmax import log_softmax
 from ltr.training.temperature import fit_temperature, helpful_temperature
 from tests.made import tool_rows, written

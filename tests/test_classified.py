@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ltr.errors import DataError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.candidate_counts import FINE_BINS, CandidateCounts, added, blocks_of, fine_bins
-from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities, chains, rounding
+from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities, chains, rounding
+from ltr.evaluation.metrics.classification_counts import FINE_BINS, CandidateCounts, added, blocks_of, fine_bins
 from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 

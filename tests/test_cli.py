@@ -18,7 +18,7 @@ import pytest
 
 import ltr
 from ltr.cli.commands import COMMANDS as BY_NAME
-from ltr.cli.learned import trust_lines
+from ltr.cli.run_lines import trust_lines
 from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import write_lines
 from tests import warm

@@ -19,7 +19,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
-from ltr.reporting.layout import shortened, width_of
+from ltr.reporting.text_alignment import shortened, width_of
 from ltr.training.config import TrainConfig
 from tests.made import graph_rows, process, tool_rows, written
 from tests.stored import stored_metrics

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from ltr import feature, measure, reranker
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.naming import ENCODERS
 from ltr.data.exporters.exporting import EXPORTERS
 from ltr.data.importers.importing import Imported, importer

@@ -11,8 +11,8 @@ from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
-from ltr.features.rows import RowTexts, row_queries
-from ltr.files.parts import digests, table
+from ltr.features.row_queries import RowTexts, row_queries
+from ltr.files.count_tables import digests, table
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

@@ -19,7 +19,7 @@ from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.files import stored_state
-from ltr.files.parts import digests, table
+from ltr.files.count_tables import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
-from ltr.cli.learned import trust_lines, weight_lines
+from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DataError, FileError, RangeError
 from ltr.evaluation.ranking import BestFeature

@@ -16,7 +16,7 @@ def test_a_value_that_is_not_there_is_placed_at_what_is_around_it():
     assert str(Document("c.yaml", {}, {}).place(("train",))) == "c.yaml:1:1"
 
 
-def test_atomic_replace_a_value_leaves_the_old_document_as_it_was():
+def test_replacing_a_value_leaves_the_old_document_as_it_was():
     document = parse(TEXT, "c.yaml")
     changed = document.replace("train.l2", 5, "--l2")
     assert document.value["train"] == {"l2": 0.1}
@@ -25,7 +25,7 @@ def test_atomic_replace_a_value_leaves_the_old_document_as_it_was():
     assert str(changed.place(("train",))) == "c.yaml:1:1"
 
 
-def test_atomic_replace_a_mapping_forgets_the_places_inside_it():
+def test_replacing_a_mapping_forgets_the_places_inside_it():
     changed = parse(TEXT, "c.yaml").replace("train", {"l2": 1}, "--set train")
     assert str(changed.place(("train", "l2"))) == "--set train"
 

@@ -61,7 +61,7 @@ def test_a_damaged_cache_is_one_warning_and_the_same_numbers(tmp_path, own_cache
 @pytest.mark.heavy
 def test_a_fetched_model_has_neither_code_nor_pickles(tmp_path, monkeypatch):
     hub = pytest.importorskip("huggingface_hub")
-    from ltr.encoders.modelfolder import fetched
+    from ltr.encoders.model_folder import fetched
 
     asked = []
 

@@ -12,7 +12,7 @@ import pytest
 import ltr
 from ltr.config.run import load_config
 from ltr.encoders.cached import CachedEncoder, canonical_text
-from ltr.encoders.modelfolder import folder_digest, prompts, refuse_code
+from ltr.encoders.model_folder import folder_digest, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
 from ltr.encoders.sentences import BATCH, MINILM, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.engines import local
+from ltr.engines import local_processes
 from ltr.engines.config import EngineConfig, open_engine
 from ltr.engines.engine import IN_PROCESS, InProcess
-from ltr.engines.local import Local
+from ltr.engines.local_processes import Local
 from ltr.engines.machines import code_version, this_machine
 from ltr.engines.on_ray import refuse_silent, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
@@ -201,7 +201,7 @@ def test_workers_know_the_plugins_of_the_files_that_they_are_given(tmp_path):
 
 
 def number_of_values(number):
-    return len(local.VALUES)
+    return len(local_processes.VALUES)
 
 
 def test_a_worker_drops_what_nobody_holds_any_more():
@@ -215,7 +215,7 @@ def test_a_worker_drops_what_nobody_holds_any_more():
 
 INTERRUPTED = """
 import os, sys, time
-from ltr.engines.local import Local
+from ltr.engines.local_processes import Local
 
 def asleep(number):
     print(os.getpid(), file=sys.stderr, flush=True)

@@ -11,9 +11,9 @@ from ltr.data.exporters.identifiers import column_text, topic_texts
 from ltr.data.exporters.trec import falling
 from ltr.data.groups import read_groups
 from ltr.data.importers.importing import IMPORTERS, import_samples
-from ltr.data.importers.trec import read_trec_run
+from ltr.data.importers.trec_files import read_trec_run
 from ltr.errors import DataError, UsageError
-from ltr.experiments.exchange import export, exported_samples
+from ltr.experiments.export import export, exported_samples
 from tests.made import tool_rows, written
 
 PAYLOADS = [

@@ -14,7 +14,7 @@ import pytest
 from scipy import optimize
 
 import ltr
-from ltr.config.answers import NoneConfig
+from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError, RunError, UsageError
 from ltr.experiments.runs import run_and_save

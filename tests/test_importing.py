@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.importing import IMPORTERS, Imported, Importer, import_samples, recognise
-from ltr.data.importers.opening import read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
 from tests.made import tool_rows, written

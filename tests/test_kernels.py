@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.engines.interrupts import deferring
+from ltr.engines.deferred_signals import deferring
 from ltr.training import objective
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig

@@ -7,7 +7,7 @@ import pytest
 from ltr.data.groups import read_groups
 from ltr.data.importers.importing import import_samples
 from ltr.errors import DataError, UsageError
-from ltr.experiments.exchange import export
+from ltr.experiments.export import export
 
 
 def imported(directory, text):

@@ -10,17 +10,17 @@ from scipy import optimize
 
 import ltr
 from ltr.arrays import offsets_of
-from ltr.config.answers import NoneConfig
+from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
-from ltr.data.removed import removed
+from ltr.data.none_by_removal import removed
 from ltr.errors import ConfigError, DataError, FileError
 from ltr.evaluation.none_measures import NoneQueries, calibration_error, measure_none
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.learned_none import learn_none, none_source
-from ltr.experiments.loading import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.experiments.pipeline import run
+from ltr.experiments.read_data import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.storage.model_file import load_model
 from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import none_inputs

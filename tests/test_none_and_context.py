@@ -14,7 +14,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select, without_none
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.errors import DataError, LtrWarning
-from ltr.experiments.exchange import export
+from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
 from ltr.storage.feature_file import load_columns

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from ltr.errors import ArrayError, DataError
 from ltr.evaluation.ranking import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
+from ltr.training.group_sample import joined, sampled
 from ltr.training.objective import derivatives, slope, trainable
-from ltr.training.sampling import joined, sampled
 from ltr.training.softmax import log_softmax, softmax
 from tests.oracles import naive_objective, random_groups, slices
 

@@ -11,7 +11,7 @@ import pytest
 import ltr
 from ltr.config.run import load_config
 from ltr.errors import DataError, UsageError
-from ltr.experiments.exchange import export
+from ltr.experiments.export import export
 from ltr.experiments.runs import run_and_save
 from ltr.storage.run_record import run_record
 from tests.made import grouped, tool_rows, written

@@ -12,8 +12,8 @@ from ltr.config.run import RunConfig, load_config
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import RangeError, UsageError
-from ltr.experiments.loading import Loaded
 from ltr.experiments.negatives import WHOLE, draw_negatives
+from ltr.experiments.read_data import Loaded
 from ltr.experiments.recommended_choice import alternatives, choose, judged_by_folds, served_lists
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST

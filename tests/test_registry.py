@@ -71,8 +71,8 @@ def test_a_plug_in_of_ours_is_imported_when_it_is_looked_up_and_its_neighbours_a
         "print(*sorted(name for name in sys.modules if name.startswith('ltr.features.tool_')))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "ltr.features.tool_talk" in shown
-    assert "ltr.features.tool_wording" not in shown
+    assert "ltr.features.tool_word_associations" in shown
+    assert "ltr.features.tool_lexical" not in shown
 
 
 def test_a_plug_in_from_outside_does_not_replace_one_of_ours_that_nobody_has_looked_up():

@@ -24,7 +24,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES
 from ltr.files.naming import cache_directory
-from ltr.serving import known_tools, router
+from ltr.serving import prepared_tools, router
 from tests.made import graph_rows, tool_rows, written
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -134,7 +134,7 @@ def test_a_tool_that_comes_later_is_prepared_alone(loaded, monkeypatch):
 
 
 def test_a_service_that_meets_too_many_tools_starts_anew(home, loaded, monkeypatch):
-    monkeypatch.setattr(known_tools, "MOST_TOOLS", 12)
+    monkeypatch.setattr(prepared_tools, "MOST_TOOLS", 12)
     for number in range(30):
         tools = [{"name": f"mail_{number}"}, OTHER]
         assert facts(loaded.rank("mail?", tools)) == facts(ltr.load(home / "tools").rank("mail?", tools))

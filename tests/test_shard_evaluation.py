@@ -10,8 +10,8 @@ from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import select
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.candidate_counts import CandidateCounts, added, first_calibration_of
-from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
+from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
+from ltr.evaluation.metrics.classification_counts import CandidateCounts, added, first_calibration_of
 from ltr.evaluation.metrics.registry import MEASURES, measure, named
 from ltr.evaluation.ranking import rank
 from ltr.experiments.pipeline import evaluate_router, run

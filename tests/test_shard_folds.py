@@ -8,7 +8,7 @@ import pytest
 
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.splits import fold_borders, fold_indices, trace_digests
-from ltr.engines.local import Local
+from ltr.engines.local_processes import Local
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run

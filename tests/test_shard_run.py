@@ -19,7 +19,7 @@ from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.serving.router import load
 from ltr.storage.columns_directory import new_columns
 from ltr.storage.feature_file import save_columns
-from ltr.storage.run_files import read_run
+from ltr.storage.run_contents import read_run
 from ltr.storage.update_file import UPDATE, read_base
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines

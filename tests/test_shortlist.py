@@ -14,7 +14,7 @@ from ltr.experiments.runs import run_and_save
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig, ToolList
-from ltr.serving import known_tools, router, shortlist
+from ltr.serving import prepared_tools, router, shortlist
 from ltr.serving.shortlist import Shortlist, learned_tools
 from tests.builders import LetterEncoder
 from tests.made import tool_rows, written
@@ -77,8 +77,8 @@ def test_many_queries_are_cut_each_alone(large):
 
 def test_too_many_tools_to_hold_are_ranked_part_by_part(large, monkeypatch):
     exact = [facts(large.rank(query, k=None, exact=True)) for query in QUERIES]
-    monkeypatch.setattr(known_tools, "MOST_TOOLS", 50)
-    monkeypatch.setattr(known_tools, "AT_ONCE", 33)
+    monkeypatch.setattr(prepared_tools, "MOST_TOOLS", 50)
+    monkeypatch.setattr(prepared_tools, "AT_ONCE", 33)
     assert [facts(answer) for answer in large.rank_many(QUERIES, k=None, exact=True)] == exact
 
 
@@ -124,7 +124,7 @@ def test_a_model_without_the_columns_that_cut_is_cut_by_letters_alone(home, monk
 
 
 def test_a_large_catalogue_leaves_less_room_for_tools_that_are_held(large, monkeypatch):
-    monkeypatch.setattr(known_tools, "MOST_OF_A_CUT", 45)
+    monkeypatch.setattr(prepared_tools, "MOST_OF_A_CUT", 45)
     answers = [facts(large.rank(query)) for query in QUERIES]
     assert len(large.known._rows) <= 45
     assert answers == [facts(large.rank(query)) for query in QUERIES]
@@ -159,7 +159,7 @@ def test_dense_vectors_cut_as_their_column_does_where_the_encoder_is_quick(tmp_p
 
 
 def test_tools_that_are_too_many_to_hold_leave_no_vectors(large, monkeypatch):
-    monkeypatch.setattr(known_tools, "MOST_TOOLS", 50)
+    monkeypatch.setattr(prepared_tools, "MOST_TOOLS", 50)
     large.rank(QUERIES[0])
     held = len(large.known._served.encoder._encoder._places["document"])
     large.rank(QUERIES[0], exact=True)
@@ -167,7 +167,7 @@ def test_tools_that_are_too_many_to_hold_leave_no_vectors(large, monkeypatch):
 
 
 def test_the_vectors_of_tools_go_with_the_tools_that_are_held(large, monkeypatch):
-    monkeypatch.setattr(known_tools, "MOST_OF_A_CUT", 45)
+    monkeypatch.setattr(prepared_tools, "MOST_OF_A_CUT", 45)
     for query in QUERIES * 3:
         large.rank(query)
     encoder = large.known._served.encoder._encoder

@@ -17,32 +17,32 @@ NUMBER_SIDE = {"training", "evaluation"}
 ORDERS = {
     "evaluation/ranking.py",
     "arrays.py",  # codes with their places
-    "evaluation/user_lists.py",  # names, for their keys
+    "evaluation/recommended_lists.py",  # names, for their keys
     "evaluation/significance.py",  # p values
     "training/estimator_inputs.py",  # names of columns, in a message
     "training/kernels/compiling.py",  # files of the package
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known
-    "data/regrouping.py",  # traces by their first line
-    "data/contradictions.py",  # rows by group and name
-    "files/parts.py",  # keys
+    "data/gathered_traces.py",  # traces by their first line
+    "data/contradictory_candidates.py",  # rows by group and name
+    "files/count_tables.py",  # keys
     "data/drawn_candidates.py",  # rows by their group
-    "data/removed.py",  # groups and rows by a hash
+    "data/none_by_removal.py",  # groups and rows by a hash
     "experiments/negatives.py",  # tools by a hash, drawn ones by name
     "features/nearest_tools.py",  # tools by nearness to a query
     "data/codes.py",  # codes by first appearance
-    "encoders/dense.py",  # rows that are added up, by owner
-    "encoders/sparse.py",  # the same, and pairs of texts by the first
-    "features/tool_vectors.py",  # entries by column, rows by query
-    "features/tool_talk.py",  # rows by query, words by place
-    "features/tool_wording.py",  # words by tool and place
+    "encoders/dense_vectors.py",  # rows that are added up, by owner
+    "encoders/sparse_vectors.py",  # the same, and pairs of texts by the first
+    "features/tool_products.py",  # entries by column, rows by query
+    "features/tool_word_associations.py",  # rows by query, words by place
+    "features/tool_lexical.py",  # words by tool and place
     "features/graph_neighbours.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
     "storage/feature_file.py",  # rows by their line
-    "data/importers/trec.py",  # hashes of what must not stand twice
-    "data/importers/ranked.py",  # rows by their topic
+    "data/importers/trec_files.py",  # hashes of what must not stand twice
+    "data/importers/trec_rankings.py",  # rows by their topic
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}

@@ -25,7 +25,7 @@ def column(candidates, state, context):
 """
 ENCODER = """
 import numpy as np
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.naming import ENCODERS
 class Stranger:
     name, revision, state = "stranger", "1", {{}}

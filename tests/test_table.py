@@ -2,10 +2,10 @@
 
 import msgspec
 
-from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, Bounds, Guess
-from ltr.reporting.layout import tsv_line
+from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
 from ltr.reporting.page import page_table
 from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
+from ltr.reporting.text_alignment import tsv_line
 from ltr.reporting.weights import CURVES, ERRORS, LOSS_WITHOUT, WEIGHTS
 from ltr.storage.training_record import WeightRecord
 

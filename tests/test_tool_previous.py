@@ -8,7 +8,7 @@ import pytest
 from ltr.data.groups import read_groups, select
 from ltr.features import tool_previous
 from ltr.features.registry import FeatureConfig
-from ltr.features.tables import table_texts
+from ltr.features.text_tables import table_texts
 from tests.builders import column_of, state_of, tool_lines, write_lines
 
 NAMES = ["find_flights", "book_hotels", "list_files"]

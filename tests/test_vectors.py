@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashing import HashEncoder
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.errors import DataError
 

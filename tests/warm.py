@@ -17,7 +17,14 @@ LOADED = [
         "ltr.experiments.shard_run",
         "ltr.experiments.featurize_shards",
     ),
-    *("ltr.features.history", "ltr.cli.train", "ltr.cli.evaluate", "ltr.cli.rank", "ltr.cli.run", "ltr.cli.exchange"),
+    *(
+        "ltr.features.success_rates",
+        "ltr.cli.train",
+        "ltr.cli.evaluate",
+        "ltr.cli.rank",
+        "ltr.cli.run",
+        "ltr.cli.import_export",
+    ),
     *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
 ]
 CONTEXT = get_context("forkserver")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from ltr.audit.columns import column_findings
 from ltr.audit.degenerate import degenerate, none_shares, not_in_catalogue
+from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import AuditReport, Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently

@@ -6,7 +6,6 @@ from itertools import chain
 
 import numpy as np
 
-from ltr.audit.columns import column_findings
 from ltr.audit.degenerate import (
     NO_LABELS,
     label_shares,
@@ -17,6 +16,7 @@ from ltr.audit.degenerate import (
     size_shares,
     text_shares,
 )
+from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share
 from ltr.audit.leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, line_findings, with_feature_names

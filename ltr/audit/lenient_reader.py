@@ -14,12 +14,12 @@ from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.contradictions import none_errors, none_without_label, repeated_rows, repetition_error
+from ltr.data.contradictory_candidates import none_errors, none_without_label, repeated_rows, repetition_error
 from ltr.data.groups import Groups, group_samples
-from ltr.data.growing_columns import GroupColumns, RowColumns
-from ltr.data.json_values import sample_lines
+from ltr.data.json_stream import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
+from ltr.data.sample_columns import GroupColumns, RowColumns
 from ltr.data.samples import Samples, as_samples, nothing_read, refuse_other_format
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile

@@ -9,7 +9,7 @@ from ltr.arrays import FloatArray, code_sums
 from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, counts
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import count
 
 NEAR = 0.95  # cosine of hashed character grams from which two queries are nearly the same

@@ -13,13 +13,13 @@ from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
 from ltr.configtext import rendering
 from ltr.errors import FileError, UsageError
-from ltr.files.atomic_replace import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
+from ltr.files.directory_replace import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import read_bytes
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
-from ltr.reporting.layout import tsv_line
 from ltr.reporting.page import page_html
 from ltr.reporting.table import Table, tsv_rows
+from ltr.reporting.text_alignment import tsv_line
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task

@@ -10,9 +10,9 @@ from ltr.configtext import rendering, strict
 from ltr.configtext.document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
+from ltr.files.crash_recovery import put_back
 from ltr.files.naming import path_from, path_to
 from ltr.files.reading import STDIN, AnyPath
-from ltr.files.restoring import put_back
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, registered_spelling
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it

@@ -21,8 +21,8 @@ from ltr.cli.terminal import (
 )
 from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.layout import shortened
 from ltr.reporting.numbers import fixed
+from ltr.reporting.text_alignment import shortened
 
 if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison

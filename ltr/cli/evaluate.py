@@ -141,7 +141,7 @@ def evaluate_command(
     verbose: Verbose = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.data.importers.scored import is_trec
+    from ltr.data.importers.ranking_files import is_trec
     from ltr.storage.columns_directory import columns_directory
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
@@ -296,8 +296,8 @@ def show_evaluation(
     tools: "list[ToolRecord] | None" = None,
 ) -> None:
     """The metrics, and tools if there are any; on a terminal the queries that were explained as well."""
+    from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
     from ltr.cli.explanation import rescued_lines, wrong_lines
-    from ltr.cli.result import abstaining_lines, measured_lines, tool_lines
     from ltr.results.by_tool import flat_tools
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.metrics_record import flat, metrics_record

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
+from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
-from ltr.reporting.kinds import DIFFERENCE
-from ltr.reporting.layout import SHORTEST_CELL, shortened
 from ltr.reporting.numbers import fixed
 from ltr.reporting.table import Column, Table, TableRow
+from ltr.reporting.text_alignment import SHORTEST_CELL, shortened
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking

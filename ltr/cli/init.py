@@ -77,8 +77,8 @@ def show_starter(directory: Path, *, overwrite: bool) -> None:
 
 def started_lines(started: "Started") -> list[str]:
     """What was read, what was decided, how good it is, and the next commands."""
-    from ltr.cli.exchange import summary_lines
-    from ltr.cli.learned import gain_lines
+    from ltr.cli.import_export import summary_lines
+    from ltr.cli.run_lines import gain_lines
     from ltr.results.metrics_record import metrics_record
 
     home, result = shlex.quote(started.directory.as_posix()), started.recommended.result
@@ -108,7 +108,7 @@ def ways_table(started: "Started") -> "Table":
     """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
     from ltr.evaluation.metrics.ranked import TOP1
     from ltr.evaluation.metrics.registry import on_catalogue
-    from ltr.reporting.kinds import SHARE
+    from ltr.reporting.cell_formats import SHARE
     from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError
 from ltr.reporting.escaping import visible
-from ltr.reporting.layout import SHORTEST_CELL, aligned, tsv_line, width_of
+from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, tsv_line, width_of
 
 if TYPE_CHECKING:
     from ltr.reporting.table import Table

@@ -144,7 +144,7 @@ def show_notes(finished: "Finished", *, quiet: bool) -> None:
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
     """What a run would read and write."""
     from ltr.config.run import render
-    from ltr.experiments.loading import read_data
+    from ltr.experiments.read_data import read_data
     from ltr.experiments.resume import Digests, is_finished
     from ltr.storage.run_directory import refuse_taken
 
@@ -162,7 +162,7 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
 
 def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quiet: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
-    from ltr.cli.learned import run_lines, short_lines
+    from ltr.cli.run_lines import run_lines, short_lines
     from ltr.results.metrics_record import flat, metrics_record
     from ltr.storage.record_file import read_record
     from ltr.storage.records import MetricsRecord

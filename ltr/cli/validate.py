@@ -63,7 +63,7 @@ def validate(
 
     from ltr.audit.audit import audit_samples
     from ltr.engines.config import EngineConfig
-    from ltr.files.restoring import put_back
+    from ltr.files.crash_recovery import put_back
 
     keys = given_keys(ctx)
     engine_config = configured(None, None, keys).engine if keys else EngineConfig()

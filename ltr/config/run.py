@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ltr.config.answers import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
+from ltr.config.none_and_abstain import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
 from ltr.config.recipes import with_recipe
 from ltr.configtext import rendering, strict, yamltext
 from ltr.configtext.document import Document, KeyPath, Value, path_text

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, offsets_of
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.codes import Codes
-from ltr.data.draws import LOGGED, Draws
+from ltr.data.drawn_rows import LOGGED, Draws
 from ltr.data.groups import Groups, select
 
 

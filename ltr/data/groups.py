@@ -19,7 +19,7 @@ from ltr.logs import LOG, stage
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-    from ltr.data.draws import Draws
+    from ltr.data.drawn_rows import Draws
     from ltr.data.graphs import Graph
     from ltr.data.python_rows import Table, TableRows
     from ltr.data.samples import Samples
@@ -113,7 +113,7 @@ def read_groups(
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
-    from ltr.data.contradictions import refuse_contradictions  # a single query is ranked without samples
+    from ltr.data.contradictory_candidates import refuse_contradictions  # a single query is ranked without samples
     from ltr.data.samples import read_samples
 
     columns = read_samples(_sources(samples), labels_required=labels_required)

@@ -14,12 +14,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.codes import Codes
-from ltr.data.draws import Draws
-from ltr.data.growing_columns import GroupColumns, RowColumns
-from ltr.data.json_values import sample_lines
+from ltr.data.drawn_rows import Draws
+from ltr.data.json_stream import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.none_candidates import NoneCandidates
+from ltr.data.sample_columns import GroupColumns, RowColumns
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, FileError, SampleError

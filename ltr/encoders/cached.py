@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from ltr.arrays import IntArray, State
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.naming import encoder_kind
 from ltr.encoders.protocol import Encoder, Role
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
 from ltr.files.naming import cache_directory

@@ -11,10 +11,10 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, State
 from ltr.encoders.naming import encoder
 from ltr.encoders.protocol import Role
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
+from ltr.files.count_tables import digests
 from ltr.files.npz import Array
-from ltr.files.parts import digests
 from ltr.files.state_types import Count, Integers, Json, Record
 
 BUCKETS_LOG2 = 14

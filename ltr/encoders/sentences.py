@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import State
-from ltr.encoders.dense import Dense
-from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, prompts, refuse_code
+from ltr.encoders.dense_vectors import Dense
+from ltr.encoders.model_folder import commit, fetched, folder_digest, located, prompts, refuse_code
 from ltr.encoders.naming import ENCODERS, PREFIX, encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, UsageError

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import State
-from ltr.encoders.dense import Dense
+from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.naming import encoder, ways_out
 from ltr.encoders.protocol import Role
 from ltr.errors import UsageError

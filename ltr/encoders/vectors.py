@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.encoders.dense import Dense
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.dense_vectors import Dense
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
 from ltr.files.npz import Array
 from ltr.files.state_types import Axes

@@ -46,6 +46,6 @@ def open_engine(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
         raise UsageError(f"address {config.address!r} is that of a Ray cluster: it needs --engine ray")
     if config.workers is None or config.workers == 1:
         return IN_PROCESS
-    from ltr.engines.local import Local
+    from ltr.engines.local_processes import Local
 
     return Local(config.workers, code=code)

@@ -13,7 +13,7 @@ from ltr.config.sweeps import Point
 from ltr.data.config import source_names
 from ltr.data.groups import Candidates
 from ltr.encoders.cached import CachedEncoder, cached_texts
-from ltr.engines.processes import work
+from ltr.engines.process_team import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named

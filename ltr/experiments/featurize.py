@@ -15,13 +15,13 @@ from ltr.data.none_candidates import RIGHT
 from ltr.encoders.naming import AUTO
 from ltr.engines.config import warn_without_shards
 from ltr.errors import UsageError
-from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import drawn
 from ltr.experiments.shared_inputs import nothing_to_choose, prepare
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.atomic_replace import new_files, refuse_existing
+from ltr.files.crash_recovery import put_back
+from ltr.files.directory_replace import new_files, refuse_existing
 from ltr.files.reading import AnyPath
-from ltr.files.restoring import put_back
 from ltr.storage.columns_directory import MANIFEST, STATE, read_manifest
 from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.model_file import load_model

@@ -14,8 +14,8 @@ from ltr.engines.config import open_engine
 from ltr.engines.engine import Engine
 from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
-from ltr.experiments.loading import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import drawn
 from ltr.experiments.shared_inputs import encoder_name, nothing_to_choose
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures

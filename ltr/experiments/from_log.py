@@ -20,7 +20,7 @@ from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue
 from ltr.data.groups import Groups, read_groups, without_none
 from ltr.data.importers import importing
 from ltr.data.importers.importing import ImportSummary, import_samples
-from ltr.data.json_values import sample_lines
+from ltr.data.json_stream import sample_lines
 from ltr.data.python_rows import Table, rows_of
 from ltr.data.splits import TIME, TRACE
 from ltr.encoders.naming import AUTO, best_installed, encoder_kind
@@ -31,8 +31,8 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.runs import Finished, run_and_save
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
-from ltr.files.atomic_replace import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.atomic_write import make_directory, write_lines, write_text
+from ltr.files.directory_replace import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.locked import locked
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
 from ltr.reporting.report import write_report

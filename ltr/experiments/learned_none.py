@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.config.answers import LOG, NoneConfig
+from ltr.config.none_and_abstain import LOG, NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.removed import removed
+from ltr.data.none_by_removal import removed
 from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups
-from ltr.serving.none_probability import relevance_column, relevance_of, word_counts
+from ltr.serving.none_inputs import relevance_column, relevance_of, word_counts
 from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import NoneLogit, none_inputs
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ltr.config.answers import NoneConfig
+from ltr.config.none_and_abstain import NoneConfig
 from ltr.data.groups import Groups, select
-from ltr.data.removed import removed
+from ltr.data.none_by_removal import removed
 from ltr.evaluation.none_measures import NoneQueries, measure_none
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.none_probability import none_probabilities
+from ltr.serving.none_inputs import none_probabilities
 from ltr.serving.router import Router
 from ltr.training.none_logit import NoneLogit
 from ltr.training.softmax import softmax

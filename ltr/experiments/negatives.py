@@ -9,7 +9,7 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.drawn_candidates import Additions, with_additions
-from ltr.data.draws import NEAR, RANDOM, Draws
+from ltr.data.drawn_rows import NEAR, RANDOM, Draws
 from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT

@@ -18,11 +18,11 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE, all_named
 from ltr.experiments.abstaining import with_abstention, with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.loading import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.measured_none import with_none
 from ltr.experiments.negatives import score_offset
 from ltr.experiments.own_past import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import refuse_given_probabilities, tools_to_rank
 from ltr.experiments.recommended_choice import chosen
 from ltr.experiments.shared_inputs import Prepared, SharedInputs, listed_features, prior_of
 from ltr.experiments.warnings import choice_warnings, outdone_warnings

@@ -16,9 +16,9 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import rank
 from ltr.experiments.cross_validation import path_weights
-from ltr.experiments.loading import tools_to_rank
 from ltr.experiments.negatives import DRAWN, MOST_WHOLE, WHOLE, draw_negatives, score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.shared_inputs import SharedInputs, encoder_name, listed_features, prior_of
 from ltr.experiments.whole_catalogue import is_short
 from ltr.features.presets import ALL, FOUR, MORE, RECOMMENDED, SINGLES

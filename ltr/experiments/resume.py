@@ -10,8 +10,8 @@ from ltr.config.run import RunConfig, relocated
 from ltr.configtext.rendering import plain_values
 from ltr.data.config import source_names
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
-from ltr.experiments.loading import Loaded
 from ltr.experiments.progress import OnProgress, Step
+from ltr.experiments.read_data import Loaded
 from ltr.files.reading import STDIN, expand
 from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.read_samples import fingerprinted

@@ -14,31 +14,31 @@ from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.document import Document, Value
 from ltr.data.python_rows import Table, rows_of
 from ltr.engines.config import open_engine, warn_without_shards
-from ltr.experiments.loading import read_data
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
+from ltr.experiments.read_data import read_data
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
 from ltr.experiments.run_saving import Clock, write_all
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
-from ltr.files.atomic_replace import new_directory
+from ltr.files.directory_replace import new_directory
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.results.examples import examples
+from ltr.results.instructive_examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
 from ltr.results.without_texts import hash_texts, without_texts
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import columns_directory
 from ltr.storage.model_file import save_model
+from ltr.storage.run_contents import RunFiles, write_metrics, write_tools
 from ltr.storage.run_directory import (
     EVALUATION_KIND,
     inputs,
     refuse_taken,
 )
-from ltr.storage.run_files import RunFiles, write_metrics, write_tools
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 

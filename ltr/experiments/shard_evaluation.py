@@ -14,22 +14,24 @@ from ltr.engines.config import open_engine
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
-from ltr.evaluation.metrics.candidate_counts import CandidateCounts
+from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
 from ltr.experiments.column_source import WholeGroups, answered
-from ltr.experiments.loading import refuse_given_probabilities
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
-from ltr.files.atomic_replace import new_directory
 from ltr.files.atomic_write import write_lines
+from ltr.files.directory_replace import new_directory
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.by_tool import tool_counts, tool_records
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
-from ltr.results.evaluated_shards import (
+from ltr.results.instructive_examples import examples
+from ltr.results.known_answers import known_answers
+from ltr.results.merged_evaluation import (
     BEST_FEATURE,
     EvaluatedPart,
     EvaluatedShards,
@@ -40,16 +42,14 @@ from ltr.results.evaluated_shards import (
     is_of_candidates,
     measures_of,
 )
-from ltr.results.examples import examples
-from ltr.results.known_answers import known_answers
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
 from ltr.results.without_texts import without_texts
 from ltr.serving.candidate_warnings import candidate_warnings, seen_traces
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import ColumnShards, open_columns
+from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
-from ltr.storage.run_files import write_summary, write_tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ltr.data.splits import TraceDigests, fold_borders, trace_digests
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, FileError
 from ltr.evaluation.evaluate import Rules
-from ltr.evaluation.metrics.candidate_counts import CandidateCounts
+from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.experiments.column_source import NUMBERS, ColumnSource
 from ltr.experiments.cross_validation import judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -25,7 +25,7 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.temporary import temporary_directory
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, evaluate_scores
-from ltr.results.evaluated_shards import Sums, by_query, is_of_candidates, measures_of
+from ltr.results.merged_evaluation import Sums, by_query, is_of_candidates, measures_of
 from ltr.storage.columns_directory import ColumnShards
 from ltr.storage.feature_file import LARGEST_COLUMNS, columns_of
 from ltr.training.config import LOSS

@@ -21,20 +21,20 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
 from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
-from ltr.experiments.loading import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.pipeline import decided_by
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
 from ltr.experiments.shard_folds import cross_validate_shards
 from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
-from ltr.files.parts import Merging, Part, merged
+from ltr.files.count_tables import Merging, Part, merged
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, rules_up_to
-from ltr.results.evaluated_shards import EvaluatedShards, Sums
 from ltr.results.known_answers import answer_marks
+from ltr.results.merged_evaluation import EvaluatedShards, Sums
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns, read_manifest

@@ -10,13 +10,13 @@ from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import task_of_files
 from ltr.experiments.run_saving import write_all
 from ltr.experiments.shard_run import ShardsResult, run_shards
-from ltr.files.atomic_replace import new_directory
+from ltr.files.directory_replace import new_directory
 from ltr.files.reading import AnyPath
 from ltr.results.by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.storage.model_file import save_model
+from ltr.storage.run_contents import RunFiles, StoredQueries
 from ltr.storage.run_directory import PER_QUERY, inputs
-from ltr.storage.run_files import RunFiles, StoredQueries
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 

@@ -15,8 +15,8 @@ from ltr.data.ready_numbers import refuse_other_columns, unnamed
 from ltr.data.splits import fold_indices
 from ltr.encoders.naming import AUTO, best_installed
 from ltr.errors import DataError, UsageError
-from ltr.experiments.loading import Loaded, read_data, refuse_fitted
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.read_data import Loaded, read_data, refuse_fitted
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures, SharedCounts, fit_features
 from ltr.features.presets import RECOMMENDED

@@ -18,9 +18,9 @@ from ltr.features.learning import Counted, Optimised, option_names
 from ltr.features.prepared import Tables, tools_of_rows
 from ltr.features.read_only import write_protected
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
-from ltr.features.states import alike, refuse_other_part, refuse_other_state
+from ltr.features.state_checks import alike, refuse_other_part, refuse_other_state
 from ltr.features.words import Lexicon
-from ltr.files.parts import Part, merged, merges_without_each, parts_without_each, spilled
+from ltr.files.count_tables import Part, merged, merges_without_each, parts_without_each, spilled
 from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors

@@ -39,10 +39,10 @@ from ltr.features.crossfit import (
 )
 from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
-from ltr.features.states import alike
+from ltr.features.state_checks import alike
 from ltr.features.words import Lexicon
+from ltr.files.count_tables import Merging, Part, all_merged, merged
 from ltr.files.freed_memory import return_freed_memory
-from ltr.files.parts import Merging, Part, all_merged, merged
 from ltr.files.stored_state import StoredState
 from ltr.logs import LOG, stage
 

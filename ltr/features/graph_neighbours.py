@@ -7,16 +7,16 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
-from ltr.features.graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
+from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.learning import Counted
-from ltr.features.matrices import all_dots
-from ltr.features.nodes_and_edges import graph_tables, right_graphs
+from ltr.features.linear_algebra import all_dots
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.rows import query_texts, right_rows, row_queries
-from ltr.features.tables import names_table, positions
+from ltr.features.row_queries import query_texts, right_rows, row_queries
+from ltr.features.text_tables import names_table, positions
 from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
+from ltr.features.usual_graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
+from ltr.files.count_tables import Part, digests, digests_of_bytes, halves, pairs, places, table
 from ltr.files.npz import Array
-from ltr.files.parts import Part, digests, digests_of_bytes, halves, pairs, places, table
 from ltr.files.state_types import Integers, Json, Offsets, Record, learns
 
 NEIGHBOURS, SHARPNESS = 20, 10.0

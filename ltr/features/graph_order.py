@@ -7,10 +7,10 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, offsets_of
 from ltr.data.codes import Codes
 from ltr.data.groups import Candidates
-from ltr.features.graph_shape import means
-from ltr.features.nodes_and_edges import graph_tables
+from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context, feature
-from ltr.features.rows import row_queries
+from ltr.features.row_queries import row_queries
+from ltr.features.usual_graph_shape import means
 from ltr.features.words import TOKEN
 
 SHARPNESS = 12.0

@@ -6,7 +6,7 @@ from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates
 from ltr.features.registry import Context, feature
-from ltr.features.rows import RowTexts, query_texts, row_queries
+from ltr.features.row_queries import RowTexts, query_texts, row_queries
 
 SHORT_QUERY = 5  # words
 

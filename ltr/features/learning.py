@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ltr.arrays import State
-from ltr.files.parts import merged
+from ltr.files.count_tables import merged
 
 Function = Callable[..., Any]
 
@@ -20,7 +20,7 @@ class Counted:
     """Learned by counting. Each shard of whole traces is counted once; parts of shards make that of all of them.
 
     A part holds exact sums and unions. Only `state` may bound or round, so that any cut into shards gives one state.
-    Without a `merge` of its own a part is a mapping of tables (`ltr.files.parts.table`).
+    Without a `merge` of its own a part is a mapping of tables (`ltr.files.count_tables.table`).
     """
 
     count: Function  # (groups, context) -> part

@@ -9,9 +9,9 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.encoders.cached import CachedEncoder
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
-from ltr.features.matrices import all_dots
+from ltr.features.linear_algebra import all_dots
 from ltr.features.tool_specification import tool_text
 from ltr.features.words import Lexicon, plain_tool_text, sparse_rows
 

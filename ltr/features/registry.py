@@ -14,7 +14,7 @@ from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
 from ltr.errors import RangeError, UsageError, suggestion
 from ltr.features.learning import Counted, InMemory, Learner, Optimised, option_names
-from ltr.features.rows import row_queries
+from ltr.features.row_queries import row_queries
 from ltr.features.words import Lexicon, plain_tool_text
 from ltr.plugins import summary_of
 from ltr.registry import Registry
@@ -156,7 +156,7 @@ FEATURES: Registry[Feature] = Registry(
     {
         "ltr.features.tool_specification": ("tool.rel", "tool.coop", "tool.struct", "tool.hist_share"),
         "ltr.features.graph_specification": ("graph.rel", "graph.coop", "graph.struct"),
-        "ltr.features.history": ("tool.hist", "graph.hist"),
+        "ltr.features.success_rates": ("tool.hist", "graph.hist"),
         "ltr.features.tool_grams": ("tool.char", "tool.clause_char", "graph.cover"),
         "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
         "ltr.features.tool_prototypes": (
@@ -168,11 +168,11 @@ FEATURES: Registry[Feature] = Registry(
         ),
         "ltr.features.tool_previous": ("tool.follows", "tool.repeat"),
         "ltr.features.tool_ridge": ("tool.ridge",),
-        "ltr.features.tool_talk": ("tool.talk",),
-        "ltr.features.tool_wording": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
+        "ltr.features.tool_word_associations": ("tool.talk",),
+        "ltr.features.tool_lexical": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
         "ltr.features.graph_neighbours": ("graph.near_edges",),
         "ltr.features.graph_order": ("graph.order",),
-        "ltr.features.graph_shape": ("graph.edges", "graph.start", "graph.size"),
+        "ltr.features.usual_graph_shape": ("graph.edges", "graph.start", "graph.size"),
     },
 )
 

@@ -7,16 +7,16 @@ import numpy as np
 from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashing import BUCKETS, COUNTED, Counts, HashEncoder, counts
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.features.clauses import Clauses, query_clauses
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.graph_tables import graph_tables
 from ltr.features.learning import Counted
-from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, ToolList, feature
-from ltr.features.rows import row_queries
-from ltr.features.tool_texts import distinct_tools
-from ltr.features.tool_vectors import ToolVectors
+from ltr.features.row_queries import row_queries
+from ltr.features.tool_products import ToolVectors
 from ltr.features.words import sparse_rows
-from ltr.files.parts import Part, digests, table
+from ltr.files.count_tables import Part, digests, table
 from ltr.files.state_types import learns
 
 ROWS = 1 << 12  # graphs whose grams are merged at once

@@ -6,8 +6,8 @@ from ltr.arrays import FloatArray, IntArray, State, code_sums, distinct
 from ltr.data.groups import Candidates, Groups
 from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.tables import most_frequent, names_table, positions, spelled_table, table_texts
-from ltr.files.parts import Part, digests, halves, pairs, table
+from ltr.features.text_tables import most_frequent, names_table, positions, spelled_table, table_texts
+from ltr.files.count_tables import Part, digests, halves, pairs, table
 from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
 
 MOST_PAIRS = 1 << 20  # of a tool and the one before it: the size of the state

@@ -7,14 +7,14 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
+from ltr.features.distinct_tools import Answers, distinct_tools, right_answers
+from ltr.features.graph_tables import graph_tables
 from ltr.features.learning import Counted
-from ltr.features.nodes_and_edges import graph_tables
 from ltr.features.registry import Context, Positive, ToolList, feature
-from ltr.features.rows import row_queries
-from ltr.features.tables import names_table, place_of, spelled_table, table_texts
-from ltr.features.tool_texts import Answers, distinct_tools, right_answers
-from ltr.features.tool_vectors import ToolVectors
-from ltr.files.parts import Part, texts_of
+from ltr.features.row_queries import row_queries
+from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
+from ltr.features.tool_products import ToolVectors
+from ltr.files.count_tables import Part, texts_of
 from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for

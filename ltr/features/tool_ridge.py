@@ -8,21 +8,21 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.dense import LARGEST_HALF, Dense
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.dense_vectors import LARGEST_HALF, Dense
+from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.errors import UsageError
+from ltr.features.distinct_tools import right_answers
 from ltr.features.learning import Counted
-from ltr.features.matrices import PositiveDefinite, all_dots
+from ltr.features.linear_algebra import PositiveDefinite, all_dots
 from ltr.features.registry import Context, Positive, ToolList, feature
-from ltr.features.rows import query_texts, right_rows, row_queries
-from ltr.features.tables import most_frequent, names_table, place_of, spelled_table, table_texts
+from ltr.features.row_queries import query_texts, right_rows, row_queries
+from ltr.features.text_tables import most_frequent, names_table, place_of, spelled_table, table_texts
+from ltr.features.tool_products import Block, ToolVectors
 from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
-from ltr.features.tool_texts import right_answers
-from ltr.features.tool_vectors import Block, ToolVectors
 from ltr.features.words import TOKEN, sparse_rows
+from ltr.files.count_tables import Part, digests, halves, pairs, release, table
 from ltr.files.freed_memory import return_freed_memory
-from ltr.files.parts import Part, digests, halves, pairs, release, table
 from ltr.files.state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1

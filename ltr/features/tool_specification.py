@@ -6,9 +6,9 @@ from ltr.arrays import FloatArray, State, distinct
 from ltr.data.groups import Candidates
 from ltr.features.learning import Counted
 from ltr.features.registry import Context, feature
-from ltr.features.rows import RowTexts, query_texts, row_queries
+from ltr.features.row_queries import RowTexts, query_texts, row_queries
 from ltr.features.tool_popularity import count_wins
-from ltr.files.parts import Part, texts_of
+from ltr.files.count_tables import Part, texts_of
 from ltr.files.state_types import Count, Json, Record, learns
 
 

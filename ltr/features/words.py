@@ -9,9 +9,9 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
 from ltr.encoders.hashing import text_grams
-from ltr.encoders.sparse import Sparse
+from ltr.encoders.sparse_vectors import Sparse
+from ltr.files.count_tables import Table, digests, spelled, table
 from ltr.files.npz import Array
-from ltr.files.parts import Table, digests, spelled, table
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
 TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ltr.errors import RunError
 from ltr.files.atomic_write import make_directory
+from ltr.files.crash_recovery import locked_directory, put_back
 from ltr.files.reading import AnyPath
-from ltr.files.restoring import locked_directory, put_back
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ltr.errors import FileError, SampleError, UsageError
-from ltr.files.restoring import put_back
+from ltr.files.crash_recovery import put_back
 
 AnyPath = str | os.PathLike[str]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.abstention_measures import AbstentionMeasures
+from ltr.reporting.cell_formats import SHARE
 from ltr.reporting.charts import Words, curve, thinned
-from ltr.reporting.kinds import SHARE
 from ltr.reporting.numbers import share, span
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.abstain_rule import RISK, AbstainRule, promise
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 
 LISTED = 20  # thresholds of the table
 

@@ -1,7 +1,7 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
 from ltr.errors import count
-from ltr.reporting.kinds import DIFFERENCE, INTERVAL, SHARE, Bounds, Kind
+from ltr.reporting.cell_formats import DIFFERENCE, INTERVAL, SHARE, Bounds, Kind
 from ltr.reporting.page import Block, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ltr.errors import count
-from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
-from ltr.reporting.kinds import (
+from ltr.reporting.cell_formats import (
     BALANCE,
     COUNT,
     DIFFERENCE,
@@ -20,6 +19,7 @@ from ltr.reporting.kinds import (
     Bounds,
     Guess,
 )
+from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.numbers import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value

@@ -5,12 +5,12 @@ from collections import Counter
 from typing import NamedTuple
 
 from ltr.errors import count
+from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
-from ltr.reporting.kinds import COUNT, ROUNDED, SHARE
 from ltr.reporting.numbers import share
 from ltr.reporting.page import Figure, Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 
 LAST = 10  # ranks beyond it share a column
 

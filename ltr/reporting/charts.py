@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ltr.reporting.kinds import AMOUNT, AMOUNT_INTERVAL, Bounds
+from ltr.reporting.cell_formats import AMOUNT, AMOUNT_INTERVAL, Bounds
 from ltr.reporting.numbers import tick
 from ltr.reporting.page import Figure, Mark
 from ltr.reporting.table import Column, Table

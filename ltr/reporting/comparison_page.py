@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ltr.errors import DataError, UsageError, count
+from ltr.reporting.cell_formats import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.conclusions import doubt_text, lead_sentence
-from ltr.reporting.kinds import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
 from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, interval_of, title_of
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200

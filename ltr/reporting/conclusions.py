@@ -9,7 +9,7 @@ from ltr.reporting.calibration import reliability_error
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, span
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 from ltr.storage.training_record import TrainingRecord
 from ltr.storage.update_file import files_of
 

@@ -3,13 +3,13 @@
 import math
 
 from ltr.errors import count
-from ltr.reporting.kinds import DIFFERENCE, SHARE, WRITTEN
+from ltr.reporting.cell_formats import DIFFERENCE, SHARE, WRITTEN
 from ltr.reporting.numbers import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Table, TableRow
-from ltr.results.examples import RESCUED, WRONG
+from ltr.results.instructive_examples import RESCUED, WRONG
 from ltr.storage.records import ExampleRecord
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
 LONGEST_LINE = 160  # letters of a query in the line that opens it

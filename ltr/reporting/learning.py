@@ -2,8 +2,8 @@
 
 from ltr.errors import count
 from ltr.reporting.alternatives import alternatives_blocks
+from ltr.reporting.cell_formats import AMOUNT, COUNT, WRITTEN
 from ltr.reporting.charts import Words, curve, thinned
-from ltr.reporting.kinds import AMOUNT, COUNT, WRITTEN
 from ltr.reporting.numbers import percent, short
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ltr.errors import count
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
-from ltr.reporting.kinds import COUNT, INTERVAL, SHARE, Bounds
+from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds
 from ltr.reporting.numbers import fixed
 from ltr.reporting.table import Column, Table
 from ltr.storage.records import BreakdownRecord, CountsRecord, MetricsRecord, PartRecord

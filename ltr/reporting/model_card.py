@@ -2,15 +2,15 @@
 
 from ltr.errors import count
 from ltr.reporting.abstaining import rule_texts
+from ltr.reporting.cell_formats import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.conclusions import conclusions
-from ltr.reporting.kinds import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.none import none_learned
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import weight_or_curve
 from ltr.storage.model_file import ModelRecord
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 
 USE = {
     "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.none_measures import NoneMeasures
-from ltr.reporting.kinds import WEIGHT
+from ltr.reporting.cell_formats import WEIGHT
 from ltr.reporting.numbers import share
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ltr.errors import UsageError
-from ltr.files.atomic_replace import new_files
 from ltr.files.atomic_write import write_text
+from ltr.files.crash_recovery import put_back
+from ltr.files.directory_replace import new_files
 from ltr.files.reading import AnyPath
-from ltr.files.restoring import put_back
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.bench_page import bench_view
 from ltr.reporting.comparison_page import comparison_view
@@ -16,7 +16,7 @@ from ltr.reporting.page import Page, page_html
 from ltr.reporting.run_page import run_view
 from ltr.results.leaderboard import JSON, read_leaderboard
 from ltr.storage.bench_record import BENCH, read_bench
-from ltr.storage.run_files import read_run
+from ltr.storage.run_contents import read_run
 
 MARKDOWN = (".md", ".markdown")
 

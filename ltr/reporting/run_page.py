@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ltr.errors import count
 from ltr.reporting.abstaining import abstaining_section
 from ltr.reporting.calibration import calibration_section
+from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
-from ltr.reporting.kinds import COUNT, Bounds
 from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import (
     BASELINES,
@@ -25,12 +25,12 @@ from ltr.reporting.metric_tables import (
 from ltr.reporting.none import none_section
 from ltr.reporting.numbers import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
-from ltr.reporting.prompt import prompt_section
+from ltr.reporting.prompt_tokens import prompt_section
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.weights import weights_section
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_files import RunFiles
+from ltr.storage.run_contents import RunFiles
 
 MOST_PARTS = 30
 MOST_CODE = 20_000

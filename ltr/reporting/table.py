@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
+from ltr.reporting.cell_formats import TEXT, Bounds, Guess, Kind
 from ltr.reporting.escaping import in_markdown
-from ltr.reporting.kinds import TEXT, Bounds, Guess, Kind
-from ltr.reporting.layout import aligned, width_of
 from ltr.reporting.numbers import NO_NUMBER, NONE
+from ltr.reporting.text_alignment import aligned, width_of
 
 Value = str | int | float | Bounds | Guess | None
 TableRow = tuple[Value, ...]

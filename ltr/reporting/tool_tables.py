@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ltr.reporting.kinds import COUNT, SHARE
+from ltr.reporting.cell_formats import COUNT, SHARE
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.results.by_tool import confused_pairs

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from ltr.reporting.cell_formats import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
-from ltr.reporting.kinds import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.numbers import NONE, short
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value

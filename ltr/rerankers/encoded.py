@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder, canonical_text
-from ltr.encoders.modelfolder import located
+from ltr.encoders.model_folder import located
 from ltr.encoders.naming import ENCODERS, INSTEAD, PREFIX, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.sentences import PACKAGE

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.modelfolder import commit, fetched, folder_digest, located, refuse_code
+from ltr.encoders.model_folder import commit, fetched, folder_digest, located, refuse_code
 from ltr.errors import DataError, RunError, UsageError
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import absent_model

@@ -7,7 +7,7 @@ from pathlib import Path
 from ltr.arrays import FloatArray
 from ltr.encoders.cached import CachedEncoder
 from ltr.errors import DataError
-from ltr.files.restoring import put_back
+from ltr.files.crash_recovery import put_back
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.encoded import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker

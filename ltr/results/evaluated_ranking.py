@@ -16,9 +16,9 @@ from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
-from ltr.evaluation.metrics.candidate_counts import AnyCandidates
+from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, Probability, candidate_probabilities
+from ltr.evaluation.metrics.classification_counts import AnyCandidates
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
-from ltr.evaluation.metrics.probabilities import CandidateProbabilities, Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_measures import NoneMeasures
@@ -261,7 +261,7 @@ def evaluate_run(
         raise UsageError(
             f"group_by {config.evaluate.group_by}: it goes with a model and samples; --run reads no such fields"
         )
-    from ltr.data.importers.scored import is_trec, read_scored  # no training reads their formats
+    from ltr.data.importers.ranking_files import is_trec, read_scored  # no training reads their formats
 
     ranked = read_scored(run, qrels, complete=complete)
     evaluated = evaluate_groups(

@@ -11,9 +11,9 @@ from ltr.errors import DataError, FileError, UsageError
 from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
+from ltr.files.crash_recovery import put_back
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.restoring import put_back
 from ltr.results.known_answers import KNOWN, UNSEEN
 from ltr.results.pairing import WinnersTest, paired_test
 from ltr.storage.record_file import LARGEST_RECORD, Json, read_record

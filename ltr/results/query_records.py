@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
-from ltr.evaluation.metrics.probabilities import Probability, candidate_probabilities
+from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking

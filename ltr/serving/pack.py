@@ -13,8 +13,8 @@ import msgspec
 from ltr import __version__
 from ltr.data.jsonlines import records
 from ltr.errors import DiskError, count
-from ltr.files.atomic_replace import DirectoryKind, new_directory, new_files, refuse_existing
 from ltr.files.atomic_write import atomic_file, write_lines, write_text
+from ltr.files.directory_replace import DirectoryKind, new_directory, new_files, refuse_existing
 from ltr.files.locked import locked
 from ltr.files.reading import AnyPath, read_bytes, read_lines, reason
 from ltr.serving.answers import Answer
@@ -22,8 +22,8 @@ from ltr.serving.router import Router, load
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.records import QueryRecord
+from ltr.storage.run_contents import NEEDED
 from ltr.storage.run_directory import PER_QUERY, refuse_taken, write_record
-from ltr.storage.run_files import NEEDED
 from ltr.storage.run_record import RUN, RUN_FORMAT, TOOLS, RunRecord, run_record
 from ltr.storage.update_file import UPDATE, write_base
 

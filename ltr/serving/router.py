@@ -12,7 +12,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_query import graph_candidates
-from ltr.data.catalogues.tool_objects import offered_tools
+from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
 from ltr.data.ready_numbers import refuse_other_columns
@@ -23,8 +23,8 @@ from ltr.files.reading import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
-from ltr.serving.known_tools import KnownTools, Offer
-from ltr.serving.none_probability import none_probabilities
+from ltr.serving.none_inputs import none_probabilities
+from ltr.serving.prepared_tools import KnownTools, Offer
 from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model

@@ -23,12 +23,12 @@ from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
 from ltr.errors import FileError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.atomic_replace import DirectoryKind, new_directory
 from ltr.files.atomic_write import write_bytes
+from ltr.files.crash_recovery import put_back
+from ltr.files.directory_replace import DirectoryKind, new_directory
 from ltr.files.locked import locked
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, digest_file
-from ltr.files.restoring import put_back
 from ltr.logs import LOG
 from ltr.storage.feature_file import (
     LARGEST_COLUMNS,

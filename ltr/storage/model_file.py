@@ -13,9 +13,9 @@ from ltr.arrays import FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
+from ltr.files.crash_recovery import put_back
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.files.restoring import put_back
 from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_file import refuse_earlier

@@ -7,8 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import FileError
+from ltr.files.crash_recovery import put_back
 from ltr.files.reading import AnyPath, digest_file
-from ltr.files.restoring import put_back
 from ltr.storage.record_file import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks

@@ -21,8 +21,8 @@ from benchmarks.resources import cpu_seconds, in_own_process
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.experiments.runs import run_and_save
-from ltr.serving.known_tools import Offer
 from ltr.serving.pack import recall_of
+from ltr.serving.prepared_tools import Offer
 from ltr.serving.shortlist import MOST_SCORED
 from subcommands import ROOT, at_least
 from tests.plain_columns import plain_column

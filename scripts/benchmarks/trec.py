@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import cpu_seconds, in_own_process
-from ltr.data.importers.trec import read_trec_run
+from ltr.data.importers.trec_files import read_trec_run
 from peers import Peer, missing
 from subcommands import at_least
 

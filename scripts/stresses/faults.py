@@ -198,7 +198,7 @@ class Trial:
 
     def after_kill(self):
         """What is wrong after a kill: when the result is opened, and when the command is repeated."""
-        from ltr.files.restoring import put_back
+        from ltr.files.crash_recovery import put_back
 
         for output in self.outputs:
             put_back(self.home / output)

@@ -32,8 +32,16 @@ METRICS = (
     *("test_metrics", "test_oracles", "test_ties", "test_interpretation", "test_classified", "test_lists"),
     *("test_ranking", "test_shard_evaluation"),
 )
-WRITER = ("test_files", "test_atomic_replace")
-OF_METRICS = ("candidate_counts", "cascade", "classified", "interpretation", "probabilities", "ranked", "tie_blocks")
+WRITER = ("test_files", "test_directory_replace")
+OF_METRICS = (
+    "classification_counts",
+    "cascade",
+    "classified",
+    "interpretation",
+    "candidate_probabilities",
+    "ranked",
+    "tie_blocks",
+)
 OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
 CROSSFIT = (
     *("test_crossfit", "test_counted", "test_features", "test_crossfit_shards", "test_cached_encoder"),
@@ -41,7 +49,7 @@ CROSSFIT = (
 )
 TESTS = {  # of each module
     "training/objective": OBJECTIVE,
-    "training/sampling": OBJECTIVE,
+    "training/group_sample": OBJECTIVE,
     "evaluation/ranking": METRICS,
     "evaluation/ties": METRICS,
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
@@ -53,7 +61,7 @@ TESTS = {  # of each module
     "evaluation/abstention": ("test_abstaining",),
     "reporting/calibration": ("test_calibration", "test_report"),
     "files/atomic_write": WRITER,
-    "files/atomic_replace": WRITER,
+    "files/directory_replace": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
 CPU_SECONDS, TIMES = 5, 3  # that a mutant has, and as often the time that its tests took

@@ -19,8 +19,8 @@ from ltr.config.sweeps import sweep
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
+from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.importing import IMPORTERS, import_samples
-from ltr.data.importers.opening import read_opening
 from ltr.data.shards import sample_shards
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
@@ -41,7 +41,7 @@ from tests.mutations import ARRAY_CHANGES, ODD_VALUES, inner_places, mutated, re
 from tests.test_catalogues import LINE as GRAPH
 from tests.test_hostile_yaml import SNIPPETS
 from tests.test_samples_fuzz import MUTATORS, check, flip_bit, sound_lines
-from tests.test_toollists import LINES, SHAPES
+from tests.test_tool_lists import LINES, SHAPES
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import read_data
+from ltr.experiments.read_data import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit

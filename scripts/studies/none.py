@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.answers import NoneConfig
+from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
-from ltr.data.removed import of_rows, removed
+from ltr.data.none_by_removal import of_rows, removed
 from ltr.data.splits import split_off
 from ltr.evaluation.none_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.learned_none import learn_none, none_source
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import trace_fold
-from ltr.serving.none_probability import none_probabilities, relevance_of, word_counts
+from ltr.serving.none_inputs import none_probabilities, relevance_of, word_counts
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.none_fit import relearned

@@ -14,14 +14,14 @@ from ltr.config.run import load_config
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.loading import Loaded
+from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
 from ltr.features.crossfit import fit_features
-from ltr.features.matrices import all_dots
+from ltr.features.linear_algebra import all_dots
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig
-from ltr.features.rows import row_queries
+from ltr.features.row_queries import row_queries
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from studies import intervals, priors

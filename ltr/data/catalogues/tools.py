@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.catalogues.toollists import NEEDED, listed_tools
+from ltr.data.catalogues.tool_lists import NEEDED, listed_tools
 from ltr.data.codes import Codes, recoded
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
 from ltr.errors import FieldError, FileError
@@ -32,7 +32,7 @@ ToolCatalogue = Mapping[str, ToolText]
 
 
 def read_tools(path: AnyPath) -> dict[str, ToolText]:
-    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `toollists` reads.
+    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `tool_lists` reads.
 
     A name that comes twice is an error, and so is a catalogue without tools.
     """

@@ -30,8 +30,8 @@ from ltr.data.importers.conversations import (
     content_text,
 )
 from ltr.data.importers.decisions import decisions
+from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.opening import Opening
 from ltr.data.importers.tally import Tally
 
 STOPS = {"max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF, "refusal": REFUSED}

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.opening import read_opening
+from ltr.data.importers.delimited_text import read_table
+from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.span import Span
-from ltr.data.importers.tables import read_table
-from ltr.data.json_values import json_values
+from ltr.data.json_stream import json_values
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, suggestion
 from ltr.files.reading import AnyPath, shown

@@ -14,7 +14,7 @@ import msgspec
 
 from ltr.data.importers.conversations import FAILED, FORCED, Call, Tool, usable_tools
 from ltr.data.importers.tally import Tally
-from ltr.data.json_values import json_values
+from ltr.data.json_stream import json_values
 from ltr.data.jsonlines import FAILURES
 from ltr.data.schema import seconds
 from ltr.errors import FieldError

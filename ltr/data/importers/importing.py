@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.catalogues.toollists import listed_tools
-from ltr.data.importers.opening import Opening, opening_of, read_opening
+from ltr.data.catalogues.tool_lists import listed_tools
+from ltr.data.importers.file_beginning import Opening, opening_of, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, FieldError, UnknownFormatError, UsageError, suggestion
-from ltr.files.atomic_replace import new_files, refuse_existing
 from ltr.files.atomic_write import write_lines
+from ltr.files.directory_replace import new_files, refuse_existing
 from ltr.files.reading import STDIN, AnyPath, expand, shown
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
@@ -80,14 +80,14 @@ IMPORTERS: Registry[Importer] = Registry(
         "ltr.data.importers.anthropic": ("anthropic",),
         "ltr.data.importers.atif": ("atif",),
         "ltr.data.importers.calling_trees": ("calling-trees",),
-        "ltr.data.importers.columns": ("csv",),
+        "ltr.data.importers.csv": ("csv",),
         "ltr.data.importers.langfuse": ("langfuse",),
         "ltr.data.importers.langsmith": ("langsmith",),
         "ltr.data.importers.letor": ("letor",),
         "ltr.data.importers.lists": ("lists",),
         "ltr.data.importers.mlflow": ("mlflow",),
         "ltr.data.importers.otel": ("otel",),
-        "ltr.data.importers.trecsamples": ("trec",),
+        "ltr.data.importers.trec": ("trec",),
     },
 )
 

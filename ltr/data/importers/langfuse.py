@@ -17,11 +17,11 @@ from ltr.data.importers.chat_requests import (
     text_or_empty,
 )
 from ltr.data.importers.conversations import answer_of_span, last_user_text
+from ltr.data.importers.delimited_text import read_table
+from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.opening import Opening
 from ltr.data.importers.span import Span, nanoseconds, tool_name
 from ltr.data.importers.span_attributes import span_of, tree_of
-from ltr.data.importers.tables import read_table
 from ltr.data.importers.tally import Tally
 from ltr.data.importers.traces import groups_of_spans
 

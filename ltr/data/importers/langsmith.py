@@ -19,8 +19,8 @@ from ltr.data.importers.chat_requests import (
     text_or_empty,
 )
 from ltr.data.importers.conversations import UNFINISHED, Message, answer_of_span, last_user_text
+from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.opening import Opening
 from ltr.data.importers.span import NANOSECONDS, Kind, Span, nanoseconds, tool_name
 from ltr.data.importers.tally import Tally
 from ltr.data.importers.traces import groups_of_spans

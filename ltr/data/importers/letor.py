@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.opening import Opening
 from ltr.data.jsonlines import excerpt
 from ltr.errors import DataError, SampleError, UsageError, count
 from ltr.files.reading import STDIN, read_lines, shown

@@ -9,14 +9,14 @@ import numpy as np
 
 from ltr.arrays import LARGEST
 from ltr.data.groups import group_samples
-from ltr.data.growing_columns import GroupColumns, RowColumns
+from ltr.data.importers.delimited_text import read_table
+from ltr.data.importers.file_beginning import Opening, read_opening
 from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.opening import Opening, read_opening
-from ltr.data.importers.ranked import RankedGroups
-from ltr.data.importers.tables import read_table
 from ltr.data.importers.tally import Tally
-from ltr.data.json_values import json_values
+from ltr.data.importers.trec_rankings import RankedGroups
+from ltr.data.json_stream import json_values
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt
+from ltr.data.sample_columns import GroupColumns, RowColumns
 from ltr.data.samples import as_samples
 from ltr.data.schema import Candidate, Sample
 from ltr.data.source_files import SourceFile

@@ -32,9 +32,9 @@ from ltr.data.importers.conversations import (
     looks_failed,
 )
 from ltr.data.importers.decisions import decisions
+from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.openai_responses import Chains, from_responses, is_responses
-from ltr.data.importers.opening import Opening
 from ltr.data.importers.tally import Tally
 
 ROLES: Mapping[object, Role] = {

@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from ltr.arrays import FloatArray, code_sums, groups_of
-from ltr.evaluation.metrics.candidate_counts import (
+from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
+from ltr.evaluation.metrics.classification_counts import (
     BINS,
     AnyCandidates,
     Calibration,
@@ -23,7 +24,6 @@ from ltr.evaluation.metrics.candidate_counts import (
     loss_of,
     number_of,
 )
-from ltr.evaluation.metrics.probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
 from ltr.evaluation.ranking import Ties, rank
 from ltr.evaluation.ties import tied_ranks

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.probabilities import Probability
+from ltr.evaluation.metrics.candidate_probabilities import Probability
 from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, named
 

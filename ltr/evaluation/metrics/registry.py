@@ -11,8 +11,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError, UsageError, suggestion
-from ltr.evaluation.metrics.candidate_counts import AnyCandidates
-from ltr.evaluation.metrics.probabilities import CandidateProbabilities
+from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities
+from ltr.evaluation.metrics.classification_counts import AnyCandidates
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ties, rank
 from ltr.plugins import bad_result, plugin_errors, source_of, summary_of

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from ltr import __version__
-from ltr.engines.interrupts import deferring
+from ltr.engines.deferred_signals import deferring
 from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.naming import cache_directory

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ltr.engines.interrupts import deferring
+from ltr.engines.deferred_signals import deferring
 
 MOST_FEATURES = 16  # beyond, the matrix products of a library are as fast
 STEPS = 100_000  # of descent, one for each group and epoch: numpy takes about the second that loading takes

@@ -1,0 +1,104 @@
+"""Rankings of others as groups with scores, such as a TREC run against its qrels: what `evaluate --run` measures."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from ltr.data.catalogues.tools import ToolText
+from ltr.data.groups import Candidates, Groups
+from ltr.data.importers.trec_files import Entries, Topics, match_qrels, read_qrels, read_trec_run
+from ltr.data.importers.whitespace_columns import Words, as_tokens, same_tokens, stack_tokens, token_hashes
+from ltr.data.source_files import SourceFile
+from ltr.errors import DataError
+from ltr.files.reading import AnyPath, shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedGroups:
+    """Each topic that counts a group: the documents retrieved for it, and those judged and not retrieved."""
+
+    groups: Groups
+    scores: FloatArray  # (rows,) 0 where not retrieved
+    listed: BoolArray  # (rows,): retrieved
+    num_missing: int  # topics of the qrels that the run does not have
+    num_ignored: int  # topics of the run without qrels
+
+
+def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> RankedGroups:
+    """The groups in the order of the qrels; rows in that of the run, then what was not retrieved.
+
+    Topics of the qrels that the run lacks are groups only if the evaluation is to be `complete`, with an empty list.
+    A negative grade is no judgement: no gain, and not relevant.
+    """
+    topics: Topics = {}
+    judgements = read_qrels(qrels, topics)
+    num_judged = len(topics)
+    entries = read_trec_run(run, topics)
+    retrieved = _select_lines(entries, np.flatnonzero(entries.topics < num_judged))
+    matched = match_qrels(retrieved, judgements)
+    is_answered = np.bincount(retrieved.topics, minlength=num_judged) > 0
+    if not is_answered.any() and not complete:
+        raise DataError(f"{shown(run)}: no topic of {shown(qrels)} stands in it; name the qrels that belong to the run")
+    is_counted = is_answered | complete
+    missed = _select_lines(judgements, np.flatnonzero(~matched.is_retrieved & is_counted[judgements.topics]))
+    names = [topic for topic, counts in zip(topics, is_counted.tolist(), strict=False) if counts]
+    owner = (np.cumsum(is_counted) - 1)[np.concatenate([retrieved.topics, missed.topics])]
+    rows = np.argsort(owner, kind="stable")
+    offsets = offsets_of(np.bincount(owner, minlength=len(names)))
+    lines = np.concatenate([retrieved.lines + judgements.source.line_count, missed.lines])[rows]
+    files = (judgements.source, replace(entries.source, before=judgements.source.line_count))
+    candidates = _candidates(
+        names, stack_tokens([retrieved.docs, missed.docs])[rows], offsets, lines=lines, files=files
+    )
+    labels = np.maximum(np.concatenate([matched.grades, missed.values]), 0.0)[rows]
+    return RankedGroups(
+        Groups(candidates, labels, offsets),
+        np.concatenate([retrieved.values, np.zeros(len(missed.lines))])[rows],
+        rows < len(retrieved.lines),
+        num_missing=int(np.count_nonzero(~is_answered)),
+        num_ignored=len(topics) - num_judged,
+    )
+
+
+def _select_lines(entries: Entries, rows: IntArray) -> Entries:
+    return replace(
+        entries,
+        topics=entries.topics[rows],
+        docs=entries.docs[rows],
+        values=entries.values[rows],
+        lines=entries.lines[rows],
+        hashes=entries.hashes[rows],
+    )
+
+
+def _candidates(
+    topics: list[bytes], docs: Words, offsets: IntArray, *, lines: IntArray, files: tuple[SourceFile, ...]
+) -> Candidates:
+    """Documents as tools without a text; the text of a query is its topic, because a run holds no other."""
+    _, first, names = np.unique(token_hashes(docs), return_index=True, return_inverse=True)
+    if not same_tokens(docs, docs[first][names]).all():  # two documents with one hash
+        _, first, names = np.unique(np.array(as_tokens(docs)), return_index=True, return_inverse=True)
+    topic_texts = tuple(topic.decode() for topic in topics)
+    codes, no_codes = np.arange(len(topics)), np.empty(0, dtype=np.int64)
+    return Candidates(
+        kind="tool",
+        offsets=offsets,
+        traces=codes,
+        trace_ids=topic_texts,
+        node_ids=("",) * len(topics),
+        queries=codes,
+        query_texts=topic_texts,
+        names=names,
+        name_texts=tuple(token.decode() for token in as_tokens(docs[first])),
+        texts=np.zeros(len(docs), dtype=np.int64),
+        tool_texts=(ToolText(""),),
+        types=no_codes,
+        type_texts=(),
+        graphs=no_codes,
+        distinct_graphs=(),
+        features=None,
+        feature_names=(),
+        lines=lines,
+        files=files,
+    )

@@ -1,0 +1,188 @@
+"""What a run reads: training, validation and test groups, of files of their own or shares of the training traces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ltr.arrays import vanishing
+from ltr.audit.quick_check import quick_findings
+from ltr.config.none_and_abstain import RULES
+from ltr.config.run import RunConfig
+from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
+from ltr.data.config import DataConfig
+from ltr.data.groups import Candidates, Groups, none_warnings, without_none
+from ltr.data.python_rows import TableRows
+from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
+from ltr.encoders.naming import AUTO, best_installed
+from ltr.errors import DataError, SampleError, UsageError, count
+from ltr.evaluation.abstention import fewest_traces
+from ltr.experiments.negatives import draw_negatives
+from ltr.features.crossfit import FittedFeatures
+from ltr.storage.read_samples import read
+
+APPLIED = (
+    "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
+    "samples, the weights trust them too much"
+)
+DRAWN_FOR_THE_REST = (
+    "none: queries for which none is right keep the candidates of the log, and the others have tools of the catalogue "
+    "beside them: P(none) may go by the length of a list; --none-from removed:0.2 does not"
+)
+NOT_CROSS_FITTED = (
+    "none: the samples bear features, and those of queries for which none is right know the answers of their own "
+    "traces; train on the samples themselves"
+)
+STATELESS = "the samples bear ready numbers without the state that made them: the model ranks featurised samples only"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a run reads."""
+
+    train: tuple[Groups, FittedFeatures | None]  # with the state they bear
+    valid: Groups | None
+    test: Groups | None
+    calibrate: Groups | None  # where the router is to abstain
+    warnings: tuple[str, ...]  # what is odd about them
+
+
+def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -> Loaded:
+    """Training groups, validation and test groups: files of their own, or shares of the training traces.
+
+    `given`: rows that stand for the files of train, valid or test.
+    """
+    given = given or {}
+    data = config.data
+    if config.sweep:
+        raise UsageError(f"the config sweeps {', '.join(config.sweep)}: it is several runs, which `ltr run` makes")
+    refuse_given_probabilities(config)
+    refuse_half_sections(config)
+    if not data.train:
+        raise UsageError("no training samples: name files, or set data.train in the config")
+    train, state = read(given.get("train", data.train), data)
+    if config.kind and config.kind != train.candidates.kind:
+        raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
+    held: dict[str, Groups] = {}
+    options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
+    apart: list[tuple[str, str | tuple[str, ...] | float | None]] = [("test", data.test), ("valid", data.valid)]
+    apart += [("calibrate", data.calibrate)] if config.abstain.rule else []
+    for name, asked in apart:
+        if isinstance(asked, float):
+            refuse_fitted(state, f"{name} is a share")
+            train, held[name] = split_off(train, asked, name, **options)
+        elif asked is not None:
+            held[name] = read(given.get(name, asked), data)[0]
+    train, held = without_none(train), {name: without_none(groups) for name, groups in held.items()}
+    refuse_no_answers(config, train, held.get("calibrate"))
+    if train.weights is not None:
+        group, problem = vanishing(train.weights)  # a weight that is lost beside the largest
+        if problem:
+            raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
+    warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
+    train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
+    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings)
+
+
+def drawn(groups: Groups, config: RunConfig) -> Groups:
+    """The groups with the tools that data.negatives adds to their candidates."""
+    data = config.data
+    if data.negatives is None:
+        return groups
+    if data.tools is None:
+        raise UsageError("negatives are drawn from a catalogue: name one with --tools (data.tools)")
+    encoder = best_installed() if config.encoder == AUTO else config.encoder
+    return draw_negatives(groups, read_tools(data.tools), data.negatives, encoder=encoder, seed=config.seed)
+
+
+def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | None:
+    """What a router ranks when a query comes alone: the tools of the training samples, and all of data.tools.
+
+    Of two texts that the samples give a tool the first counts. None for graphs.
+    """
+    if candidates.kind != "tool":
+        return None
+    tools: dict[str, ToolText] = {}
+    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
+        tools.setdefault(candidates.name_texts[name], candidates.tool_texts[text])
+    if data.tools is None or candidates.features is not None:  # columns hold their texts: no catalogue was read
+        return tools
+    return {**tools, **read_tools(data.tools)}
+
+
+def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
+    """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
+    warnings = [] if "valid" not in held else list(none_warnings(held["valid"], "validation data: "))
+    if train.none_groups is not None:
+        warnings += [DRAWN_FOR_THE_REST] if data.negatives is not None else []
+        warnings += [NOT_CROSS_FITTED] if train.candidates.features is not None and train.candidates.fit else []
+    warnings += [
+        f"{finding.code}: {finding.message}"
+        for finding in quick_findings(train, held.get("test"), is_share=isinstance(data.test, float))
+    ]
+    shared = quick_findings(train, held.get("valid"), is_share=isinstance(data.valid, float))
+    warnings += [
+        f"{finding.code}: validation data: {finding.message}"
+        for finding in shared
+        if finding.code.startswith("overlap")
+    ]
+    for name, share in (("test", data.test), ("valid", data.valid)):
+        if data.split == TIME and isinstance(share, float):  # traces that last stay whole, and may begin before
+            count, of = count_earlier(train, held[name]), len(held[name].offsets) - 1
+            warnings += earlier_warnings(f"data.{name}", count, of)
+    if train.candidates.features is not None and not train.candidates.fit:
+        warnings.append(STATELESS)
+    return (*warnings, APPLIED) if train.candidates.are_applied else tuple(warnings)
+
+
+def refuse_half_sections(config: RunConfig) -> None:
+    """Raise for a key of none, or of abstaining, that lacks another."""
+    if config.none.removed_share is not None and config.none.share is None:
+        raise UsageError(
+            "none.share is missing: removed answers do not say how often none is right; name it with --none-share"
+        )
+    if not config.abstain.rule and not isinstance(config.data.calibrate, float):
+        raise UsageError("data.calibrate names samples, and nothing is calibrated: name a rule with --abstain")
+
+
+def refuse_no_answers(config: RunConfig, train: Groups, calibrate: Groups | None) -> None:
+    """Raise where none is to be learned and no query has it, or where calibration data keep no risk."""
+    if train.none_groups is None and config.none.removed_share is None and (config.none.source or config.none.share):
+        raise DataError(
+            'none: no training query says that none is right ({"none": true} with label 1); '
+            "--none-from removed:0.2 learns from copies without their right candidates"
+        )
+    if config.abstain.chosen and calibrate is not None:
+        refuse_few_traces(calibrate, *config.abstain.chosen)
+
+
+def refuse_few_traces(groups: Groups, rule: str, level: float) -> None:
+    """Raise for calibration data with which no threshold keeps the risk."""
+    traces, least = len(groups.candidates.trace_ids), fewest_traces(level)
+    if rule == RULES[0] and traces < least:
+        raise UsageError(
+            f"abstain risk={level:g} needs at least {count(least, 'calibration trace')} (1 / risk - 1); there "
+            f"{'is' if traces == 1 else 'are'} {traces:,}: add traces, raise --calibrate, or the risk"
+        )
+
+
+def refuse_given_probabilities(config: RunConfig) -> None:
+    """Raise where the scores of a model would be taken for probabilities."""
+    if config.evaluate.probability == "given":
+        raise UsageError(
+            "probability given takes scores as they are, and a model's are no probabilities: "
+            "name softmax or sigmoid, or measure a ranking of others with evaluate --run"
+        )
+
+
+def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
+    """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
+    if state is not None:
+        raise fitted_on_all(why)
+
+
+def fitted_on_all(why: str) -> UsageError:
+    """The error about samples that bear features fitted on all of them."""
+    return UsageError(
+        f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
+        "name a file of samples instead"
+    )

@@ -1,0 +1,81 @@
+"""Tables in a state: texts, numbers beside them, and how to look texts up in them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, Ragged, State
+from ltr.files.count_tables import Table, digests, spelled, table
+from ltr.files.npz import Array, pack_texts, unpack_texts
+
+
+def text_table(texts: Sequence[str], **columns: Array) -> State:
+    """Texts and the columns beside them, as a state holds them."""
+    content, ends = pack_texts(texts)
+    return {"texts": content, "ends": ends, **columns}
+
+
+def spelled_table(texts: Ragged, **columns: Array) -> State:
+    """The same of texts in a column of a part.
+
+    >>> table_texts(spelled_table(spelled(["a", "b"])))
+    ('a', 'b')
+    """
+    return {"texts": texts.codes, "ends": texts.starts[1:], **columns}
+
+
+def names_table(names: Sequence[str], **sums: Any) -> Table:
+    """Names, and what is counted of each, in a part.
+
+    >>> len(names_table(["a", "b", "a"]))
+    2
+    """
+    return table(digests(names), sums, facts={"name": spelled(names)})
+
+
+def most_frequent(counts: IntArray, most: int, *, least: int = 1) -> IntArray:
+    """The places of the counts from `least` on, or from the first count on that leaves at most `most` places.
+
+    >>> most_frequent(np.array([3, 1, 2, 2]), 2)
+    array([0])
+    """
+    at_least = np.cumsum(np.bincount(counts)[::-1])[::-1]  # of each number: how many counts reach it
+    return np.flatnonzero(counts >= max(least, int((at_least > most).sum())))
+
+
+def table_texts(table: State) -> tuple[str, ...]:
+    """The texts of a table.
+
+    >>> table_texts(text_table(["a", "b"], wins=np.array([1, 0])))
+    ('a', 'b')
+    """
+    return unpack_texts(table["texts"], table["ends"])
+
+
+def place_of(listed: Sequence[str]) -> dict[str, int]:
+    """Where each text stands in the list.
+
+    >>> place_of(["a", "b"])
+    {'a': 0, 'b': 1}
+    """
+    return {text: place for place, text in enumerate(listed)}
+
+
+def positions(listed: Sequence[Any], wanted: Sequence[Any]) -> IntArray:
+    """Where each wanted item stands in the list; -1 where it does not.
+
+    >>> positions(["a", "b"], ["b", "c"])
+    array([ 1, -1])
+    """
+    position = {item: place for place, item in enumerate(listed)}
+    return np.array([position.get(item, -1) for item in wanted], dtype=np.int64)
+
+
+def looked_up(listed: Sequence[Any], numbers: IntArray | FloatArray, wanted: Sequence[Any]) -> FloatArray:
+    """The number beside each wanted item; 0 where the list does not have it.
+
+    >>> looked_up(["a", "b"], np.array([5, 7]), ["b", "c"])
+    array([7., 0.])
+    """
+    return np.append(numbers, 0).astype(np.float64)[positions(listed, wanted)]

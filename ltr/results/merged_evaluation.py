@@ -1,0 +1,300 @@
+"""A ranking that was evaluated shard by shard: values of each query are put one after the other, all else adds up."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.config.run import RunConfig
+from ltr.data.groups import Past, left_out_warnings
+from ltr.errors import UsageError
+from ltr.evaluation.baselines import baseline_rankings
+from ltr.evaluation.bootstrap import intervals, resampled_units
+from ltr.evaluation.evaluate import Evaluation, Rules, asked_measures, evaluate_by
+from ltr.evaluation.metrics.classification_counts import CandidateCounts
+from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.registry import Curve, Drawn, Measure, Pooled
+from ltr.evaluation.ranking import BestFeature
+from ltr.plugins import OURS, source_of
+from ltr.results.breakdown import Breakdown
+from ltr.results.by_tool import ToolCounts, add_tools
+from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right
+from ltr.results.instructive_examples import MOST_EACH
+from ltr.serving.candidate_warnings import seen_traces_warnings
+from ltr.storage.records import ExampleRecord
+
+BEST_FEATURE = "best_feature"
+VECTORS = ("rank", "tied", "num_positives", "num_found", "num_candidates")
+Column = TypeVar("Column", FloatArray, IntArray)
+COUNTS = ("num_queries", "num_tied", "num_no_relevant", "num_one_candidate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedShards(Evaluated):
+    """A ranking of labelled groups that were in memory shard by shard."""
+
+    counted: CandidateCounts
+    digest: str
+    drawn: int
+    of_past: Past | None
+    tools: Mapping[str, ToolCounts]
+    examples: Sequence[ExampleRecord]
+
+    def candidates(self) -> CandidateCounts:
+        """What measures over candidates count."""
+        return self.counted
+
+    def fingerprint(self) -> str:
+        """The same where two results rest on the same data."""
+        return self.digest
+
+    def past(self) -> Past | None:
+        """What the past of the candidates is made of."""
+        return self.of_past
+
+    def num_drawn(self) -> int:
+        """How many candidates were drawn from a catalogue."""
+        return self.drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Of each metric the sum over the queries of some shards, and how many of them it is defined for."""
+
+    sums: dict[str, float]
+    numbers: dict[str, int]
+    counted: CandidateCounts | None  # where a metric is of candidates
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, counted: CandidateCounts | None) -> "Sums":
+        """Those of one shard."""
+        defined = {name: values[~np.isnan(values)] for name, values in evaluation.values.items()}
+        sums = {name: float(values.sum()) for name, values in defined.items()}
+        return cls(sums, {name: len(values) for name, values in defined.items()}, counted)
+
+    def __add__(self, other: "Sums") -> "Sums":
+        """Those of both."""
+        counted = None if self.counted is None or other.counted is None else self.counted + other.counted
+        sums = {name: value + other.sums[name] for name, value in self.sums.items()}
+        return Sums(sums, {name: number + other.numbers[name] for name, number in self.numbers.items()}, counted)
+
+    def means(self, measures: Sequence[Measure]) -> dict[str, float | None]:
+        """The means of the measures, in their order."""
+        means: dict[str, float | None] = {}
+        for measure in measures:
+            if isinstance(measure, Pooled) and self.counted is not None:
+                means |= measure.of(self.counted)
+            elif measure.name in self.sums:
+                number = self.numbers[measure.name]
+                means[measure.name] = self.sums[measure.name] / number if number else None
+        return means
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EvaluatedPart:
+    """What is kept of a shard that was evaluated: light beside its groups, and it adds up."""
+
+    evaluation: Evaluation  # by the measures that have a value for each query
+    counted: CandidateCounts
+    beside: dict[str, Sums]  # of the baselines
+    ranges: dict[str, Sums]  # of the worst and the best order of ties
+    best_top1: FloatArray | None  # Top-1 of the best feature, of each query
+    traces: IntArray  # of each query, counted from 0
+    num_traces: int
+    answers: Breakdown | None
+    digest: int
+    drawn: int
+    of_past: Past | None
+    num_none: int
+    seen_traces: tuple[int, int]  # among those of the training, of how many that were compared
+    tools: dict[str, ToolCounts]
+    examples: list[ExampleRecord]
+    records: list[bytes]  # of each query, encoded; empty where nobody keeps them
+    warnings: tuple[str, ...]
+
+
+def measures_of(rules: Rules) -> list[Measure]:
+    """The measures that the rules name, after the three of every evaluation; one that cannot be added up is refused."""
+    measures = list(asked_measures(rules).values())
+    for measure in measures:
+        if isinstance(measure, Pooled | Drawn) and source_of(measure.function) != OURS:
+            raise UsageError(
+                f"metric {measure.name!r} takes all candidates at once, and shards are in memory one by one: name files"
+            )
+    return measures
+
+
+def is_of_candidates(measure: Measure) -> bool:
+    """Whether a measure has no value for each query."""
+    return isinstance(measure, Pooled | Drawn)
+
+
+def by_query(rules: Rules, measures: Sequence[Measure]) -> Rules:
+    """The rules with those of the measures that have a value for each query."""
+    return replace(rules, metrics=tuple(measure.name for measure in measures if not is_of_candidates(measure)))
+
+
+def beside_part(
+    evaluated: EvaluatedRanking, best: BestFeature, names: Sequence[str], *, are_pooled: bool
+) -> tuple[dict[str, Sums], Evaluation]:
+    """The sums of each baseline on the groups of a shard, and the evaluation of the best feature."""
+    labels, asked = evaluated.groups.labels, evaluated.evaluation.rules
+    sums, of_best = dict[str, Sums](), evaluated.evaluation
+    others = baseline_rankings(evaluated.phi, labels, evaluated.ranking, asked, best=best, names=names)
+    for name, (ranking, rules) in others.items():
+        other = replace(evaluated, ranking=ranking, evaluation=evaluate_by(ranking, labels, rules))
+        sums[name] = Sums.of(other.evaluation, CandidateCounts.of(other.candidates()) if are_pooled else None)
+        of_best = other.evaluation if name == BEST_FEATURE else of_best
+    return sums, of_best
+
+
+class MergedEvaluation:
+    """Takes the parts in the order of the shards; `result` is what they come to."""
+
+    def __init__(self, rules: Rules, measures: Sequence[Measure], config: RunConfig) -> None:
+        self._rules, self._measures, self._config = rules, measures, config
+        self._values: dict[str, list[FloatArray]] = {}
+        self._ranks: dict[str, list[IntArray]] = {}
+        self._traces: list[IntArray] = []
+        self._best: list[FloatArray] = []
+        self._answers: list[IntArray] = []
+        self._sums: dict[str, Sums] = {}
+        self._numbers = dict.fromkeys((*COUNTS, "traces", "digest", "drawn", "none", "seen", "compared"), 0)
+        self._tools: dict[str, ToolCounts] = {}
+        self._examples: list[ExampleRecord] = []
+        self._warnings: dict[str, None] = {}
+        self._first: EvaluatedPart | None = None
+        self._counted: CandidateCounts | None = None
+
+    def add(self, part: EvaluatedPart) -> None:
+        """Take in the next part."""
+        self._first = self._first or part
+        self._counted = part.counted if self._counted is None else self._counted + part.counted
+        self._add_vectors(part)
+        for name, sums in {**part.beside, **{f"ties {name}": sums for name, sums in part.ranges.items()}}.items():
+            self._sums[name] = self._sums[name] + sums if name in self._sums else sums
+        numbers = {name: getattr(part.evaluation, name) for name in COUNTS}
+        numbers |= {"traces": part.num_traces, "digest": part.digest, "drawn": part.drawn, "none": part.num_none}
+        numbers |= dict(zip(("seen", "compared"), part.seen_traces, strict=True))
+        self._numbers = {name: number + numbers[name] for name, number in self._numbers.items()}
+        add_tools(self._tools, part.tools)
+        self._examples = most_instructive([*self._examples, *part.examples])
+        self._warnings |= dict.fromkeys(part.warnings)
+
+    def leave_out(self, num_none: int) -> None:
+        """Count the groups of a shard in which nothing that any of them offers is right."""
+        self._numbers["none"] += num_none
+
+    def _add_vectors(self, part: EvaluatedPart) -> None:
+        for name, column in part.evaluation.values.items():
+            self._values.setdefault(name, []).append(column)
+        for name in VECTORS:
+            self._ranks.setdefault(name, []).append(getattr(part.evaluation, name))
+        self._traces.append(part.traces + self._numbers["traces"])
+        if part.best_top1 is not None:
+            self._best.append(part.best_top1)
+        if part.answers is not None:
+            self._answers.append(part.answers.codes.astype(np.int8))
+
+    def result(self, split: str, best: BestFeature | None) -> EvaluatedShards:
+        """The evaluation of all shards. What was kept of them is given back, so that it is asked for once."""
+        if self._first is None or self._counted is None:
+            raise UsageError("no shard was evaluated")
+        evaluation, traces = self._evaluation(self._counted), np.concatenate(self._traces)
+        self._traces.clear()
+        clusters = resampled_units(traces)
+        beside = {name: sums for name, sums in self._sums.items() if not name.startswith("ties ")}
+        ranges = {name.removeprefix("ties "): sums for name, sums in self._sums.items() if name.startswith("ties ")}
+        bounds = {name: bound for name, bound in self._counted.error_bounds.items() if self._is_asked(name)}
+        top1 = np.concatenate(self._best) if self._best else None
+        lead = None if top1 is None else lead_of(evaluation.values[TOP1], top1, traces, self._config.seed)
+        return EvaluatedShards(
+            split=split,
+            evaluation=evaluation,
+            baselines={name: self._means_alone(sums, evaluation) for name, sums in beside.items()},
+            intervals=intervals(evaluation, clusters, seed=self._config.seed),
+            unit="query" if clusters is None else "trace",
+            preset=self._config.evaluate.preset,
+            extremes={
+                name: self._means_alone(sums, evaluation) for name, sums in ranges.items() if evaluation.num_tied
+            },
+            best_feature=best if beside else None,
+            over_best_feature=lead,
+            answers=self._breakdown(),
+            counts={"num_none": self._numbers["none"]},
+            is_seen=split == "given" and self._numbers["seen"] > 0,
+            warnings=(*self._before(split), *self._warnings, *nothing_right(evaluation)),
+            error_bounds=bounds,
+            counted=self._counted,
+            digest=f"{self._numbers['digest'] & ((1 << 64) - 1):016x}",
+            drawn=self._numbers["drawn"],
+            of_past=self._first.of_past,
+            tools=self._tools,
+            examples=self._examples,
+        )
+
+    def _before(self, split: str) -> Iterator[str]:
+        """What the groups make doubtful."""
+        if split == "given":
+            yield from seen_traces_warnings(self._numbers["seen"], self._numbers["compared"])
+        yield from left_out_warnings(self._numbers["none"], "test data: " if split == "test" else "")
+
+    def _is_asked(self, name: str) -> bool:
+        return any(measure.name == name for measure in self._measures)
+
+    def _means_alone(self, sums: Sums, evaluation: Evaluation) -> Evaluation:
+        """The means of another ranking of the same candidates, whose values were not kept."""
+        return replace(evaluation, means=sums.means(self._measures), values={}, curves={})
+
+    def _evaluation(self, counted: CandidateCounts) -> Evaluation:
+        joined, ranks = _joined(self._values), _joined(self._ranks)
+        means: dict[str, float | None] = {}
+        curves: dict[str, Curve] = {}
+        for measure in self._measures:
+            if isinstance(measure, Pooled):
+                means |= measure.of(counted)
+            elif isinstance(measure, Drawn):
+                curves[measure.name] = measure.of(counted)
+            else:
+                values = joined[measure.name]
+                defined = values[~np.isnan(values)]
+                means[measure.name] = float(defined.mean()) if defined.size else None
+        return Evaluation(
+            rules=replace(self._rules, metrics=tuple(measure.name for measure in self._measures)),
+            means=means,
+            values={measure.name: joined[measure.name] for measure in self._measures if measure.name in joined},
+            curves=curves,
+            rank=ranks["rank"],
+            tied=ranks["tied"],
+            num_positives=ranks["num_positives"],
+            num_found=ranks["num_found"],
+            num_candidates=ranks["num_candidates"],
+            num_queries=self._numbers["num_queries"],
+            num_tied=self._numbers["num_tied"],
+            num_no_relevant=self._numbers["num_no_relevant"],
+            num_one_candidate=self._numbers["num_one_candidate"],
+        )
+
+    def _breakdown(self) -> Breakdown | None:
+        if self._first is None or self._first.answers is None:
+            return None
+        return replace(self._first.answers, codes=np.concatenate(self._answers))
+
+
+def _joined(columns: dict[str, list[Column]]) -> dict[str, Column]:
+    """Each column in one; its pieces are given back before the next is joined."""
+    return {name: np.concatenate(columns.pop(name)) for name in list(columns)}
+
+
+def most_instructive(examples: Iterable[ExampleRecord]) -> list[ExampleRecord]:
+    """Of each kind those with the most probable first candidate, the earlier of equals."""
+    kinds: dict[str, list[ExampleRecord]] = {}
+    for example in examples:
+        kinds.setdefault(example.kind, []).append(example)
+    return [example for of_kind in kinds.values() for example in sorted(of_kind, key=_surest)[:MOST_EACH]]
+
+
+def _surest(example: ExampleRecord) -> float:
+    return -max(candidate.probability for candidate in example.candidates if candidate.place == 1)

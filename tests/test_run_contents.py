@@ -1,0 +1,54 @@
+"""The records of a run: what is written is what is read again, and the page of a run needs no file."""
+
+from dataclasses import replace
+
+import pytest
+
+from ltr.config.run import DataConfig, RunConfig
+from ltr.experiments.runs import run_and_save
+from ltr.reporting.run_page import run_page
+from ltr.storage.run_contents import read_run, write_run
+from tests.made import tool_rows, written
+
+WRITTEN = (
+    "config.yaml",
+    "history.jsonl",
+    "metrics.json",
+    "curves.json",
+    "per_query.jsonl",
+    "by_tool.jsonl",
+    "examples.jsonl",
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A run of the tools."""
+    home = tmp_path_factory.mktemp("run_files")
+    samples = str(written(home / "s.jsonl", tool_rows(range(25))))
+    run_and_save(RunConfig(data=DataConfig(train=(samples,)), encoder="hash"), home / "run")
+    return home / "run"
+
+
+def test_a_run_read_and_written_elsewhere_has_the_same_bytes(home, tmp_path):
+    write_run(replace(read_run(home), path=str(tmp_path)))
+    assert {path.name for path in tmp_path.iterdir()} == set(WRITTEN)
+    for name in WRITTEN:
+        assert (tmp_path / name).read_bytes() == (home / name).read_bytes()
+
+
+def test_the_page_written_with_a_run_is_the_page_of_its_files_without_machine_and_times(home):
+    run = read_run(home)
+    for values in (run.record.machine, run.record.timings):
+        values.clear()  # they are known once the page is written
+    assert run_page(run) == (home / "report.html").read_text("utf-8")
+
+
+def test_a_directory_without_run_json_is_an_evaluation_named_after_its_directory(home, tmp_path):
+    directory = tmp_path / "evaluation"
+    directory.mkdir()
+    for name in ("metrics.json", "per_query.jsonl"):
+        (directory / name).write_bytes((home / name).read_bytes())
+    run = read_run(directory)
+    assert (run.name, run.is_recorded, run.model, run.examples) == ("evaluation", False, None, [])
+    assert run.metrics == read_run(home).metrics
