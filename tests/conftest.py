@@ -58,10 +58,14 @@ def trained(request, tmp_path_factory):
     """A run of each kind, and its directory."""
     from ltr.config.run import DataConfig, RunConfig  # once the network is blocked
     from ltr.experiments.runs import run_and_save
+    from ltr.training.config import TrainConfig
 
     home = tmp_path_factory.mktemp(request.param)
     written(home / "train.jsonl", ROWS[request.param](range(25)))
-    finished = run_and_save(RunConfig(data=DataConfig(train=str(home / "train.jsonl")), encoder="hash"), home / "run")
+    config = RunConfig(
+        data=DataConfig(train=str(home / "train.jsonl")), encoder="hash", train=TrainConfig(trainer="newton")
+    )
+    finished = run_and_save(config, home / "run")
     return home / "run", finished.result
 
 

@@ -30,11 +30,14 @@ from ltr.experiments.runs import run_and_save
 from ltr.reporting.model_card import card
 from ltr.serving import router as serving
 from ltr.storage.run_contents import read_run
+from ltr.training.config import TrainConfig
 from ltr.training.softmax import log_softmax
 from ltr.training.temperature import fit_temperature, helpful_temperature
 from tests.made import tool_rows, written
 from tests.test_none_and_context import with_none
 
+NEWTON = TrainConfig(trainer="newton")
+PROMISED = ("--abstain", "risk=0.3", "--trainer", "newton", "--format", "human")
 PROMISE = "of all queries of a new trace like these, at most 30 % are answered wrongly, on average over calibrations"
 
 
@@ -214,7 +217,7 @@ def samples(tmp_path):
 
 
 def abstaining_run(path, rule="risk=0.3", **data):
-    return run(RunConfig(data=DataConfig(train=str(path), **data), abstain=AbstainConfig(rule=rule)))
+    return run(RunConfig(data=DataConfig(train=str(path), **data), abstain=AbstainConfig(rule=rule), train=NEWTON))
 
 
 def test_a_router_abstains_below_the_threshold_that_its_calibration_chose(tmp_path, samples):
@@ -239,7 +242,7 @@ def test_calibration_traces_choose_the_threshold_and_nothing_else(tmp_path, samp
     ids = sorted({row["trace_id"] for row in rows})
     train = written(tmp_path / "t.jsonl", [row for row in rows if row["trace_id"] in ids[:40]])
     rest = written(tmp_path / "c.jsonl", [row for row in rows if row["trace_id"] in ids[40:]])
-    plain = run(RunConfig(data=DataConfig(train=str(train))))
+    plain = run(RunConfig(data=DataConfig(train=str(train)), train=NEWTON))
     result = abstaining_run(train, calibrate=str(rest))
     assert np.array_equal(plain.model.w, result.model.w)
     answers = confident_answers(result.router, read_groups(rest))
@@ -248,7 +251,7 @@ def test_calibration_traces_choose_the_threshold_and_nothing_else(tmp_path, samp
 
 def test_an_answered_query_for_which_none_is_right_is_a_wrong_answer(tmp_path):
     path = written(tmp_path / "s.jsonl", with_none(tool_rows(range(60))))
-    config = RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(source="log"))
+    config = RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(source="log"), train=NEWTON)
     router, groups = run(config).router, without_none(read_groups(path))
     answers = confident_answers(router, groups)
     assert len(answers.is_wrong) == 120
@@ -308,7 +311,7 @@ def test_bad_input_is_refused_in_one_line(cli, flags, message):
 
 def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
     written("s.jsonl", tool_rows(range(60)))
-    shown = cli.good("train", "s.jsonl", "-o", "r", "--abstain", "risk=0.3", "--test", "0.3", "--format", "human")
+    shown = cli.good("train", "s.jsonl", "-o", "r", *PROMISED, "--test", "0.3")
     assert PROMISE in " ".join(shown.split())
     again = " ".join(cli.good("evaluate", "r", "s.jsonl", "--format", "human").split())
     assert PROMISE in again
@@ -324,7 +327,9 @@ def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
 
 def test_precision_with_few_traces_answers_nothing_and_says_so(cli):
     written("s.jsonl", tool_rows(range(60)))
-    shown = cli.good("train", "s.jsonl", "-o", "r", "--abstain", "precision=0.95", "--format", "human")
+    shown = cli.good(
+        "train", "s.jsonl", "-o", "r", "--abstain", "precision=0.95", "--trainer", "newton", "--format", "human"
+    )
     assert "abstains always: too few traces" in shown
     written("new.jsonl", [row | {"tool": f"new_{row['tool']}"} for row in tool_rows(range(60))])
     again = cli.good("evaluate", "r", "new.jsonl", "--format", "human")
@@ -341,7 +346,7 @@ def test_a_rule_that_makes_no_sense_is_refused(samples):
 
 def test_outcomes_that_move_the_weights_take_the_promise_away(tmp_path):
     path = written(tmp_path / "s.jsonl", tool_rows(range(60)))
-    config = RunConfig(data=DataConfig(train=str(path)), abstain=AbstainConfig(rule="risk=0.3"))
+    config = RunConfig(data=DataConfig(train=str(path)), abstain=AbstainConfig(rule="risk=0.3"), train=NEWTON)
     run_and_save(config, tmp_path / "r")
     router = ltr.load(tmp_path / "r")
     assert router.rank("what is the map?").warnings == ()

@@ -243,19 +243,27 @@ def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code,
     assert again.stdout == done.stdout
 
 
+def interrupted(command, tmp_path, *numbers):
+    """Of each signal the bench that heard it when its reranker slept, what it said, and the process that slept."""
+    benches = []
+    for number in numbers:
+        (tmp_path / number.name).mkdir()
+        benches.append(subprocess.Popen(command, cwd=tmp_path / number.name, env=ENVIRONMENT, stderr=subprocess.PIPE))
+    for number, bench in zip(numbers, benches, strict=True):
+        wait_for((tmp_path / number.name / "asleep").exists)
+        bench.send_signal(number)
+    said = [bench.communicate(timeout=60)[1] for bench in benches]
+    return benches, said, [int((tmp_path / number.name / "asleep").read_text()) for number in numbers]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("number, code_of_exit", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_bench_leaves_no_process_and_no_traceback(number, code_of_exit, samples, code, tmp_path):
+def test_an_interrupted_bench_leaves_no_process_and_no_traceback(samples, code, tmp_path):
     path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [asleep]\n")
     command = [sys.executable, "-m", "ltr", "bench", path, "-o", "out", "--code", code]
-    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as running:
-        wait_for((tmp_path / "asleep").exists)
-        running.send_signal(number)
-        _, said = running.communicate(timeout=60)
-    assert running.returncode == code_of_exit
-    assert b"Traceback" not in said
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "asleep").read_text()), 0)
+    benches, said, asleep = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM)
+    assert [bench.returncode for bench in benches] == [130, 143]
+    assert not any(b"Traceback" in text for text in said)
+    assert not any(map(is_alive, asleep))
 
 
 STUBBORN = """
@@ -274,16 +282,7 @@ def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
     arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
     command = [sys.executable, "-m", "ltr", "bench", written(tmp_path, text), "-o", "out", "--allow-command"]
-    benches, programs = {}, []
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        (tmp_path / number.name).mkdir()
-        benches[number] = subprocess.Popen(command, cwd=tmp_path / number.name, env=ENVIRONMENT, stderr=subprocess.PIPE)
-    for number, bench in benches.items():
-        wait_for((tmp_path / number.name / "asleep").exists)
-        bench.send_signal(number)
-        programs.append(int((tmp_path / number.name / "asleep").read_text()))
-    for bench in benches.values():
-        bench.communicate(timeout=60)
+    _, _, programs = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     wait_for(lambda: not any(map(is_alive, programs)))
     assert not any(map(is_alive, programs))
 

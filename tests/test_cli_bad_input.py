@@ -549,10 +549,13 @@ def test_the_name_of_a_run_never_leaves_its_directory(cli):
         "init NAME",
     ],
 )
-def test_a_name_that_is_too_long_for_a_file_is_refused_in_one_line(cli, command):
-    written("s.jsonl", TOOL)
-    Path("bench.yaml").write_text("rerankers: [random]\ndata: {samples: s.jsonl}\n")
-    cli.good("train", "s.jsonl", "-o", "run", "-q")
+def test_a_name_that_is_too_long_for_a_file_is_refused_in_one_line(cli, filled, command):
+    def trained():
+        written("s.jsonl", TOOL)
+        Path("bench.yaml").write_text("rerankers: [random]\ndata: {samples: s.jsonl}\n")
+        cli.good("train", "s.jsonl", "-o", "run", "-q")
+
+    filled(Path.cwd(), trained)
     code, message = cli.refused(*command.replace("NAME", "a" * 256).split())
     assert code in (2, 3, 74)
     assert "file name too long" in message

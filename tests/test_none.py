@@ -22,10 +22,13 @@ from ltr.experiments.learned_none import learn_none, none_source
 from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.storage.model_file import load_model
+from ltr.training.config import TrainConfig
 from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import none_inputs
 from tests.made import WORDS, tool_rows, written
 from tests.test_none_and_context import with_none
+
+NEWTON = TrainConfig(trainer="newton")
 
 
 def made_rows(groups=400, seed=0, share=0.3):
@@ -127,7 +130,7 @@ def rows():
 
 
 def config_of(path, **none):
-    return RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(**none))
+    return RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(**none), train=NEWTON)
 
 
 def test_copies_lose_what_is_right_and_the_rest_as_many_wrong_ones(tmp_path, rows):
@@ -170,7 +173,7 @@ def test_groups_of_none_train_b_alone(tmp_path, rows):
     assert (none.source, none.groups, none.none_groups, none.optimum) == ("log", 50, 13, "found")
     assert none.share == none.trained_share == 13 / 50
     left = without_none(read_groups(marked))
-    assert np.array_equal(result.model.w, run(RunConfig(data=DataConfig(train=str(marked)))).model.w)
+    assert np.array_equal(result.model.w, run(RunConfig(data=DataConfig(train=str(marked)), train=NEWTON)).model.w)
     assert result.measured.none.none_queries == 13
     assert len(result.measured.groups.offsets) == len(left.offsets)
     assert not [text for text in result.warnings if "not used" in text]
@@ -202,7 +205,7 @@ def test_b_by_the_pipeline_is_b_of_rows_made_by_hand(tmp_path, rows):
 
 def test_neither_w_nor_the_order_moves_and_probabilities_sum_to_one(tmp_path, rows):
     path = written(tmp_path / "s.jsonl", rows)
-    plain = run(RunConfig(data=DataConfig(train=str(path)))).router
+    plain = run(RunConfig(data=DataConfig(train=str(path)), train=NEWTON)).router
     router = run(config_of(path, source="removed:0.2", share=0.3)).router
     assert np.array_equal(plain.w, router.w)
     router.save(tmp_path)
@@ -244,7 +247,7 @@ def test_bad_input_is_refused_in_one_line(cli, rows, flags, message):
 
 def test_commands_show_none(cli, rows):
     written("s.jsonl", with_none(rows))
-    cli.good("train", "s.jsonl", "-o", "r", "--test", "0.3", "--none-share", "0.1")
+    cli.good("train", "s.jsonl", "-o", "r", "--test", "0.3", "--none-share", "0.1", "--trainer", "newton")
     assert "none: 13 groups" not in cli.err
     answer = json.loads(cli.good("rank", "r", "which one?", "--format", "json"))
     assert answer["none"] + sum(choice["probability"] for choice in answer["ranking"]) <= 1

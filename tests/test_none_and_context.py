@@ -18,8 +18,11 @@ from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
 from ltr.storage.feature_file import load_columns
+from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics
+
+NEWTON = TrainConfig(trainer="newton")
 
 
 def sample(node="n1", tool="a", label=0, **fields):
@@ -206,7 +209,7 @@ def files(tmp_path):
 
 def test_w_features_and_metrics_leave_groups_out_for_which_none_is_right(files):
     with_it, without, number = files
-    results = [run(RunConfig(data=DataConfig(train=str(path)))) for path in (with_it, without)]
+    results = [run(RunConfig(data=DataConfig(train=str(path)), train=NEWTON)) for path in (with_it, without)]
     assert number == 13
     assert np.array_equal(results[0].model.w, results[1].model.w)
     assert str(results[0].router.features.states) == str(results[1].router.features.states)
@@ -218,7 +221,7 @@ def test_w_features_and_metrics_leave_groups_out_for_which_none_is_right(files):
 
 def test_a_share_for_the_test_counts_its_own(files, tmp_path):
     with_it, _, number = files
-    result = run(RunConfig(data=DataConfig(train=str(with_it), test=0.3)))
+    result = run(RunConfig(data=DataConfig(train=str(with_it), test=0.3), train=NEWTON))
     counts = [result.train.num_none, result.measured.counts["num_none"]]
     assert min(counts) > 0
     assert sum(counts) == number
@@ -236,11 +239,11 @@ def test_samples_of_nothing_but_none_are_refused(tmp_path, cli):
 def test_every_command_that_meets_them_says_so(cli):
     written("s.jsonl", with_none(tool_rows(range(25))))
     said = "none: 13 groups, not used"
-    cli.good("train", "s.jsonl", "-o", "r")
+    cli.good("train", "s.jsonl", "-o", "r", "--trainer", "newton")
     assert said not in cli.err
     assert stored_metrics("r")["num_none"] == 13
     written("rest.jsonl", tool_rows(range(25)))
-    cli.good("train", "rest.jsonl", "-o", "r", "--test", "s.jsonl", "--overwrite")
+    cli.good("train", "rest.jsonl", "-o", "r", "--test", "s.jsonl", "--trainer", "newton", "--overwrite")
     assert f"test data: {said}" in cli.err
     assert json.loads(cli.good("evaluate", "r", "s.jsonl", "--format", "json"))["num_none"] == 13
     assert said in cli.err
@@ -271,8 +274,8 @@ def test_featurised_samples_keep_none_context_and_previous(tmp_path, name):
         assert getattr(back.candidates, column) == getattr(raw.candidates, column)
     for column in ("contexts", "previous"):
         assert getattr(back.candidates, column).tolist() == getattr(raw.candidates, column).tolist()
-    direct = run(RunConfig(data=DataConfig(train=str(path))))
-    featurised = run(RunConfig(data=DataConfig(train=str(tmp_path / name))))
+    direct = run(RunConfig(data=DataConfig(train=str(path)), train=NEWTON))
+    featurised = run(RunConfig(data=DataConfig(train=str(tmp_path / name)), train=NEWTON))
     assert np.array_equal(direct.model.w, featurised.model.w)
     assert featurised.train.num_none == 13
 

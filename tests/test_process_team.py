@@ -220,15 +220,15 @@ def alive(process):
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_no_process_outlives_the_one_that_started_it(tmp_path, number):
+def test_no_process_outlives_the_one_that_started_it(tmp_path):
     script = tmp_path / "orphans.py"
     script.write_text(ORPHANS)
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": ENVIRONMENT}
-    with subprocess.Popen([sys.executable, str(script)], text=True, **options) as parent:
-        children = [int(parent.stderr.readline()) for _ in range(2)]
+    parents = [subprocess.Popen([sys.executable, str(script)], text=True, **options) for _ in range(2)]
+    children = [int(parent.stderr.readline()) for parent in parents for _ in range(2)]
+    for parent, number in zip(parents, (signal.SIGKILL, signal.SIGINT), strict=True):
         parent.send_signal(number)
-        parent.wait(30)
+        parent.communicate(timeout=30)
     deadline = time.monotonic() + 30
     while any(map(alive, children)) and time.monotonic() < deadline:
         time.sleep(0.05)
