@@ -150,6 +150,8 @@ def packed_zeros(start: bytes, count: int) -> bytes:
         ("a.jsonl", "a".encode("utf-16"), "UTF-16 text; UTF-8 is needed"),
         ("a.jsonl", "a".encode("utf-16-be"), "UTF-16, UTF-32 or binary data; UTF-8 text is needed"),
         ("a.jsonl", gzip.compress(b"a", mtime=0), "gzip data; a name that ends in .gz is needed"),
+        ("a.jsonl", b"PK\x03\x04rest", "a zip archive, such as a pack; lines of text are needed"),
+        ("a.jsonl", b"PAR1rest", "Parquet data; lines of text are needed"),
         ("a.jsonl", b"\x28\xb5\x2f\xfd", "zstd data; a name that ends in .zst is needed"),
         ("a.jsonl.gz", b"{}", "compressed data damaged after 0 bytes (Not a gzipped file (b'{}'))"),
     ],

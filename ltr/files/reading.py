@@ -21,6 +21,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FOREIGN_STARTS = {
     b"\x1f\x8b": "gzip data; a name that ends in .gz is needed",
     b"\x28\xb5\x2f\xfd": "zstd data; a name that ends in .zst is needed",
+    b"PK\x03\x04": "a zip archive, such as a pack; lines of text are needed",
+    b"PAR1": "Parquet data; lines of text are needed",
     b"\xff\xfe": "UTF-16 text; UTF-8 is needed",
     b"\xfe\xff": "UTF-16 text; UTF-8 is needed",
 }
