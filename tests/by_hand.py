@@ -5,7 +5,7 @@ import numpy as np
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.evaluation.ranking import BestFeature
-from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig

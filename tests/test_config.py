@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ltr.benchmark.config import load_bench
-from ltr.cli.options import FlagValue, configured
+from ltr.cli.config_of_flags import configured
+from ltr.cli.options import FlagValue
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.configtext.document import Document
 from ltr.errors import ConfigError, FileError, UsageError

@@ -5,7 +5,8 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import candidate_text, read_groups
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.ranking import BestFeature
-from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.pipeline import run
 from ltr.results.explanations import rescued, wrong
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord

@@ -7,7 +7,7 @@ import pytest
 
 from ltr.config.run import RunConfig
 from ltr.data.groups import read_groups
-from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router
 from tests.by_hand import ROUTER, TIE, WRONG, evaluated
 from tests.made import written
 from tests.stored import flat_metrics

@@ -9,7 +9,8 @@ from ltr.encoders.naming import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features

@@ -15,7 +15,7 @@ from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
-from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.runs import run_and_save
 from ltr.features.words import stemmed_words
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents

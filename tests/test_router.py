@@ -10,7 +10,7 @@ import ltr
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
-from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.runs import run_and_save
 from ltr.serving.router import load
 from ltr.training.softmax import softmax

@@ -14,7 +14,8 @@ from ltr.evaluation.metrics.candidate_probabilities import Probability, candidat
 from ltr.evaluation.metrics.classification_counts import CandidateCounts, added, first_calibration_of
 from ltr.evaluation.metrics.registry import MEASURES, measure, named
 from ltr.evaluation.ranking import rank
-from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.pipeline import run
 from ltr.experiments.runs import keep_evaluation
 from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
 from ltr.results.by_tool import by_tool, tool_records

@@ -9,7 +9,8 @@ import pytest
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.experiments.pipeline import evaluate_router, run
+from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.pipeline import run
 from tests.made import tool_rows, written
 
 

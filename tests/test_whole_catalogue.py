@@ -10,7 +10,7 @@ import ltr
 from ltr.config.run import RunConfig
 from ltr.errors import UsageError
 from ltr.experiments import whole_catalogue
-from ltr.experiments.pipeline import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router
 from tests.made import WORDS, tool_rows, written
 
 CATALOGUE = {f"get_{word}": {"description": f"gives the {word} of a place"} for word in WORDS}

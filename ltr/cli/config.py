@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from ltr.cli.commands import CommandGroup
-from ltr.cli.options import Code, Quiet, Sets, configured, configured_points
+from ltr.cli.config_of_flags import configured, configured_points
+from ltr.cli.options import Code, Quiet, Sets
 from ltr.cli.terminal import (
     note,
     show_json,

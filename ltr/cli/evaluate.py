@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from ltr.cli.config_of_flags import configured
 from ltr.cli.options import (
     Address,
     AllowDownload,
@@ -31,7 +32,6 @@ from ltr.cli.options import (
     Tools,
     Verbose,
     Workers,
-    configured,
     fetch_encoder,
     given_keys,
     key_option,
@@ -271,7 +271,7 @@ def evaluated(
         from ltr.results.evaluated_ranking import evaluate_run
 
         return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also), None
-    from ltr.experiments.pipeline import evaluate_router
+    from ltr.experiments.evaluate_router import evaluate_router
 
     router = router_of(asked.model, config, allow_download=allow_download)
     return evaluate_router(router, router.read(asked.samples, config.data), config, also=also), router

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ltr.cli.config_of_flags import configured
 from ltr.cli.options import (
     Address,
     AllowDownload,
@@ -24,7 +25,6 @@ from ltr.cli.options import (
     Tools,
     Verbose,
     Workers,
-    configured,
     fetch_encoder,
     given_keys,
 )

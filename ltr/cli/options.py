@@ -1,20 +1,13 @@
-"""The flags that several commands share, and how they become a config."""
+"""The flags that several commands share, and which key of the config each of them sets."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ltr.cli.terminal import Format
 from ltr.errors import UsageError
 
-if TYPE_CHECKING:
-    from ltr.config.run import RunConfig
-    from ltr.config.sweeps import Point
-    from ltr.configtext.document import Document
-
-
-NOTHING: Mapping[str, Any] = {}
 GIVEN = "ltr.keys"  # where a command line keeps the keys of the config that its flags set
 
 
@@ -65,7 +58,7 @@ def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
 def show_log(ctx: typer.Context, on: bool) -> bool:
     """The callback of -v: the log is shown until the command ends."""
     if on:
-        from ltr.cli.logging import shown_on_stderr
+        from ltr.cli.verbose import shown_on_stderr
 
         ctx.with_resource(shown_on_stderr())
     return on
@@ -265,41 +258,6 @@ def refuse_both(*, resume: bool, overwrite: bool) -> None:
     """Raise where a command is to go on with what is there, and to replace it."""
     if resume and overwrite:
         raise UsageError("--resume goes on with what is there, --overwrite replaces it: give one of them")
-
-
-def configured(
-    config: str | None, sets: list[str] | None, flags: Sequence[FlagValue], own: Mapping[str, Any] = NOTHING
-) -> "RunConfig":
-    """The config: defaults < file < --set < flags.
-
-    `own`: defaults of the command, by key, in the place of those of the config.
-    """
-    from ltr.config.run import checked
-
-    document = written(config, sets, flags)
-    for path, value in own.items():
-        section, _, key = path.partition(".")
-        keys = document.value.get(section, {})
-        if isinstance(keys, dict) and key not in keys:
-            document = document.replace(path, value, "default")
-    return checked(document, config)
-
-
-def configured_points(config: str, sets: list[str] | None, flags: Sequence[FlagValue]) -> "tuple[Point, ...]":
-    """The same for a config that may have a sweep: each of its runs."""
-    from ltr.config.sweeps import expanded
-
-    return expanded(written(config, sets, flags), config)
-
-
-def written(config: str | None, sets: list[str] | None, flags: Sequence[FlagValue]) -> "Document":
-    """The config with its changes, before it is checked."""
-    from ltr.config.run import read_document
-
-    document = read_document(config, sets or ())
-    for flag, key, value in flags:
-        document = document.replace(key, value, flag)
-    return document
 
 
 def fetch_encoder(name: str) -> None:

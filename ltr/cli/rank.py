@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, configured, fetch_encoder, given_keys
+from ltr.cli.config_of_flags import configured
+from ltr.cli.options import (
+    AllowDownload,
+    Code,
+    Graphs,
+    Shown,
+    Tools,
+    Verbose,
+    fetch_encoder,
+    given_keys,
+)
 from ltr.cli.terminal import (
     Format,
     aligned_lines,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ltr.cli.config_of_flags import configured_points
 from ltr.cli.exits import exit_code, lines_of
 from ltr.cli.options import (
     AllowDownload,
@@ -23,7 +24,6 @@ from ltr.cli.options import (
     Sets,
     Shown,
     Verbose,
-    configured_points,
     fetch_encoder,
     given_keys,
     refuse_both,

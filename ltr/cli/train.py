@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ltr.cli.config_of_flags import configured
 from ltr.cli.options import (
     Abstain,
     Address,
@@ -38,7 +39,6 @@ from ltr.cli.options import (
     Tools,
     Verbose,
     Workers,
-    configured,
     fetch_encoder,
     given_keys,
     key_option,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ltr.cli.config_of_flags import configured
 from ltr.cli.options import (
     Address,
     Code,
@@ -16,7 +17,6 @@ from ltr.cli.options import (
     Tools,
     Verbose,
     Workers,
-    configured,
     given_keys,
 )
 from ltr.cli.terminal import (

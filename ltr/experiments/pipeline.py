@@ -1,45 +1,37 @@
 """The whole flow, once: samples -> groups -> phi -> w -> ranking -> metrics. Here data and numbers meet."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, none_warnings
+from ltr.data.groups import Groups
 from ltr.data.past import past_of
-from ltr.data.schema import Kind
 from ltr.encoders.naming import AUTO
-from ltr.engines.config import EngineConfig
-from ltr.evaluation.baselines import baselines, best_feature
+from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.metrics.ranked import MRR, TOP1
-from ltr.evaluation.metrics.registry import CATALOGUE, all_named
-from ltr.experiments.abstaining import with_abstention, with_none_and_abstaining
+from ltr.experiments.abstaining import with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.measured_none import with_none
+from ltr.experiments.decided_config import decided
+from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.negatives import score_offset
-from ltr.experiments.own_past import rows_to_learn, with_own_past
+from ltr.experiments.own_past import rows_to_learn
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import refuse_given_probabilities, tools_to_rank
+from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.recommended_choice import chosen
-from ltr.experiments.shared_inputs import Prepared, SharedInputs, listed_features, prior_of
-from ltr.experiments.warnings import choice_warnings, outdone_warnings
-from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
-from ltr.features.crossfit import FittedFeatures, named_parts
+from ltr.experiments.shared_inputs import Prepared, SharedInputs, prior_of
+from ltr.experiments.warnings import choice_warnings
+from ltr.features.crossfit import named_parts
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
-from ltr.results.known_answers import answer_marks, known_answers
+from ltr.results.evaluated_ranking import EvaluatedRanking, rules
+from ltr.results.known_answers import answer_marks
 from ltr.serving.candidate_warnings import (
     MOST_MARKS,
-    candidate_warnings,
-    seen_traces,
-    seen_traces_warnings,
     trace_marks,
 )
 from ltr.serving.router import Router
-from ltr.storage.training_record import TrainingRecord, training_record
+from ltr.storage.training_record import RecommendedChoiceRecord, TrainingRecord, training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
 from ltr.training.config import OnEpoch, Progress, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
@@ -99,7 +91,7 @@ def run(
         model = fit(*inputs, **fixed, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume)
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
-    training = msgspec.structs.replace(_recorded(model, diagnosis, prepared, settings), choice=choice.record)
+    training = _recorded(model, diagnosis, prepared, settings, choice.record)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
@@ -130,7 +122,13 @@ def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
     return prepared.features.encoder.name if is_auto and prepared.features else ""
 
 
-def _recorded(model: Model, diagnosis: Diagnosis, prepared: Prepared, settings: Settled) -> TrainingRecord:
+def _recorded(
+    model: Model,
+    diagnosis: Diagnosis,
+    prepared: Prepared,
+    settings: Settled,
+    choice: RecommendedChoiceRecord | None,
+) -> TrainingRecord:
     """What is kept of the training beside w: how it went, what chose its settings, what it learned from."""
     groups, names = prepared.groups, prepared.names
     best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
@@ -141,66 +139,5 @@ def _recorded(model: Model, diagnosis: Diagnosis, prepared: Prepared, settings: 
         past=past_of(groups.candidates) or "",
         folds=settings.by_folds,
         validated=settings.by_validation,
+        choice=choice,
     )
-
-
-@stage("measuring")
-def evaluate_router(
-    router: Router,
-    groups: Groups,
-    config: RunConfig,
-    *,
-    phi: FloatArray | None = None,
-    also: Collection[str] = (),
-    split: str = "given",
-) -> EvaluatedRanking:
-    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines.
-
-    Its warnings say what the groups make doubtful. `split`: train or test where they are those of the router's run,
-    which has compared them when it read them.
-    """
-    refuse_given_probabilities(config)
-    phi = router.phi(groups.candidates) if phi is None else phi
-    offered = [name.removesuffix(CATALOGUE) for name in also]
-    with_labels = None
-    if past_of(groups.candidates) == "labels" and split != "train":  # the features know the answers of training groups
-        with_labels = evaluate_groups(groups, phi, router.scores(phi), config, also=offered).evaluation
-        groups, phi = with_own_past(router, groups, phi)
-    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=offered)
-    measured = replace(measured, split=split, with_labels=with_labels)
-    tools = catalogue_to_rank(config, router, groups, by_name=offered != list(also))
-    if tools and split != "train":
-        measured = with_catalogue(measured, router, tools, seed=config.seed)
-    if router.none is not None:
-        measured = with_none(measured, router, seed=config.seed)
-    measured = with_abstention(measured, router, seed=config.seed)
-    measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
-    if config.evaluate.baselines:
-        best, asked = router.training.best_feature, rules(config, groups, also=offered)
-        beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
-        measured = replace(measured, baselines=beside, best_feature=best)
-        measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
-    seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
-    unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
-    before = (*seen_traces_warnings(seen, compared), *unused, *candidate_warnings(router, groups.candidates))
-    is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
-    before = (*before, NOT_SERVED) if is_missed else before
-    warnings = (*before, *measured.warnings, *outdone_warnings(measured))
-    return replace(measured, is_seen=seen > 0, warnings=warnings)
-
-
-def decided(config: RunConfig, prepared: Prepared) -> RunConfig:
-    """The config with what the data and the machine decided, so that it says all that was done.
-
-    Who did it changes no result, and is left out.
-    """
-    return decided_by(config, prepared.groups.candidates.kind, prepared.features)
-
-
-def decided_by(config: RunConfig, kind: Kind, fitted: FittedFeatures | None) -> RunConfig:
-    """The same where the candidates are of the kind and these features made their columns."""
-    metrics = tuple(measure.name for measure in all_named(config.evaluate.metrics))
-    config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics), engine=EngineConfig())
-    if fitted is None:
-        return config
-    return replace(config, features=listed_features(fitted.configs), encoder=fitted.encoder.name)

@@ -21,7 +21,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
 from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
-from ltr.experiments.pipeline import decided_by
+from ltr.experiments.decided_config import decided_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards

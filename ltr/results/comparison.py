@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.ranked import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
 from ltr.files.reading import AnyPath
-from ltr.results.pairing import Pairing, pair_metric, pair_queries, refuse_incomparable
+from ltr.results.paired_difference import Pairing, pair_metric, pair_queries, refuse_incomparable
 from ltr.results.stored_evaluation import StoredEvaluation, read_stored_evaluation
 
 MOST_CHANGED = 10

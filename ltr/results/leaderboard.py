@@ -15,7 +15,7 @@ from ltr.files.crash_recovery import put_back
 from ltr.files.naming import path_from
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.known_answers import KNOWN, UNSEEN
-from ltr.results.pairing import WinnersTest, paired_test
+from ltr.results.paired_difference import WinnersTest, paired_test
 from ltr.storage.record_file import LARGEST_RECORD, Json, read_record
 from ltr.storage.records import IntervalRecord, MetricsRecord
 from ltr.storage.run_directory import METRICS, REPORT

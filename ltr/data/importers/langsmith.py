@@ -18,7 +18,7 @@ from ltr.data.importers.chat_requests import (
     table_of,
     text_or_empty,
 )
-from ltr.data.importers.conversations import UNFINISHED, Message, answer_of_span, last_user_text
+from ltr.data.importers.conversations import UNFINISHED, Message, Tool, answer_of_span, last_user_text
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.span import NANOSECONDS, Kind, Span, nanoseconds, tool_name
@@ -83,10 +83,14 @@ def _span(run: Object, trace_id: str, place: str, tally: Tally) -> Span:
         user_text=_user_text(run) if kind == "other" else "",
         messages=tuple(messages_in(run.get("inputs"))) if kind == "model" else (),
     )
-    return _model(run, span, tally) if kind == "model" else span
+    if kind != "model":
+        return span
+    table, answer = _tools_and_answer(run, span, tally)
+    return msgspec.structs.replace(span, tools=table, answer=answer)
 
 
-def _model(run: Object, span: Span, tally: Tally) -> Span:
+def _tools_and_answer(run: Object, span: Span, tally: Tally) -> tuple[tuple[Tool, ...], Message | None]:
+    """The tools that a model's run had on its table, and what it answered."""
     parameters = object_or_empty(object_or_empty(decoded(run.get("extra"))).get("invocation_params"))
     own = object_or_empty(decoded(run.get("inputs"))).get("tools")
     listed = entries(parameters.get("tools")) or entries(parameters.get("functions")) or entries(decoded(own))
@@ -96,8 +100,7 @@ def _model(run: Object, span: Span, tally: Tally) -> Span:
     answer = answer_in(run.get("outputs"))
     if answer is None and span.end is None:
         answer = Message(role="answer", no_decision=UNFINISHED)
-    answer = answer_of_span(answer, forced, has_failed=span.has_failed)
-    return msgspec.structs.replace(span, tools=table, answer=answer)
+    return table, answer_of_span(answer, forced, has_failed=span.has_failed)
 
 
 def _stamped(stamps: Sequence[tuple[str, str, str]]) -> int | None:

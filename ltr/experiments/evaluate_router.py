@@ -1,0 +1,67 @@
+"""A router measured on groups: its ranking, its baselines, its whole catalogue, and what makes them doubtful."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ltr.arrays import FloatArray
+from ltr.config.run import RunConfig
+from ltr.data.groups import Groups, none_warnings
+from ltr.data.past import past_of
+from ltr.evaluation.baselines import baselines
+from ltr.evaluation.metrics.registry import CATALOGUE
+from ltr.experiments.abstaining import with_abstention
+from ltr.experiments.measured_none import with_none
+from ltr.experiments.own_past import with_own_past
+from ltr.experiments.read_data import refuse_given_probabilities
+from ltr.experiments.warnings import outdone_warnings
+from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
+from ltr.logs import stage
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
+from ltr.results.known_answers import known_answers
+from ltr.serving.candidate_warnings import candidate_warnings, seen_traces, seen_traces_warnings
+from ltr.serving.router import Router
+
+
+@stage("measuring")
+def evaluate_router(
+    router: Router,
+    groups: Groups,
+    config: RunConfig,
+    *,
+    phi: FloatArray | None = None,
+    also: Collection[str] = (),
+    split: str = "given",
+) -> EvaluatedRanking:
+    """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines.
+
+    Its warnings say what the groups make doubtful. `split`: train or test where they are those of the router's run,
+    which has compared them when it read them.
+    """
+    refuse_given_probabilities(config)
+    phi = router.phi(groups.candidates) if phi is None else phi
+    offered = [name.removesuffix(CATALOGUE) for name in also]
+    with_labels = None
+    if past_of(groups.candidates) == "labels" and split != "train":  # the features know the answers of training groups
+        with_labels = evaluate_groups(groups, phi, router.scores(phi), config, also=offered).evaluation
+        groups, phi = with_own_past(router, groups, phi)
+    measured = evaluate_groups(groups, phi, router.scores(phi), config, also=offered)
+    measured = replace(measured, split=split, with_labels=with_labels)
+    tools = catalogue_to_rank(config, router, groups, by_name=offered != list(also))
+    if tools and split != "train":
+        measured = with_catalogue(measured, router, tools, seed=config.seed)
+    if router.none is not None:
+        measured = with_none(measured, router, seed=config.seed)
+    measured = with_abstention(measured, router, seed=config.seed)
+    measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
+    if config.evaluate.baselines:
+        best, asked = router.training.best_feature, rules(config, groups, also=offered)
+        beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
+        measured = replace(measured, baselines=beside, best_feature=best)
+        measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
+    seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
+    unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
+    before = (*seen_traces_warnings(seen, compared), *unused, *candidate_warnings(router, groups.candidates))
+    is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
+    before = (*before, NOT_SERVED) if is_missed else before
+    warnings = (*before, *measured.warnings, *outdone_warnings(measured))
+    return replace(measured, is_seen=seen > 0, warnings=warnings)
