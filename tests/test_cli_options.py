@@ -173,3 +173,16 @@ def test_verbose_tells_what_was_read_and_how_long_it_took(trained, command):
     trained.good(*command.split(), "-v")
     assert "reading took " in trained.err
     assert "read " in trained.err
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        ("rank run query --json", "No such option: --json; here it is --format json; see ltr rank -h"),
+        ("rank run query --top-k 3", "No such option: --top-k; here it is -k; see ltr rank -h"),
+        ("train s.jsonl --force", "No such option: --force; here it is --overwrite; see ltr train -h"),
+        ("evaluate run s.jsonl --top-k 3", "No such option: --top-k; see ltr evaluate -h"),
+    ],
+)
+def test_an_option_as_other_programs_call_it_is_answered_with_ours(cli, command, said):
+    assert cli.refused(*command.split()) == (2, said)

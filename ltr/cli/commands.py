@@ -41,6 +41,13 @@ NUMBERS = {
     "int_parsing": "{} is not a whole number",
     "float_parsing": "{} is not a number",
 }
+OTHERS_OPTIONS = {  # what other programs call ours
+    "--json": "--format json",
+    "--tsv": "--format tsv",
+    "--top-k": "-k",
+    "--force": "--overwrite",
+    "--output": "-o",
+}
 
 
 class CommandGroup(TyperGroup):
@@ -83,6 +90,10 @@ def in_one_line() -> Iterator[None]:
 def plainly(error: Any) -> str:
     """What Typer says, in our words where it only hands on those of pydantic about a number."""
     message: str = error.format_message()
+    name = getattr(error, "option_name", "")
+    ours = OTHERS_OPTIONS.get(name)
+    if ours and any(ours.split()[0] in option.opts for option in error.ctx.command.params):
+        return f"No such option: {name}; here it is {ours}"
     problems: list[Any] = getattr(error.__cause__, "errors", list)()
     if not problems or problems[0]["type"] not in NUMBERS:
         return message
