@@ -150,8 +150,12 @@ def packed_zeros(start: bytes, count: int) -> bytes:
         ("a.jsonl", "a".encode("utf-16"), "UTF-16 text; UTF-8 is needed"),
         ("a.jsonl", "a".encode("utf-16-be"), "UTF-16, UTF-32 or binary data; UTF-8 text is needed"),
         ("a.jsonl", gzip.compress(b"a", mtime=0), "gzip data; a name that ends in .gz is needed"),
-        ("a.jsonl", b"PK\x03\x04rest", "a zip archive, such as a pack; lines of text are needed"),
-        ("a.jsonl", b"PAR1rest", "Parquet data; lines of text are needed"),
+        (
+            "a.jsonl",
+            b"PK\x03\x04",
+            "a zip archive, or a workbook; hand over the files in it, or save the workbook as CSV",
+        ),
+        ("a.jsonl", b"PAR1\x15", "Parquet data; save it as CSV, or hand over the data frame in Python"),
         ("a.jsonl", b"\x28\xb5\x2f\xfd", "zstd data; a name that ends in .zst is needed"),
         ("a.jsonl.gz", b"{}", "compressed data damaged after 0 bytes (Not a gzipped file (b'{}'))"),
     ],
@@ -183,7 +187,7 @@ def test_an_unreadable_file_says_so(tmp_path):
 @pytest.mark.parametrize("extension", ["gz", "zst"])
 def test_a_truncated_compressed_file_is_refused_wherever_it_is_cut(tmp_path, extension):
     path = tmp_path / f"a.{extension}"
-    write_lines(path, [random.Random(n).randbytes(2000).hex().encode() for n in range(200)])
+    write_lines(path, [random.Random(n).randbytes(2000).hex().encode() for n in range(400)])
     whole = path.read_bytes()
     cuts = [1, 2, 5, 10, *range(20, len(whole), len(whole) // 60), len(whole) - 4, len(whole) - 1]
     for cut in cuts:

@@ -1,21 +1,27 @@
 """Freed memory is kept while it is little and goes back to the system when asked, where its C library can do so."""
 
+import ctypes
+import mmap
+import os
+import sys
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 import pytest
 
+from ltr.files import count_tables
+from ltr.files.count_tables import digests, release, table
 from ltr.files.freed_memory import keep_freed_memory, return_freed_memory
 from tests.faults import in_fork
 
 MADE = 64 << 20  # bytes of arrays, of which nearly all are freed
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="what is in memory is read from /proc")
+has_glibc = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt")
+pytestmark = pytest.mark.skipif(not has_glibc, reason="another C library")
 
 
 def resident():
     """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def left_of(size):
@@ -26,6 +32,18 @@ def left_of(size):
     kept = arrays[::8]
     arrays.clear()
     return resident() - before - sum(array.nbytes for array in kept), kept
+
+
+def fetched_again():
+    """Whether pages of arrays that were freed are fetched anew for others of their size, 16 MB in all."""
+    from resource import RUSAGE_SELF, getrusage
+
+    for _ in range(2):  # the second finds the memory of the first
+        before = getrusage(RUSAGE_SELF).ru_minflt
+        arrays = [np.ones(1 << 17) for _ in range(16)]
+        arrays.clear()
+        faults = getrusage(RUSAGE_SELF).ru_minflt - before
+    return faults > (8 << 20) / mmap.PAGESIZE
 
 
 def test_what_is_free_leaves_memory_when_it_is_asked_for():
@@ -41,11 +59,35 @@ def test_what_is_free_leaves_memory_when_it_is_asked_for():
 def test_what_is_freed_is_kept_for_what_comes_next():
     def asked():
         keep_freed_memory()
-        for _ in range(2):  # the second finds the memory of the first
-            before = getrusage(RUSAGE_SELF).ru_minflt
-            arrays = [np.ones(1 << 17) for _ in range(16)]  # 1 MB each
-            arrays.clear()
-            faults = getrusage(RUSAGE_SELF).ru_minflt - before
-        return 7 if faults < 400 else 1  # of 4,096 pages
+        return 1 if fetched_again() else 7
 
     assert in_fork(asked) == 7
+
+
+def test_workers_keep_what_they_freed(two):
+    assert list(two.map(says_a_worker, range(2))) == [False, False]
+
+
+def says_a_worker(_):
+    """Whether a worker fetches its memory anew."""
+    return fetched_again()
+
+
+def test_the_command_line_keeps_what_it_freed(cli, monkeypatch):
+    from ltr import cli as command_line
+
+    kept = []
+    monkeypatch.setattr(command_line, "keep_freed_memory", lambda: kept.append(os.getpid()))
+    cli.good("--version")
+    assert kept == [os.getpid()]
+
+
+def test_memory_goes_back_after_large_tables_alone(monkeypatch):
+    returned = []
+    monkeypatch.setattr(count_tables, "return_freed_memory", lambda: returned.append(True))
+    part = {"texts": table(digests(["a"]), {"times": np.array([1])})}
+    release(part)
+    assert returned == []
+    monkeypatch.setattr(count_tables, "MOST_KEPT", 4)
+    release(part)
+    assert returned == [True]

@@ -17,7 +17,7 @@ NUMBER_SIDE = {"training", "evaluation"}
 ORDERS = {
     "evaluation/ranking.py",
     "arrays.py",  # codes with their places
-    "evaluation/recommended_lists.py",  # names, for their keys
+    "evaluation/user_rankings.py",  # names, for their keys
     "evaluation/significance.py",  # p values
     "training/estimator_inputs.py",  # names of columns, in a message
     "training/kernels/compiling.py",  # files of the package
@@ -42,7 +42,7 @@ ORDERS = {
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
     "storage/feature_file.py",  # rows by their line
     "data/importers/trec_files.py",  # hashes of what must not stand twice
-    "data/importers/trec_rankings.py",  # rows by their topic
+    "data/importers/ranked_groups.py",  # rows by their topic
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}

@@ -9,7 +9,7 @@ from ltr.data.groups import Groups, select
 from ltr.data.none_by_removal import removed
 from ltr.evaluation.none_measures import NoneQueries, measure_none
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.none_inputs import none_probabilities
+from ltr.serving.none_probability import none_probabilities
 from ltr.serving.router import Router
 from ltr.training.none_logit import NoneLogit
 from ltr.training.softmax import softmax

@@ -9,7 +9,7 @@ import msgspec
 from ltr.files.atomic_write import write_lines, write_text
 from ltr.reporting.run_page import run_page
 from ltr.serving.router import Router
-from ltr.storage.run_contents import RunFiles, write_run
+from ltr.storage.run_contents import RunContents, write_run
 from ltr.storage.run_directory import REPORT, write_log, write_record
 from ltr.storage.run_record import TOOLS
 from ltr.storage.update_file import UPDATE, UpdateBase, write_base
@@ -18,7 +18,7 @@ Clock = Callable[[], float]
 
 
 def write_all(
-    files: RunFiles,
+    files: RunContents,
     router: Router,
     update_base: UpdateBase | None,
     *,

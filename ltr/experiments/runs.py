@@ -33,7 +33,7 @@ from ltr.results.without_texts import hash_texts, without_texts
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import columns_directory
 from ltr.storage.model_file import save_model
-from ltr.storage.run_contents import RunFiles, write_metrics, write_tools
+from ltr.storage.run_contents import RunContents, write_metrics, write_tools
 from ltr.storage.run_directory import (
     EVALUATION_KIND,
     inputs,
@@ -178,7 +178,7 @@ def save(
     described = record(result, Path(directory))
     refuse_taken(directory, overwrite=overwrite)
     with new_directory(directory) as home:
-        files = RunFiles(
+        files = RunContents(
             path=home.as_posix(),
             record=msgspec.structs.replace(described, task=task),
             is_recorded=True,

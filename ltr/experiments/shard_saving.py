@@ -15,7 +15,7 @@ from ltr.files.reading import AnyPath
 from ltr.results.by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.storage.model_file import save_model
-from ltr.storage.run_contents import RunFiles, StoredQueries
+from ltr.storage.run_contents import RunContents, StoredQueries
 from ltr.storage.run_directory import PER_QUERY, inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
@@ -36,7 +36,7 @@ def run_and_save_shards(
     return result
 
 
-def _run_files(result: ShardsResult, home: Path, task: TaskRecord) -> RunFiles:
+def _run_files(result: ShardsResult, home: Path, task: TaskRecord) -> RunContents:
     """What the run directory says."""
     config = result.config
     record = RunRecord(
@@ -48,7 +48,7 @@ def _run_files(result: ShardsResult, home: Path, task: TaskRecord) -> RunFiles:
         warnings=list(result.warnings),
         task=task,
     )
-    return RunFiles(
+    return RunContents(
         path=home.as_posix(),
         record=record,
         is_recorded=True,

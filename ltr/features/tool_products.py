@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, Ragged, RowEntries, chunks, code_sums, lengths_of, offsets_of
+from ltr.arrays import FloatArray, IntArray, Ragged, chunks, code_sums, lengths_of, offsets_of
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors, stacked_rows
@@ -67,14 +67,15 @@ class Postings:
             for first, last, number, owner in entries:
                 values[owner, self.rows[first:last]] += number * self.numbers[first:last]
             return values
-        places = RowEntries(self.starts).entries(vectors.columns)[1]
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + (firsts - ends + lengths).repeat(lengths)
         keys = (owners * self.count).repeat(lengths) + self.rows[places]
         products = vectors.numbers.repeat(lengths) * self.numbers[places]
         return code_sums(keys, products, len(vectors) * self.count).reshape(len(vectors), self.count)
 
 
 def least_type(count: int) -> type[np.unsignedinteger[Any]]:
-    """The integers of fewest bits that number so many.
+    """16-bit integers where they can number so many, else 32-bit ones.
 
     >>> least_type(1 << 16), least_type(1 << 17)
     (<class 'numpy.uint16'>, <class 'numpy.uint32'>)

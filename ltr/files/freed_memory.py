@@ -1,7 +1,7 @@
 """Memory that was freed: kept for what comes next while it is little, given back to the system where it counts."""
 
-import ctypes
 import os
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names of settings
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep up to MOST_KEPT of what it freed.
+    """Let this process keep up to MOST_KEPT of free memory at the end of its heap.
 
     glibc gives nearly all of it back at once, and asks the system for the same pages again: a fifth of a training.
     """
@@ -30,4 +30,9 @@ def return_freed_memory() -> None:
 
 @cache
 def _glibc(name: str) -> Any:
-    return getattr(ctypes.CDLL(None), name, None) if os.name == "posix" else None
+    """A function of the C library; None where there is none, or no way to call it."""
+    with suppress(ImportError, OSError):
+        import ctypes  # a Python may lack it
+
+        return getattr(ctypes.CDLL(None), name, None) if os.name == "posix" else None
+    return None

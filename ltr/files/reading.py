@@ -21,8 +21,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FOREIGN_STARTS = {
     b"\x1f\x8b": "gzip data; a name that ends in .gz is needed",
     b"\x28\xb5\x2f\xfd": "zstd data; a name that ends in .zst is needed",
-    b"PK\x03\x04": "a zip archive, such as a pack; lines of text are needed",
-    b"PAR1": "Parquet data; lines of text are needed",
+    b"PK\x03\x04": "a zip archive, or a workbook; hand over the files in it, or save the workbook as CSV",
+    b"PAR1\x15": "Parquet data; save it as CSV, or hand over the data frame in Python",
     b"\xff\xfe": "UTF-16 text; UTF-8 is needed",
     b"\xfe\xff": "UTF-16 text; UTF-8 is needed",
 }
@@ -134,14 +134,21 @@ def utf8_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterat
     for block in read_blocks(path):
         if digest is not None:
             digest.update(block)
-        if is_first:
-            for start, problem in FOREIGN_STARTS.items():
-                if block.startswith(start):
-                    raise FileError(shown(path), problem)
-            if b"\0" in block[:4]:
-                raise FileError(shown(path), "UTF-16, UTF-32 or binary data; UTF-8 text is needed")
+        if is_first and (problem := foreign_start(block)):
+            raise FileError(shown(path), problem)
         yield block.removeprefix(BYTE_ORDER_MARK) if is_first else block
         is_first = False
+
+
+def foreign_start(content: bytes) -> str:
+    r"""What content is that begins as no UTF-8 text does; "" where it may be one.
+
+    >>> foreign_start(b"PAR1"), foreign_start(b"PK\x03\x04")[:13]
+    ('', 'a zip archive')
+    """
+    problem = next((problem for start, problem in FOREIGN_STARTS.items() if content.startswith(start)), "")
+    is_binary = b"\0" in content[:4]
+    return problem or ("UTF-16, UTF-32 or binary data; UTF-8 text is needed" if is_binary else "")
 
 
 def read_blocks(path: AnyPath) -> Iterator[bytes]:

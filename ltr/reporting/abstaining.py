@@ -10,7 +10,7 @@ from ltr.reporting.numbers import share, span
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.abstain_rule import RISK, AbstainRule, promise
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 LISTED = 20  # thresholds of the table
 
@@ -45,7 +45,7 @@ def measured_texts(of: AbstentionMeasures, rule: AbstainRule | None) -> Iterator
         yield f"{rule.claim if rule else 'the promise'} does not apply here: {why}"
 
 
-def abstaining_section(run: RunFiles) -> list[Section]:
+def abstaining_section(run: RunContents) -> list[Section]:
     """Abstaining on a page, where the model does."""
     if run.model is None or run.model.abstain is None:
         return []

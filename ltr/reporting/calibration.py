@@ -10,7 +10,7 @@ from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.numbers import share
 from ltr.reporting.page import Figure, Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 LAST = 10  # ranks beyond it share a column
 
@@ -25,21 +25,21 @@ class Bin(NamedTuple):
     queries: float
 
 
-def bins(run: RunFiles) -> list[Bin]:
+def bins(run: RunContents) -> list[Bin]:
     """The bins of the reliability curve of the first choice."""
     curve = run.curves.get("reliability_first", {})
     names = ("from", "to", "probability", "right", "count")
     return [Bin(*values) for values in zip(*(curve.get(name, []) for name in names), strict=False)]
 
 
-def reliability_error(run: RunFiles) -> float | None:
+def reliability_error(run: RunContents) -> float | None:
     """ece_first: sum n |p - share right| / sum n over the bins; None without queries."""
     curve = bins(run)
     total = math.fsum(part.queries for part in curve)
     return math.fsum(part.queries * abs(part.probability - part.right) for part in curve) / total if total else None
 
 
-def calibration_section(run: RunFiles) -> Section:
+def calibration_section(run: RunContents) -> Section:
     """The histogram of ranks, the reliability curve, and its mean error."""
     error = reliability_error(run)
     texts = (
@@ -51,7 +51,7 @@ def calibration_section(run: RunFiles) -> Section:
     return Section("Ranks and probabilities", (*figures, *texts))
 
 
-def ranks(run: RunFiles) -> Figure | None:
+def ranks(run: RunContents) -> Figure | None:
     """The histogram of the ranks of the best right candidates."""
     counted = Counter(
         "none" if not query.rank else str(query.rank) if 1 <= query.rank <= LAST else f"{LAST + 1}+"
@@ -73,7 +73,7 @@ def ranks(run: RunFiles) -> Figure | None:
     return columns(words, drawn, ("rank", "queries"))
 
 
-def reliability(run: RunFiles) -> Figure | None:
+def reliability(run: RunContents) -> Figure | None:
     """How often the first choice is right over its mean probability."""
     curve = bins(run)
     if not curve:

@@ -16,7 +16,7 @@ from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
@@ -66,7 +66,7 @@ def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> 
     return Table(columns, rows, f"{names} against {comparison.baseline}", corner="")
 
 
-def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> Page:
+def comparison_view(runs: Sequence[RunContents], seed: int = 0, made: str = "") -> Page:
     """The page of several runs; the others are compared with the first."""
     try:
         comparison = by_name(compare([Path(run.path) for run in runs], seed=seed), runs)
@@ -92,7 +92,7 @@ def comparison_view(runs: Sequence[RunFiles], seed: int = 0, made: str = "") -> 
     return Page(f"{len(runs)} runs compared", subtitle, sections, made)
 
 
-def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
+def by_name(comparison: Comparison, runs: Sequence[RunContents]) -> Comparison:
     """The same with names instead of paths, where no two runs share one."""
     names = {run.path: run.name for run in runs}
     if len(set(names.values())) < len(runs):
@@ -101,7 +101,7 @@ def by_name(comparison: Comparison, runs: Sequence[RunFiles]) -> Comparison:
     return replace(comparison, baseline=names.get(comparison.baseline, comparison.baseline), runs=others)
 
 
-def _leads(runs: Sequence[RunFiles]) -> Iterator[str]:
+def _leads(runs: Sequence[RunContents]) -> Iterator[str]:
     """Of each run whether it beats its best single feature, or that too little was measured to say so."""
     for run in runs:
         if doubt := doubt_text(run.metrics):
@@ -121,7 +121,7 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     return f"{compared.run} is {'better' if decisive.difference > 0 else 'worse'} than {comparison.baseline}: {what}."
 
 
-def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
+def _metrics(runs: Sequence[RunContents]) -> Iterator[Block]:
     """The metrics of each run, and the first of them drawn."""
     names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
@@ -142,7 +142,7 @@ def _metrics(runs: Sequence[RunFiles]) -> Iterator[Block]:
     yield from [figure] if figure else []
 
 
-def _baselines(runs: Sequence[RunFiles]) -> dict[str, Mapping[str, float | None]]:
+def _baselines(runs: Sequence[RunContents]) -> dict[str, Mapping[str, float | None]]:
     """Random order, and the best column of each run, by title; nothing where the runs rank different data."""
     if len({run.metrics.rules.fingerprint for run in runs}) > 1:
         return {}
@@ -197,7 +197,7 @@ def _tests(comparison: Comparison) -> list[Section]:
     return [Section("Differences and tests", blocks), Section("Queries that changed most", changed)]
 
 
-def _configs(runs: Sequence[RunFiles]) -> Iterator[Block]:
+def _configs(runs: Sequence[RunContents]) -> Iterator[Block]:
     """What the configs differ in, key by key."""
     configs = [dict(config_values(run.record.task.config if run.record.task else {})) for run in runs]
     if not any(configs):
@@ -230,7 +230,7 @@ def config_values(config: Any, path: str = "") -> list[tuple[str, Any]]:
     ]
 
 
-def _weights(runs: Sequence[RunFiles]) -> Iterator[Block]:
+def _weights(runs: Sequence[RunContents]) -> Iterator[Block]:
     """The weight of each feature in each run."""
     trainings = [run.model.training if run.model else TrainingRecord() for run in runs]
     names = list(dict.fromkeys(name for training in trainings for name in training.weights))

@@ -9,7 +9,7 @@ from ltr.reporting.calibration import reliability_error
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, span
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord
 from ltr.storage.update_file import files_of
 
@@ -17,7 +17,7 @@ FEWEST = 20  # traces or queries, fewer of which make an interval that promises 
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
 
 
-def conclusions(run: RunFiles) -> tuple[str, ...]:
+def conclusions(run: RunContents) -> tuple[str, ...]:
     """How good the run is, better than what, why, and what to check."""
     training = run.model.training if run.model else None
     counts = run.metrics.counts
@@ -75,7 +75,7 @@ def lead_sentence(record: MetricsRecord, name: str = "It") -> Iterator[str]:
     yield f"{name} is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
 
 
-def _outcomes(run: RunFiles) -> Iterator[str]:
+def _outcomes(run: RunContents) -> Iterator[str]:
     """That the model has learned since it was trained, where it has."""
     _, *learned = files_of(Path(run.path))
     if any(file.exists() for file in learned):

@@ -9,14 +9,14 @@ from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.instructive_examples import RESCUED, WRONG
 from ltr.storage.records import ExampleRecord
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 MOST_ROWS, MOST_COLUMNS = 8, 10
 LONGEST_LINE = 160  # letters of a query in the line that opens it
 OPEN = 1  # examples of each kind that are open from the start
 
 
-def instructive_section(run: RunFiles) -> Section:
+def instructive_section(run: RunContents) -> Section:
     """Where the model is wrong and sure; then where it is right and the best single feature is not."""
     best = run.metrics.best_feature
     kinds = {

@@ -10,7 +10,7 @@ from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import weight_or_curve
 from ltr.storage.model_file import ModelRecord
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 USE = {
     "tool": "Ranks the tools that an agent may call for a query, by a sum of what each feature below adds.",
@@ -22,7 +22,7 @@ LIMITS = (
 )
 
 
-def card(run: RunFiles) -> str:
+def card(run: RunContents) -> str:
     """The card of the run's model."""
     headline = (Column("metric", "metric"), Column("value", "value", WRITTEN), Column("interval", "interval", WRITTEN))
     files = tuple(f"{file.path}, {file.bytes:,} bytes, sha256 {file.sha256}" for file in run.record.inputs)
@@ -40,13 +40,13 @@ def card(run: RunFiles) -> str:
     return page_markdown(Page(run.name, f"Measured on {measured_on(run.metrics)}.", sections))
 
 
-def abstaining_limits(run: RunFiles) -> tuple[str, ...]:
+def abstaining_limits(run: RunContents) -> tuple[str, ...]:
     """When the model abstains, and what that promises."""
     rule = run.model.abstain if run.model else None
     return () if rule is None else tuple(f"{text[0].upper()}{text[1:]}." for text in rule_texts(rule))
 
 
-def none_limit(run: RunFiles) -> str:
+def none_limit(run: RunContents) -> str:
     """Whether the model says that none of the candidates fits, and for which share."""
     none = run.model.none if run.model else None
     return none_learned(none) if none else "It ranks the candidates it gets, and does not say that none of them fits."

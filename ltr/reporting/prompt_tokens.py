@@ -5,10 +5,10 @@ from ltr.reporting.charts import Words, curve
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.results.prompt_tokens import PROMPT, RULE
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 
-def prompt_section(run: RunFiles) -> list[Section]:
+def prompt_section(run: RunContents) -> list[Section]:
     """Tokens saved beside the share of queries whose right tool is still there, where tools were ranked."""
     columns = run.curves.get(PROMPT, {})
     rows = list(zip(*(columns.get(name, []) for name in ("k", "right_there", "tokens")), strict=False))

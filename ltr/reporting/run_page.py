@@ -30,19 +30,19 @@ from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.weights import weights_section
 from ltr.storage.records import MetricsRecord
-from ltr.storage.run_contents import RunFiles
+from ltr.storage.run_contents import RunContents
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
 SPLITS = {"test": "test data", "train": "training data", "given": "samples given"}
 
 
-def run_page(run: RunFiles) -> str:
+def run_page(run: RunContents) -> str:
     """The page of a run as HTML; same input, same bytes."""
     return page_html(run_view(run))
 
 
-def run_view(run: RunFiles, made: str = "") -> Page:
+def run_view(run: RunContents, made: str = "") -> Page:
     """The page of a run, or of an evaluation."""
     what = f"Ranks {run.model.kind}s" if run.model else "Ranked queries"
     warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
@@ -130,7 +130,7 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
         yield f"Best single feature: {record.best_feature.name}, chosen on the training groups."
 
 
-def _provenance(run: RunFiles) -> Iterator[Block]:
+def _provenance(run: RunContents) -> Iterator[Block]:
     """What went in, and with what it was computed."""
     if run.record.inputs:
         columns = (Column("file", "file"), Column("bytes", "bytes", COUNT), Column("sha256", "sha256"))

@@ -17,7 +17,7 @@ from ltr.features.crossfit import FittedFeatures, named_parts, state_of
 from ltr.features.registry import FEATURES
 from ltr.files.count_tables import Part, merged
 from ltr.files.journal import append_line, read_journal
-from ltr.serving.none_inputs import relevance_of, word_count
+from ltr.serving.none_probability import relevance_of, word_count
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.checkpoints import remove_leftovers
 from ltr.storage.model_file import StoredModel, model_digest

@@ -67,7 +67,7 @@ class Offer:
         )
 
 
-class KnownTools:
+class PreparedTools:
     """What fitted features prepared of the tools that they have met. Threads may share it; a copy starts empty."""
 
     def __init__(self) -> None:
@@ -80,8 +80,8 @@ class KnownTools:
         self._last: tuple[ToolList, Tables] | None = None  # of the own catalogue
         self._own: tuple[ToolCatalogue, Offer] | None = None
 
-    def __reduce__(self) -> tuple[type["KnownTools"], tuple[()]]:
-        return KnownTools, ()
+    def __reduce__(self) -> tuple[type["PreparedTools"], tuple[()]]:
+        return PreparedTools, ()
 
     def served(self, features: FittedFeatures) -> FittedFeatures:
         """The features with an encoder that holds nothing of a query."""
@@ -90,9 +90,9 @@ class KnownTools:
                 self._served = _served(features)
             return self._served
 
-    def renewed(self, features: FittedFeatures, changed: Sequence[str]) -> "KnownTools":
+    def renewed(self, features: FittedFeatures, changed: Sequence[str]) -> "PreparedTools":
         """The same for features of which some have another state; a shortlist stays as it was made."""
-        new, places = KnownTools(), [place for place, name in enumerate(features.names) if name in changed]
+        new, places = PreparedTools(), [place for place, name in enumerate(features.names) if name in changed]
         with self._lock:
             new._own, new._shortlist, new._rows = self._own, self._shortlist, dict(self._rows)
             if self._tables is not None:

@@ -23,8 +23,8 @@ from ltr.files.reading import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
-from ltr.serving.none_inputs import none_probabilities
-from ltr.serving.prepared_tools import KnownTools, Offer
+from ltr.serving.none_probability import none_probabilities
+from ltr.serving.prepared_tools import Offer, PreparedTools
 from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
@@ -53,7 +53,7 @@ class Router(StoredModel):
     graphs: "GraphCatalogue | None" = None
     tool_objects: tuple[object, ...] = ()  # of the tools, where they came as objects
     home: Path | None = None  # the directory it was loaded from, which keeps outcomes
-    known: KnownTools = field(init=False, repr=False, compare=False, default_factory=KnownTools)
+    known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
 
     @classmethod

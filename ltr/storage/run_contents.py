@@ -33,7 +33,7 @@ class StoredQueries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFiles:
+class RunContents:
     """The records of a run; an evaluation has metrics, curves and queries alone."""
 
     path: str
@@ -54,7 +54,7 @@ class RunFiles:
         return self.record.name or Path(self.path).name or self.path
 
 
-def write_run(run: RunFiles) -> None:
+def write_run(run: RunContents) -> None:
     """Write the files of a run into its directory: all but the model, run.json and the page."""
     home = Path(run.path)
     write_text(home / CONFIG, run.config)
@@ -87,12 +87,12 @@ def write_tools(directory: AnyPath, tools: Sequence[ToolRecord]) -> None:
         write_lines(Path(directory, BY_TOOL), map(msgspec.json.encode, tools))
 
 
-def read_run(directory: AnyPath) -> RunFiles:
+def read_run(directory: AnyPath) -> RunContents:
     """The run, or the evaluation, in the directory. Its files are untrusted: types are checked, texts stay texts."""
     home = put_back(directory)
     record = _optional(home / RUN, RunRecord)
     config = home / CONFIG
-    return RunFiles(
+    return RunContents(
         path=home.as_posix(),
         record=record or RunRecord(format=RUN_FORMAT),
         is_recorded=record is not None,

@@ -24,7 +24,7 @@ from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.learned_none import learn_none, none_source
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import trace_fold
-from ltr.serving.none_inputs import none_probabilities, relevance_of, word_counts
+from ltr.serving.none_probability import none_probabilities, relevance_of, word_counts
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.none_fit import relearned

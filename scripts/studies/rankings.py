@@ -129,7 +129,7 @@ def compare(train, test, encoder):
         ]
         beside = results["relevance"].values[TOP1]
         parts = "".join(
-            f"  {label} {np.nanmean(values[which]):.3f} {of_part(test, values, beside, which)}"
+            f"  {label} {np.nanmean(values[which]):.3f} {of_part(test, values, beside, which, rng)}"
             for label, which in (("known", known), ("unseen", ~known))
             if which.any()
         )
@@ -137,10 +137,10 @@ def compare(train, test, encoder):
         print(f"  {way:28}  {means}  {'  '.join(leads)}{parts}", flush=True)
 
 
-def of_part(test, values, relevance, which):
+def of_part(test, values, relevance, which, rng):
     """How far some of the queries are ahead of relevance alone, with the interval."""
     counted = np.where(which, values, np.nan), np.where(which, relevance, np.nan)
-    return intervals.shown(intervals.difference(test, *counted, np.random.default_rng(0)), "+")
+    return intervals.shown(intervals.difference(test, *counted, rng), "+")
 
 
 def known_queries(train, test):

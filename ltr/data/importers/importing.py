@@ -18,7 +18,7 @@ from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, FieldError, UnknownFormatError, UsageError, suggestion
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_replace import new_files, refuse_existing
-from ltr.files.reading import STDIN, AnyPath, expand, shown
+from ltr.files.reading import STDIN, AnyPath, expand, foreign_start, shown
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry
 
@@ -223,6 +223,8 @@ def _look(path: str, formats: Sequence[str]) -> str:
     """What a file looks like: one of the formats, or samples."""
     if not formats:
         opening = read_opening(path)
+        if problem := foreign_start(opening.content):
+            return problem
         if opening.has(*SAMPLE, "tool") or opening.has(*SAMPLE, "candidate_id"):
             return f"these are samples already; train on them: ltr train {shlex.quote(path)}"
     return f"looks like {_titles(formats)}"

@@ -12,8 +12,8 @@ from ltr.data.groups import group_samples
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import Opening, read_opening
 from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.ranked_groups import RankedGroups
 from ltr.data.importers.tally import Tally
-from ltr.data.importers.trec_rankings import RankedGroups
 from ltr.data.json_stream import json_values
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt
 from ltr.data.sample_columns import GroupColumns, RowColumns

@@ -5,7 +5,7 @@ import numpy as np
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.lists import group_lists
-from ltr.data.importers.trec_rankings import RankedGroups, read_ranked
+from ltr.data.importers.ranked_groups import RankedGroups, read_ranked
 from ltr.errors import DataError, UsageError
 from ltr.files.reading import STDIN, AnyPath
 

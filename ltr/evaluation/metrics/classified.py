@@ -1,4 +1,4 @@
-"""The measures over candidates: each is right or wrong, and has a probability (`metrics/probabilities.py`).
+"""The measures over candidates: each is right or wrong, and has a probability (`metrics/candidate_probabilities.py`).
 
 They follow no tie rule: candidates of equal probability are treated alike. In auc and roc so are candidates whose
 probabilities may differ by rounding alone (`tied_levels`): scores 0.1, 0.2 and 0.3, 0.4 make the same two.
