@@ -386,6 +386,13 @@ def test_numbers_too_large_to_draw_stand_in_the_table_only(value):
     assert estimates(words, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
 
 
+@pytest.mark.parametrize("low, high", [(-0.1, 0.2), (0.0, 0.2), (-0.2, 0.0)])
+def test_differences_stand_over_a_line_where_0_is(low, high):
+    words = Words("differences", "", Table((), ()))
+    drawn = estimates(words, [Estimate("top-1", (low + high) / 2, low, high)], zero=True)
+    assert sum(mark.attributes["class"] == "axis" for mark in drawn.marks) == 1
+
+
 @pytest.mark.parametrize("name, what", [("steps", "before its own step"), ("exact", "The objective of each step")])
 def test_the_learning_curve_says_what_its_loss_is(made, name, what):
     assert what in report_of([made / "runs" / name])
