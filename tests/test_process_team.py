@@ -22,28 +22,13 @@ from ltr.engines.process_team import MARK, LostProcessError, work
 from ltr.errors import RunError
 from tests.faults import is_alive
 from tests.made import ENVIRONMENT
+from tests.shard_calls import hearing, noisy, remembering
 
 
 @pytest.fixture
 def started_anew(monkeypatch):
     """Each process loads what it needs by itself, as for users."""
     monkeypatch.setattr(process_team, "get_context", multiprocessing.get_context)
-
-
-def remembering(shard_that_kills=None):
-    """What is called on shards: tells the process, and the keys it has seen."""
-    seen = []
-
-    def call(shard):
-        key, number = shard
-        if number == shard_that_kills:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number == -1:
-            raise ZeroDivisionError("a bug")
-        seen.append(key)
-        return os.getpid(), number, list(seen)
-
-    return call
 
 
 def done(shards, workers=2, **options):
@@ -182,10 +167,6 @@ def test_what_cannot_begin_is_an_error_of_every_shard():
     assert [str(found[index]) for index in range(3)] == ["no plug-in"] * 3
 
 
-def noisy():
-    return print
-
-
 @pytest.mark.usefixtures("started_anew")
 def test_what_a_process_prints_is_no_result(capfd):
     assert list(work(noisy, ["noise"], ["a"], workers=1)) == [(0, None)]
@@ -297,16 +278,6 @@ def test_a_signal_waits_until_a_process_has_started(monkeypatch, number):
     worker.pipe.close()
     assert events == ["started", "the handler ran"]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-def hearing(number):
-    """What is called on shards: sends its own process the signal first."""
-
-    def call(shard):
-        os.kill(os.getpid(), number)
-        return shard
-
-    return call
 
 
 @pytest.mark.usefixtures("started_anew")
