@@ -237,7 +237,7 @@ def test_errors_name_the_users_own_lines_and_no_file_that_is_not_there(tmp_path)
 
 
 def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cli):
-    written("log.jsonl", chat_lines())
+    written("log.jsonl", chat_lines(5))
     lines = cli.good("init", "--from", "log.jsonl", "my router").splitlines()
     assert [line.split("  ")[0] for line in lines if line.split("  ")[0] in ("specification", "recommended")] == [
         "specification",
