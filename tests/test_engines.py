@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.cli import main
 from ltr.engines import local_processes
 from ltr.engines.config import EngineConfig, open_engine
 from ltr.engines.engine import IN_PROCESS, InProcess
@@ -25,7 +24,7 @@ from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 from tests.faults import is_alive
 from tests.made import ENVIRONMENT, tool_rows, written
-from tests.warm import forked
+from tests.warm import command
 
 
 @pytest.fixture(params=["in process", "in two processes"])
@@ -268,27 +267,23 @@ def test_without_the_package_ray_the_engine_says_what_to_install():
     assert done.stdout == f"{expected!r}\n"
 
 
-class Tripwire:
-    """What is asked first where a module lies."""
+WITHOUT_RAY = """
+import sys
 
+assert "ray" not in sys.modules
+
+class Tripwire:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "ray":
             raise ImportError("ray is loaded")
 
-
-def without_ray(lines):
-    assert "ray" not in sys.modules
-    sys.meta_path.insert(0, Tripwire())
-    for line in lines:
-        sys.argv = ["ltr", *line.split()]
-        try:
-            main()
-        except SystemExit as done:
-            print(done.code, flush=True)
+sys.meta_path.insert(0, Tripwire())
+"""
 
 
 def test_no_command_loads_ray_unless_it_is_asked_for(tmp_path):
     written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    (tmp_path / "tripwire.py").write_text(WITHOUT_RAY)
     commands = (
         "featurize samples.jsonl -o columns/ --features tool.hist,tool.coop --encoder hash -q --shard-rows 60",
         "train columns/ -o run --trainer newton --set train.l2=0.01 -q --format json",
@@ -296,10 +291,9 @@ def test_no_command_loads_ray_unless_it_is_asked_for(tmp_path):
         "validate columns/ --format json",
         "featurize samples.jsonl -o refused/ --features tool.hist --encoder hash -q --engine ray",
     )
-    done = forked(without_ray, commands, cwd=tmp_path)
-    codes = [line for line in done.stdout.decode().splitlines() if len(line) == 1 and line.isdecimal()]
-    assert codes == ["0", "0", "0", "0", "2"], done.stderr
-    assert b"the engine ray needs the package ray" in done.stderr
+    done = [command(*words.split(), "--code", "tripwire.py", cwd=tmp_path) for words in commands]
+    assert [each.returncode for each in done] == [0, 0, 0, 0, 2], [each.stderr for each in done]
+    assert b"the engine ray needs the package ray" in done[-1].stderr
     assert not (tmp_path / "refused").exists()
 
 

@@ -50,11 +50,10 @@ def _here(environment, target, args):
 
 def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
     """ltr in a process of its own, as `process` of tests/made.py starts it, but for Python itself and its modules."""
-    return forked(_ltr, list(map(str, arguments)), cwd=cwd, environment=environment, given=given)
+    return _forked(_ltr, list(map(str, arguments)), cwd, environment, given)
 
 
-def forked(work, words=(), *, cwd, environment=ENVIRONMENT, given=b""):
-    """work(words) in a process of its own."""
+def _forked(work, words, cwd, environment, given):
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("in", "out", "err")]
         for stream, content in zip(streams, (given, b"", b""), strict=True):
