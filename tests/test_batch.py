@@ -279,20 +279,22 @@ def test_a_second_batch_is_refused_while_one_writes_there_and_not_after_it_was_k
 
 
 def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, tmp_path):
-    slow = ["--set", "train.trainer=descent", "--set", "train.epochs=400", "--set", "sweep.seed=[0, 1, 2, 3]"]
+    slow = ["--set", "train.trainer=descent", "--set", "train.epochs=1000", "--set", "sweep.seed=[0, 1, 2, 3]"]
     command = [sys.executable, "-m", "ltr", "run", "s.yaml", *slow]
     options = {"cwd": tmp_path, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     batches = [
         subprocess.Popen([*command, "-j", jobs, "-o", f"by-{jobs}"], text=True, start_new_session=True, **options)
         for jobs in ("1", "2")
     ]
+    first = []
+    for batch in batches:
+        first.append(batch.stderr.readline())
+        time.sleep(0.05)
+        batch.send_signal(signal.SIGINT)
+    assert [line.partition(" ")[0] for line in first] == ["kept", "kept"]
     for batch, jobs in zip(batches, (1, 2), strict=True):
         with batch:
-            first = batch.stderr.readline()
-            time.sleep(0.05)
-            batch.send_signal(signal.SIGINT)
             out, err = batch.communicate(timeout=60)
-        assert first.startswith("kept ")
         assert batch.returncode == 130
         assert (out, "Traceback" in err) == ("", False)
         assert not list((tmp_path / f"by-{jobs}").rglob(".ltr-*"))
