@@ -57,8 +57,8 @@ CASES = {
 def test_processes_find_what_one_finds(tmp_path):
     path = str(write_lines(tmp_path / "s.jsonl", odd()))
     config = RunConfig(data=DataConfig(train=path), features=("tool.hist",), encoder="hash")
-    featurize_and_save(config, f"{tmp_path / 'columns'}/", rows=40)
-    for named, options in ((path, ("--shard-rows", "40")), (str(tmp_path / "columns"), ())):
+    featurize_and_save(config, f"{tmp_path / 'columns'}/", rows=90)
+    for named, options in ((path, ("--shard-rows", "90")), (str(tmp_path / "columns"), ())):
         one, two = (
             CliRunner().invoke(app, ["validate", named, *options, "--format", "json", "--workers", number])
             for number in ("1", "2")
@@ -81,7 +81,8 @@ def test_what_fits_memory_has_the_same_findings_in_shards(tmp_path, case):
 
 
 def test_groups_that_are_spread_over_the_file_are_counted(tmp_path):
-    lines = [odd()[place] for place in np.random.default_rng(0).permutation(len(odd()))]
+    own = odd()
+    lines = [own[place] for place in np.random.default_rng(0).permutation(len(own))]
     in_memory, sharded = reports(tmp_path, lines)
     (note,) = [each for each in sharded.findings if each.code == "copied"]
     assert "traces are interleaved" in note.message

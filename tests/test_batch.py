@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,9 @@ from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
 from ltr.experiments.runs import run_and_save
+from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
-from tests import warm
+from ltr.training.fit import TRAINERS
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, tool_rows, written
 
@@ -39,14 +41,25 @@ sweep:
 @pytest.fixture
 def sweep(tmp_path):
     """The path of a config of six runs of two sets of features."""
-    written(tmp_path / "train.jsonl", tool_rows(range(24)))
-    written(tmp_path / "test.jsonl", tool_rows(range(100, 108), seed=1))
+    written(tmp_path / "train.jsonl", tool_rows(range(12)))
+    written(tmp_path / "test.jsonl", tool_rows(range(100, 104), seed=1))
     (tmp_path / "s.yaml").write_text(SWEEP)
     return tmp_path / "s.yaml"
 
 
 def made(sweep, root, **options):
     return run_batch(planned(ltr.sweep(sweep), root), root, BatchOptions(**options))
+
+
+@pytest.fixture
+def runs(sweep, tmp_path, filled):
+    """The directory of that batch once it is complete."""
+
+    def six_runs():
+        made(sweep, tmp_path / "runs")
+
+    filled(tmp_path / "runs", six_runs)
+    return tmp_path / "runs"
 
 
 def kept(root):
@@ -70,10 +83,11 @@ def test_the_runs_of_a_batch_are_those_that_are_made_alone(sweep, tmp_path):
     assert batch == kept(tmp_path / "alone")
 
 
-def test_processes_change_no_byte(sweep, tmp_path):
-    for jobs in (1, 2):
-        made(sweep, tmp_path / str(jobs) / "runs", jobs=jobs)
-    assert kept(tmp_path / "1") == kept(tmp_path / "2")
+def test_processes_change_no_byte(sweep, runs):
+    before = kept(runs)
+    shutil.rmtree(runs)
+    made(sweep, runs, jobs=2)
+    assert kept(runs) == before
 
 
 @pytest.mark.parametrize("folds", [None, 3])
@@ -109,33 +123,30 @@ def test_complete_runs_are_left_untouched_and_no_sample_is_read(sweep, tmp_path,
     assert again == board
 
 
-def test_a_run_whose_file_is_gone_is_made_again(sweep, tmp_path):
-    made(sweep, tmp_path / "runs")
-    before = kept(tmp_path / "runs")
-    next((tmp_path / "runs").glob("*/model.json")).unlink()
-    ended, _ = made(sweep, tmp_path / "runs", resume=True)
+def test_a_run_whose_file_is_gone_is_made_again(sweep, runs):
+    before = kept(runs)
+    next(runs.glob("*/model.json")).unlink()
+    ended, _ = made(sweep, runs, resume=True)
     assert [each.is_untouched for each in ended].count(False) == 1
-    assert kept(tmp_path / "runs") == before
+    assert kept(runs) == before
 
 
-def test_a_sweep_that_grows_makes_only_what_is_not_there(sweep, tmp_path):
-    made(sweep, tmp_path / "runs")
-    before = times(tmp_path / "runs")
+def test_a_sweep_that_grows_makes_only_what_is_not_there(sweep, runs):
+    before = times(runs)
     sweep.write_text(SWEEP.replace("[0.01, 0.1, 1]", "[0.001, 0.01, 0.1, 1]"))
-    ended, board = made(sweep, tmp_path / "runs", resume=True)
+    ended, board = made(sweep, runs, resume=True)
     assert [each.is_untouched for each in ended] == [False, True, True, True] * 2
-    assert times(tmp_path / "runs").items() >= before.items()
+    assert times(runs).items() >= before.items()
     assert len(board.rows) == 8
 
 
-def test_other_data_fail_each_run_with_the_difference_and_touch_nothing(sweep, tmp_path):
-    made(sweep, tmp_path / "runs")
-    before = times(tmp_path / "runs")
+def test_other_data_fail_each_run_with_the_difference_and_touch_nothing(sweep, runs, tmp_path):
+    before = times(runs)
     written(tmp_path / "train.jsonl", tool_rows(range(25)))
-    ended, _ = made(sweep, tmp_path / "runs", resume=True)
+    ended, _ = made(sweep, runs, resume=True)
     assert all(isinstance(each.error, ResumeError) for each in ended)
     assert re.match(r"inputs\.\.\./\.\./train\.jsonl: '\w+' became '\w+'", ended[0].error.lines()[1])
-    assert times(tmp_path / "runs") == before
+    assert times(runs) == before
 
 
 def test_a_file_that_a_glob_finds_anew_is_other_data(sweep, tmp_path):
@@ -207,7 +218,7 @@ def test_the_plan_says_what_stays_what_goes_on_and_what_is_made(sweep, cli):
         said = cli.good("run", "s.yaml", "--dry-run", "--resume").splitlines()
         assert len(said) == 6
         assert said[1].endswith("-l2-0.1/: complete, stays as it is")
-        assert said[2].endswith("-l2-1/: is to be made: learns from 48 groups, is measured on 16 test groups")
+        assert said[2].endswith("-l2-1/: is to be made: learns from 24 groups, is measured on 8 test groups")
         assert times(Path("runs")) == before
 
 
@@ -224,7 +235,7 @@ def test_the_plan_says_which_queries_need_no_encoder(sweep, monkeypatch, tmp_pat
     monkeypatch.setenv("LTR_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setitem(ENCODERS._own, "kept", StoredEvaluation)
     plan = planned([replace(each.config, encoder="kept") for each in ltr.sweep(sweep)[:2]], tmp_path / "runs")
-    queries = len({row["query"] for row in tool_rows(range(24))})
+    queries = len({row["query"] for row in tool_rows(range(12))})
     told = [text.partition("; ")[2] for _, text in forecast(plan, BatchOptions())]
     assert told == [f"vectors of 0 of {queries} queries are in the cache"] * 2
     assert not (tmp_path / "cache").exists()
@@ -267,22 +278,28 @@ def test_a_second_batch_is_refused_while_one_writes_there_and_not_after_it_was_k
     assert cli.refused("run", "s.yaml")[0] == 2  # it holds a result, and nothing else is wrong
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, jobs):
+def test_an_interrupt_ends_cleanly_and_what_was_made_stays(sweep, tmp_path):
     slow = ["--set", "train.trainer=descent", "--set", "train.epochs=1000", "--set", "sweep.seed=[0, 1, 2, 3]"]
-    command = [sys.executable, "-m", "ltr", "run", "s.yaml", "-j", str(jobs), *slow]
-    options = {"cwd": sweep.parent, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, start_new_session=True, **options) as batch:
-        first = batch.stderr.readline()
-        time.sleep(0.1)
+    command = [sys.executable, "-m", "ltr", "run", "s.yaml", *slow]
+    options = {"cwd": tmp_path, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    batches = [
+        subprocess.Popen([*command, "-j", jobs, "-o", f"by-{jobs}"], text=True, start_new_session=True, **options)
+        for jobs in ("1", "2")
+    ]
+    first = []
+    for batch in batches:
+        first.append(batch.stderr.readline())
+        time.sleep(0.05)
         batch.send_signal(signal.SIGINT)
-        out, err = batch.communicate(timeout=60)
-    assert first.startswith("kept ")
-    assert batch.returncode == 130
-    assert (out, "Traceback" in err) == ("", False)
-    assert not list(sweep.parent.rglob(".ltr-*"))
-    made_before = len(list(sweep.parent.rglob("run.json")))
-    assert 0 < made_before < 24
+    assert [line.partition(" ")[0] for line in first] == ["kept", "kept"]
+    for batch, jobs in zip(batches, (1, 2), strict=True):
+        with batch:
+            out, err = batch.communicate(timeout=60)
+        assert batch.returncode == 130
+        assert (out, "Traceback" in err) == ("", False)
+        assert not list((tmp_path / f"by-{jobs}").rglob(".ltr-*"))
+        made_before = len(list((tmp_path / f"by-{jobs}").rglob("run.json")))
+        assert 0 < made_before < 24
 
 
 DEADLY = """
@@ -293,16 +310,24 @@ from ltr.training.model import Fitted
 
 @ltr.trainer("deadly")
 def deadly(groups, geometry, config, on_epoch):
-    "w = 1; with a penalty of 12 its process is killed."
-    if config.penalty == 12:
+    "w = 1; with a penalty of 3 its process is killed."
+    if config.penalty == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return Fitted(np.ones(groups.phi.shape[1]), history=np.zeros(0), epochs=0)
 """
 
 
-def test_a_process_that_is_killed_costs_its_run_alone_of_24(sweep):
-    (sweep.parent / "deadly.py").write_text(DEADLY)
-    penalties = ", ".join(map(str, range(24)))
+@pytest.fixture
+def cli_here(sweep, cli):
+    """The command line where the sweep lies; the plug-ins of these tests are forgotten after each."""
+    yield cli
+    TRAINERS._own.pop("deadly", None)
+    FEATURES._own.pop("tool.length", None)
+
+
+def test_a_process_that_is_killed_costs_its_run_alone(cli_here):
+    Path("deadly.py").write_text(DEADLY)
+    penalties = ", ".join(map(str, range(8)))
     rest = (
         "--set",
         "train.trainer=deadly",
@@ -310,24 +335,24 @@ def test_a_process_that_is_killed_costs_its_run_alone_of_24(sweep):
         "sweep={train.l2: [" + penalties + "]}",
         "--set",
         "features=[tool.hist]",
+        "--set",
+        "evaluate.baselines=false",  # one is better than these weights, which would be told
     )
-    done = warm.command("run", "s.yaml", "--jobs", 2, "--code", "deadly.py", *rest, "-q", cwd=sweep.parent)
-    assert done.returncode == 1
-    (error,) = done.stderr.decode().splitlines()
-    assert error == "error: s-l2-12: its process ended with -9: too little memory, or killed"
-    assert len(list(sweep.parent.glob("runs/*/run.json"))) == 23
+    assert cli_here.run("run", "s.yaml", "--jobs", 2, "--code", "deadly.py", *rest, "-q") == 1
+    (error,) = cli_here.err.splitlines()
+    assert error == "error: s-l2-3: its process ended with -9: too little memory, or killed"
+    assert len(list(Path("runs").glob("*/run.json"))) == 7
 
 
-def test_plug_ins_reach_the_processes(sweep):
-    Path(sweep.parent, "plug.py").write_text(
+def test_plug_ins_reach_the_processes(cli_here):
+    Path("plug.py").write_text(
         "import numpy as np\nfrom ltr import feature\n\n"
         "@feature('tool.length', 'struct')\ndef length(candidates, state, context):\n"
         "    return np.array([float(len(name)) for name in candidates.name_texts])[candidates.names]\n"
     )
     arguments = ["-j", 2, "--code", "plug.py", "--set", "sweep.features=[[tool.length], [tool.rel, tool.length]]"]
     arguments += ["--set", "evaluate.baselines=false"]  # tool.rel alone is better, which would be told
-    done = warm.command("run", "s.yaml", "-q", *arguments, cwd=sweep.parent)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (cli_here.run("run", "s.yaml", "-q", *arguments), cli_here.err) == (0, "")
 
 
 def test_a_batch_of_one_run_says_how_far_it_is_ahead_of_its_best_column_and_tests_nothing(tmp_path):

@@ -22,7 +22,9 @@ from ltr.engines.on_ray import refuse_silent, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
+from tests.faults import is_alive
 from tests.made import ENVIRONMENT, tool_rows, written
+from tests.warm import command
 
 
 @pytest.fixture(params=["in process", "in two processes"])
@@ -31,7 +33,7 @@ def engine(request):
 
 
 def slow_at_first(number):
-    time.sleep(0.3 if number == 0 else 0)
+    time.sleep(0.05 if number == 0 else 0)
     return number * number
 
 
@@ -154,13 +156,13 @@ def begun(directory, number):
 def test_no_more_than_a_few_results_wait(two, tmp_path):
     results = two.map(partial(begun, str(tmp_path)), range(100))
     assert next(results) == 0
-    time.sleep(0.3)
+    time.sleep(0.05)
     assert len(list(tmp_path.iterdir())) <= 6
     assert list(results) == list(range(1, 100))
 
 
 def warm_after_a_while(number):
-    time.sleep(0.05)
+    time.sleep(0.02)
     return os.getpid()
 
 
@@ -227,14 +229,6 @@ if __name__ == "__main__":
 """
 
 
-def alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_no_worker_outlives_the_process_that_started_it(tmp_path):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)
@@ -245,9 +239,9 @@ def test_no_worker_outlives_the_process_that_started_it(tmp_path):
         parent.send_signal(number)
         parent.communicate(timeout=30)
     deadline = time.monotonic() + 30
-    while any(map(alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, children))
+    while any(map(is_alive, children)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(is_alive, children))
 
 
 def test_a_config_says_who_works():
@@ -275,7 +269,8 @@ def test_without_the_package_ray_the_engine_says_what_to_install():
 
 WITHOUT_RAY = """
 import sys
-from ltr.cli import main
+
+assert "ray" not in sys.modules
 
 class Tripwire:
     def find_spec(self, name, path=None, target=None):
@@ -283,17 +278,12 @@ class Tripwire:
             raise ImportError("ray is loaded")
 
 sys.meta_path.insert(0, Tripwire())
-for line in sys.stdin:
-    sys.argv = ["ltr", *line.split()]
-    try:
-        main()
-    except SystemExit as done:
-        print(done.code, flush=True)
 """
 
 
 def test_no_command_loads_ray_unless_it_is_asked_for(tmp_path):
     written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    (tmp_path / "tripwire.py").write_text(WITHOUT_RAY)
     commands = (
         "featurize samples.jsonl -o columns/ --features tool.hist,tool.coop --encoder hash -q --shard-rows 60",
         "train columns/ -o run --trainer newton --set train.l2=0.01 -q --format json",
@@ -301,11 +291,9 @@ def test_no_command_loads_ray_unless_it_is_asked_for(tmp_path):
         "validate columns/ --format json",
         "featurize samples.jsonl -o refused/ --features tool.hist --encoder hash -q --engine ray",
     )
-    options = {"cwd": tmp_path, "env": ENVIRONMENT, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", WITHOUT_RAY], input="\n".join(commands), check=True, **options)
-    codes = [line for line in done.stdout.splitlines() if len(line) == 1 and line.isdecimal()]
-    assert codes == ["0", "0", "0", "0", "2"], done.stderr
-    assert "the engine ray needs the package ray" in done.stderr
+    done = [command(*words.split(), "--code", "tripwire.py", cwd=tmp_path) for words in commands]
+    assert [each.returncode for each in done] == [0, 0, 0, 0, 2], [each.stderr for each in done]
+    assert b"the engine ray needs the package ray" in done[-1].stderr
     assert not (tmp_path / "refused").exists()
 
 

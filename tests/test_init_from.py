@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import ltr
+from ltr.config import recipes
 from ltr.config.run import load_config
 from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.experiments import from_log
@@ -16,7 +17,7 @@ CITIES = ("Oslo", "Paris", "Rome", "Lima", "Bonn")
 ASKED = {"weather": "rain in {}?", "mail": "write to Ann in {}", "search": "find hotels in {}"}
 
 
-def chat_lines(conversations=10, *, timed=True):
+def chat_lines(conversations=7, *, timed=True):
     """A log: each conversation asks for two tools and ends with a word of thanks."""
     for number in range(conversations):
         messages = []
@@ -30,6 +31,12 @@ def chat_lines(conversations=10, *, timed=True):
                 del line["response"]["created"]
             yield line
             messages = [*messages, said(call(name)), {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
+
+
+@pytest.fixture
+def plain_recipe(monkeypatch):
+    """Folds choose nothing for the recommended recipe: where what is learned is not the point, they take long."""
+    monkeypatch.setattr(recipes, "_left_to_folds", lambda *_, **__: {"train.choose": []})
 
 
 def chosen(started):
@@ -51,7 +58,7 @@ def test_a_log_becomes_samples_tools_a_config_two_runs_and_a_page(started):
     assert [name for name in names if "/" not in name] == ["ltr.yaml", "report.html"]
     assert [name for name in names if name.startswith("data/")] == ["data/samples.jsonl", "data/tools.json"]
     assert {name.split("/")[1] for name in names if name.startswith("runs/")} == {"recommended", "specification"}
-    assert (started.imported.format, started.imported.groups) == ("openai", 20)
+    assert (started.imported.format, started.imported.groups) == ("openai", 14)
     assert started.audit.counts["errors"] == 0
     assert list(ltr.read_tools(started.directory / "data" / "tools.json")) == ["weather", "mail", "search"]
 
@@ -88,26 +95,30 @@ def test_the_test_is_the_latest_conversations_where_every_decision_has_a_time(st
     assert tested.times.min() > started.recommended.result.train.times.max()
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_without_times_the_test_is_drawn_by_the_seed(tmp_path):
     started = ltr.init_from(written(tmp_path / "log.jsonl", chat_lines(timed=False)), tmp_path / "router")
     assert chosen(started)["data.split"] == "trace"
     assert "split: trace" in (tmp_path / "router" / "ltr.yaml").read_text()
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_conversations_that_all_end_at_one_time_are_drawn_by_the_seed(tmp_path):
-    rows = [row | {"time": 7} for row in tool_rows(range(10))]
+    rows = [row | {"time": 7} for row in tool_rows(range(6))]
     assert chosen(ltr.init_from(written(tmp_path / "s.jsonl", rows), tmp_path / "router"))["data.split"] == "trace"
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_lists_of_five_and_more_stay_as_they_are(tmp_path):
-    started = ltr.init_from(written(tmp_path / "s.jsonl", tool_rows(range(12))), tmp_path / "router")
+    started = ltr.init_from(written(tmp_path / "s.jsonl", tool_rows(range(6))), tmp_path / "router")
     assert "data.negatives" not in chosen(started)
     assert started.imported is None
     assert started.recommended.result.measured.groups.candidates.is_logged.all()
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_where_only_the_right_tool_is_known_the_catalogue_gives_the_others(tmp_path):
-    rows = [row for row in tool_rows(range(12)) if row["label"]]
+    rows = [row for row in tool_rows(range(6)) if row["label"]]
     table = "session,query,tool\n" + "".join(f"{row['trace_id']},{row['query']},{row['tool']}\n" for row in rows)
     (tmp_path / "picks.csv").write_text(table)
     started = ltr.init_from(tmp_path / "picks.csv", tmp_path / "router")
@@ -116,8 +127,9 @@ def test_where_only_the_right_tool_is_known_the_catalogue_gives_the_others(tmp_p
     assert set(started.recommended.result.measured.evaluation.num_candidates) == {len(tools)}
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_samples_are_taken_as_they_are_lines_or_an_array(tmp_path):
-    rows = list(tool_rows(range(10)))
+    rows = list(tool_rows(range(6)))
     written(tmp_path / "s.jsonl", rows)
     (tmp_path / "s.json").write_text(json.dumps(rows, indent=2))
     for name in ("s.jsonl", "s.json"):
@@ -126,8 +138,9 @@ def test_samples_are_taken_as_they_are_lines_or_an_array(tmp_path):
         assert [json.loads(line) for line in lines] == rows
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_rows_in_python_are_taken_as_they_are(tmp_path):
-    rows = list(tool_rows(range(10)))
+    rows = list(tool_rows(range(6)))
     ltr.init_from(rows, tmp_path / "router")
     lines = (tmp_path / "router" / "data" / "samples.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == rows
@@ -135,12 +148,14 @@ def test_rows_in_python_are_taken_as_they_are(tmp_path):
         ltr.init_from([rows[0], rows[1] | {"label": -1}], tmp_path / "other")
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_teams_of_agents_need_no_catalogue(tmp_path):
-    started = ltr.init_from(written(tmp_path / "s.jsonl", graph_rows(range(12))), tmp_path / "router")
+    started = ltr.init_from(written(tmp_path / "s.jsonl", graph_rows(range(6))), tmp_path / "router")
     assert list(chosen(started)) == ["data.split", "encoder"]
     assert not (tmp_path / "router" / "data" / "tools.json").exists()
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_the_texts_of_a_catalogue_replace_those_of_the_log(tmp_path):
     tools = {"tools": {name: {"description": f"own words on {name}"} for name in ("weather", "mail", "late")}}
     (tmp_path / "tools.json").write_text(json.dumps(tools))
@@ -154,6 +169,7 @@ def test_the_texts_of_a_catalogue_replace_those_of_the_log(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("plain_recipe")
 @pytest.mark.parametrize(
     "failure, name",
     [(RunError("no room"), "earlier"), (KeyboardInterrupt(), "router"), (OSError("gone"), "earlier")],
@@ -175,6 +191,7 @@ def test_what_fails_at_the_end_leaves_nothing_and_an_earlier_directory_stays(
     assert after == before
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_an_earlier_directory_is_replaced_only_if_asked_and_only_if_nothing_else_lies_there(tmp_path, started):
     log, home = written(tmp_path / "log.jsonl", chat_lines()), tmp_path / "router"
     shutil.copytree(started.directory, home)
@@ -220,7 +237,7 @@ def test_errors_name_the_users_own_lines_and_no_file_that_is_not_there(tmp_path)
 
 
 def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cli):
-    written("log.jsonl", chat_lines())
+    written("log.jsonl", chat_lines(5))
     lines = cli.good("init", "--from", "log.jsonl", "my router").splitlines()
     assert [line.split("  ")[0] for line in lines if line.split("  ")[0] in ("specification", "recommended")] == [
         "specification",
@@ -241,14 +258,16 @@ def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cl
     cli.good("run", "my router/ltr.yaml", "-o", "my router/runs", "--overwrite", "-q")
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_findings_are_counted_with_the_command_that_lists_them(cli):
-    written("s.jsonl", [row | {"tool_description": ""} for row in tool_rows(range(10))])
+    written("s.jsonl", [row | {"tool_description": ""} for row in tool_rows(range(6))])
     line = next(line for line in cli.good("init", "--from", "s.jsonl").splitlines() if line.startswith("validated"))
     assert line.startswith("validated: 0 errors, 1 warning; they are listed by: ltr validate ")
     listed = cli.good(*line.partition("ltr ")[2].split())
     assert "no-text" in listed
 
 
+@pytest.mark.usefixtures("plain_recipe")
 def test_without_a_directory_it_makes_one_named_router(cli, tmp_path):
     written("log.jsonl", chat_lines())
     cli.good("init", "--from", "log.jsonl", "-q")

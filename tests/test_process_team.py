@@ -20,29 +20,15 @@ from ltr.engines import process_team
 from ltr.engines.calls import NO_MEMORY
 from ltr.engines.process_team import MARK, LostProcessError, work
 from ltr.errors import RunError
+from tests.faults import is_alive
 from tests.made import ENVIRONMENT
+from tests.shard_calls import hearing, noisy, remembering
 
 
 @pytest.fixture
 def started_anew(monkeypatch):
     """Each process loads what it needs by itself, as for users."""
     monkeypatch.setattr(process_team, "get_context", multiprocessing.get_context)
-
-
-def remembering(shard_that_kills=None):
-    """What is called on shards: tells the process, and the keys it has seen."""
-    seen = []
-
-    def call(shard):
-        key, number = shard
-        if number == shard_that_kills:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number == -1:
-            raise ZeroDivisionError("a bug")
-        seen.append(key)
-        return os.getpid(), number, list(seen)
-
-    return call
 
 
 def done(shards, workers=2, **options):
@@ -176,14 +162,9 @@ def unable():
     raise RunError("no plug-in")
 
 
-@pytest.mark.usefixtures("started_anew")
 def test_what_cannot_begin_is_an_error_of_every_shard():
     found = dict(work(unable, ["x", "y", "z"], ["a", "b", "a"], workers=2))
     assert [str(found[index]) for index in range(3)] == ["no plug-in"] * 3
-
-
-def noisy():
-    return print
 
 
 @pytest.mark.usefixtures("started_anew")
@@ -212,14 +193,6 @@ if __name__ == "__main__":
 """
 
 
-def alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_no_process_outlives_the_one_that_started_it(tmp_path):
     script = tmp_path / "orphans.py"
     script.write_text(ORPHANS)
@@ -230,13 +203,16 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path):
         parent.send_signal(number)
         parent.communicate(timeout=30)
     deadline = time.monotonic() + 30
-    while any(map(alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, children))
+    while any(map(is_alive, children)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(is_alive, children))
 
+
+UNHEARD = """
+from ltr.engines.process_team import _serve
 
 class Closed:
-    """A pipe whose other end has gone when the result is ready."""
+    "A pipe whose other end has gone when the result is ready."
 
     def recv(self):
         return ("a", 1)
@@ -244,11 +220,13 @@ class Closed:
     def send_bytes(self, content):
         raise BrokenPipeError
 
+_serve(lambda: str, Closed(), 1.0)
+"""
+
 
 def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
-    script = "from functools import partial; from ltr.engines.process_team import _serve;"
-    script += "from tests.test_process_team import Closed, remembering; _serve(remembering, Closed(), 1.0)"
-    done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, check=False, timeout=60)
+    options = {"env": ENVIRONMENT, "capture_output": True, "timeout": 60}
+    done = subprocess.run([sys.executable, "-c", UNHEARD], check=False, **options)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -300,16 +278,6 @@ def test_a_signal_waits_until_a_process_has_started(monkeypatch, number):
     worker.pipe.close()
     assert events == ["started", "the handler ran"]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-def hearing(number):
-    """What is called on shards: sends its own process the signal first."""
-
-    def call(shard):
-        os.kill(os.getpid(), number)
-        return shard
-
-    return call
 
 
 @pytest.mark.usefixtures("started_anew")

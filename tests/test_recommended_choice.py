@@ -144,7 +144,7 @@ def test_a_heavy_group_counts_as_often_as_it_weighs():
 
 
 def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
-    groups = of_traces(samples, 12)
+    groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
     listed = alternatives(config.train, "tool", config.features)
     trace = int(np.argmax(np.bincount(groups.candidates.traces)))
@@ -162,7 +162,7 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
 
 
 def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_short_beside_it(samples):
-    groups = of_traces(samples, 12)
+    groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
     listed = [replace(way, is_rich=True) for way in alternatives(config.train, "tool", config.features)]
     judged = judged_by_folds(config, shared(groups, config), listed)
@@ -173,7 +173,7 @@ def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_shor
 
 
 def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):
-    groups = of_traces(samples, 12)
+    groups = of_traces(samples, 6)
     result = ltr.run(RECOMMENDED, shared=shared(groups))
     choice, train = result.router.training.choice, result.config.train
     assert choice.folds == 5

@@ -60,25 +60,40 @@ def killed(config, home, epoch):
     assert in_fork(work) == -signal.SIGKILL
 
 
+@pytest.fixture
+def complete(config, tmp_path, filled):
+    """The directory of a run that was not killed."""
+
+    def whole_run():
+        run_and_save(config, tmp_path / "complete", clock=ticking())
+
+    filled(tmp_path / "complete", whole_run)
+    return tmp_path / "complete"
+
+
+@pytest.fixture
+def broken_off(config, tmp_path, filled):
+    """The directory of a run that was killed in its fifth epoch."""
+
+    def killed_run():
+        killed(config, tmp_path / "a", 5)
+
+    filled(tmp_path / "a", killed_run)
+    return tmp_path / "a"
+
+
 @pytest.mark.parametrize("epoch", [1, 7, 23])
-def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(config, tmp_path, epoch):
+def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(config, complete, tmp_path, epoch):
     killed(config, tmp_path / "a", epoch)
     assert not (tmp_path / "a" / "run.json").exists()
     run_and_save(config, tmp_path / "a", resume=True, clock=ticking())
-    run_and_save(config, tmp_path / "b", clock=ticking())
-    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+    assert kept(tmp_path / "a") == kept(complete)
 
 
-def test_a_resumed_run_does_not_repeat_its_epochs(config, tmp_path):
-    killed(config, tmp_path / "a", 9)
+def test_a_resumed_run_does_not_repeat_its_epochs(config, broken_off):
     seen = []
-    run_and_save(
-        config,
-        tmp_path / "a",
-        resume=True,
-        on_progress=noting(seen),
-    )
-    assert seen[0] == 10
+    run_and_save(config, broken_off, resume=True, on_progress=noting(seen))
+    assert seen[0] == 6
 
 
 def test_a_complete_run_that_is_resumed_stays_as_it_is(config, tmp_path):
@@ -89,51 +104,38 @@ def test_a_complete_run_that_is_resumed_stays_as_it_is(config, tmp_path):
         assert kept(tmp_path / "a") == before
 
 
-def test_what_is_kept_does_not_depend_on_the_time_it_took(config, tmp_path):
+def test_what_is_kept_does_not_depend_on_the_time_it_took(config, complete, tmp_path):
     run_and_save(config, tmp_path / "a", clock=lambda: 0.0)
-    run_and_save(config, tmp_path / "b", clock=ticking())
-    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+    assert kept(tmp_path / "a") == kept(complete)
     assert not (tmp_path / "a" / "checkpoints").exists()
 
 
-@pytest.mark.parametrize("epoch", [None, 5])
-def test_another_config_is_not_resumed_and_each_difference_is_told(config, tmp_path, epoch):
-    if epoch:
-        killed(config, tmp_path / "a", epoch)
-    else:
-        run_and_save(config, tmp_path / "a")
+@pytest.mark.parametrize("made", ["complete", "broken_off"])
+def test_another_config_is_not_resumed_and_each_difference_is_told(config, request, made):
     changed = replace(config, seed=4, train=replace(config.train, epochs=50))
     with pytest.raises(ResumeError) as told:
-        run_and_save(changed, tmp_path / "a", resume=True)
+        run_and_save(changed, request.getfixturevalue(made), resume=True)
     assert told.value.lines()[1:] == ["config.seed: 0 became 4", "config.train.epochs: 40 became 50"]
 
 
-def test_a_run_that_was_renamed_goes_on_and_ends_in_the_bytes_of_that_name(config, tmp_path):
-    killed(config, tmp_path / "a", 9)
-    (tmp_path / "a").rename(tmp_path / "b")
+def test_a_run_that_was_renamed_goes_on_and_ends_in_the_bytes_of_that_name(config, broken_off, tmp_path):
+    broken_off.rename(tmp_path / "b")
     renamed, seen = replace(config, name="b"), []
-    run_and_save(
-        renamed,
-        tmp_path / "b",
-        resume=True,
-        on_progress=noting(seen),
-    )
-    assert seen[0] == 10
+    run_and_save(renamed, tmp_path / "b", resume=True, on_progress=noting(seen))
+    assert seen[0] == 6
     run_and_save(renamed, tmp_path / "c", clock=ticking())
     assert kept(tmp_path / "b") == kept(tmp_path / "c")
 
 
-def test_other_data_are_not_resumed(config, tmp_path):
-    killed(config, tmp_path / "a", 5)
+def test_other_data_are_not_resumed(config, broken_off, tmp_path):
     write_lines(tmp_path / "train.jsonl", tool_lines(seed=4, traces=12))
     with pytest.raises(ResumeError, match=r"inputs\.\.\./train\.jsonl: '\w+' became '\w+'"):
-        run_and_save(config, tmp_path / "a", resume=True)
+        run_and_save(config, broken_off, resume=True)
 
 
-def test_a_run_that_was_broken_off_is_not_begun_anew_unasked(config, tmp_path):
-    killed(config, tmp_path / "a", 5)
+def test_a_run_that_was_broken_off_is_not_begun_anew_unasked(config, broken_off):
     with pytest.raises(UsageError, match="holds a training that was broken off; add --resume to go on, or --overwrite"):
-        run_and_save(config, tmp_path / "a")
+        run_and_save(config, broken_off)
 
 
 def test_what_lies_in_a_folder_of_that_name_and_is_not_ours_is_left_alone(config, tmp_path):
@@ -148,20 +150,18 @@ def test_what_lies_in_a_folder_of_that_name_and_is_not_ours_is_left_alone(config
 @pytest.mark.parametrize(
     "content", ["", "{}", '{"format": "other", "w": [1], "history": [], "watched": [], "best": null}']
 )
-def test_a_checkpoint_that_is_none_is_refused(config, tmp_path, content):
-    killed(config, tmp_path / "a", 5)
-    (tmp_path / "a" / "checkpoints" / "progress.json").write_text(content)
+def test_a_checkpoint_that_is_none_is_refused(config, broken_off, content):
+    (broken_off / "checkpoints" / "progress.json").write_text(content)
     with pytest.raises(FileError, match=r"progress.json: not a checkpoint"):
-        run_and_save(config, tmp_path / "a", resume=True)
+        run_and_save(config, broken_off, resume=True)
 
 
-def test_a_checkpoint_with_another_number_in_it_is_refused(config, tmp_path):
-    killed(config, tmp_path / "a", 5)
-    path = tmp_path / "a" / "checkpoints" / "progress.json"
+def test_a_checkpoint_with_another_number_in_it_is_refused(config, broken_off):
+    path = broken_off / "checkpoints" / "progress.json"
     progress = json.loads(path.read_text())
     path.write_text(json.dumps(progress | {"w": [1.0, *progress["w"][1:]]}))
     with pytest.raises(FileError, match=r"progress.json: its checksum does not fit its numbers: damaged"):
-        run_and_save(config, tmp_path / "a", resume=True)
+        run_and_save(config, broken_off, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -175,16 +175,15 @@ def test_a_checkpoint_with_another_number_in_it_is_refused(config, tmp_path):
         (lambda known: {"best": None}, "no best w, for 5 values of validation data"),
     ],
 )
-def test_a_checkpoint_of_another_training_is_refused_though_its_checksum_is_right(config, tmp_path, change, problem):
-    killed(config, tmp_path / "a", 5)
-    path = tmp_path / "a" / "checkpoints" / "progress.json"
+def test_a_checkpoint_of_another_training_is_refused_though_its_checksum_is_right(config, broken_off, change, problem):
+    path = broken_off / "checkpoints" / "progress.json"
     known = json.loads(path.read_text())
     known |= change(known)
     numbers = [known[key] for key in ("w", "history", "watched", "best")]
     checksum = hashlib.sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()
     path.write_text(json.dumps(known | {"checksum": checksum}))
     with pytest.raises(FileError, match=f"progress.json: {problem}: damaged, or of another training; add --overwrite"):
-        run_and_save(config, tmp_path / "a", resume=True)
+        run_and_save(config, broken_off, resume=True)
 
 
 def test_values_of_validation_data_that_are_not_there_are_refused():
@@ -194,14 +193,12 @@ def test_values_of_validation_data_that_are_not_there_are_refused():
 
 
 @pytest.mark.parametrize("name", ["task.json", "progress.json"])
-def test_a_damaged_checkpoint_is_overwritten_on_demand(config, tmp_path, name):
-    killed(config, tmp_path / "a", 5)
-    (tmp_path / "a" / "checkpoints" / name).write_text("{")
+def test_a_damaged_checkpoint_is_overwritten_on_demand(config, complete, broken_off, name):
+    (broken_off / "checkpoints" / name).write_text("{")
     with pytest.raises(FileError, match=f"{name}: not a checkpoint"):
-        run_and_save(config, tmp_path / "a", resume=True, clock=ticking())
-    run_and_save(config, tmp_path / "a", overwrite=True, clock=ticking())
-    run_and_save(config, tmp_path / "b", clock=ticking())
-    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+        run_and_save(config, broken_off, resume=True, clock=ticking())
+    run_and_save(config, broken_off, overwrite=True, clock=ticking())
+    assert kept(broken_off) == kept(complete)
 
 
 def test_a_second_process_is_refused_while_one_writes_the_run(config, tmp_path):
@@ -238,12 +235,11 @@ def test_a_complete_run_is_left_as_it_is_and_returned(config, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*")} == before
 
 
-def test_a_complete_run_whose_files_are_gone_is_made_again(config, tmp_path):
-    run_and_save(config, tmp_path / "a")
-    before = kept(tmp_path / "a")
-    (tmp_path / "a" / "history.jsonl").unlink()
-    assert not run_and_save(config, tmp_path / "a", resume=True).is_untouched
-    assert kept(tmp_path / "a") == before
+def test_a_complete_run_whose_files_are_gone_is_made_again(config, complete):
+    before = kept(complete)
+    (complete / "history.jsonl").unlink()
+    assert not run_and_save(config, complete, resume=True).is_untouched
+    assert kept(complete) == before
 
 
 @pytest.mark.parametrize("shown", ["json", "tsv"])
@@ -271,9 +267,8 @@ def test_the_command_line_ends_with_5_and_a_line_for_each_difference(cli):
     assert lines[1:] == ["error: config.train.l2: 0.001 became 0.5"]
 
 
-def test_the_record_of_a_run_tells_its_task(config, tmp_path):
-    run_and_save(config, tmp_path / "a")
-    task = json.loads(Path(tmp_path, "a", "run.json").read_text())["task"]
+def test_the_record_of_a_run_tells_its_task(complete):
+    task = json.loads((complete / "run.json").read_text())["task"]
     assert task["config"]["train"]["epochs"] == 40
     assert list(task["inputs"]) == ["../train.jsonl"]
     assert set(task["versions"]) == {"ltr", "numpy", "numba"}

@@ -28,7 +28,7 @@ from tests.made import written
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
 
 
-def columns(folder, lines, *, traces=3, **extra):
+def columns(folder, lines, *, traces=6, **extra):
     """A directory of columns with so many traces a part, and the same columns in a file."""
     raw = written(folder / "raw.jsonl", [line | extra for line in lines])
     result = run(RunConfig(data=DataConfig(train=str(raw))))
@@ -121,14 +121,14 @@ def test_groups_in_which_none_is_right_are_left_out_of_every_part(tmp_path_facto
     config = RunConfig(
         data=DataConfig(train=str(written(folder / "raw.jsonl", lines))), features=("tool.rel", "tool.coop")
     )
-    featurize_and_save(config, f"{folder / 'columns'}/", rows=8)
+    featurize_and_save(config, f"{folder / 'columns'}/", rows=16)
     run_and_save(newton(folder / "columns"), tmp_path / "shards")
     made = read_run(tmp_path / "shards")
     assert (made.metrics.counts.num_none, made.metrics.counts.num_queries) == (7, 17)
     assert "none: 7 groups, not used: nothing offered is right" in made.record.warnings
     assert any("is learned from samples in memory" in warning for warning in made.record.warnings)
     config = RunConfig(data=DataConfig(train=str(written(folder / "without.jsonl", without))), features=config.features)
-    featurize_and_save(config, f"{folder / 'answered'}/", rows=8)
+    featurize_and_save(config, f"{folder / 'answered'}/", rows=16)
     run_and_save(newton(folder / "answered"), tmp_path / "answered")
     assert read_run(tmp_path / "answered").metrics.rules.fingerprint == made.metrics.rules.fingerprint
 

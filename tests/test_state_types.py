@@ -31,11 +31,12 @@ from ltr.files.state_types import (
 )
 from ltr.plugins import OURS
 from ltr.serving.router import load
+from ltr.training.config import TrainConfig
 from tests.builders import LetterEncoder
 from tests.made import ROWS, written
 from tests.mutations import read_model, tracebacks, write_model
 
-MUTATIONS = 40  # of each model; 2,500 of them were run once
+MUTATIONS = 25  # of each model; 2,500 of them were run once
 
 
 @pytest.fixture(scope="module", params=["tool hash", "graph hash", "tool letters", "graph letters"])
@@ -46,9 +47,10 @@ def trained(request, tmp_path_factory):
         patch.setitem(ENCODERS._own, "letters", LetterEncoder)
         patch.setitem(ENCODERS._sources, "letters", "tests")
         directory = tmp_path_factory.mktemp("states")
-        train = written(directory / "s.jsonl", ROWS[kind](range(25)))
+        train = written(directory / "s.jsonl", ROWS[kind](range(10)))
         features = tuple(name for name in FEATURES.names() if FEATURES[name].kind == kind and FEATURES[name].learner)
-        config = RunConfig(data=DataConfig(train=str(train)), features=features, encoder=encoder)
+        settings = {"encoder": encoder, "train": TrainConfig(trainer="newton")}
+        config = RunConfig(data=DataConfig(train=str(train)), features=features, **settings)
         run_and_save(config, directory / "run")
         yield directory, read_groups(str(train)).candidates
 
@@ -152,7 +154,7 @@ def test_a_plug_in_may_declare_the_type_of_its_state(tmp_path, monkeypatch):
         return np.zeros(len(candidates.names))
 
     try:
-        train = written(tmp_path / "s.jsonl", ROWS["tool"](range(25)))
+        train = written(tmp_path / "s.jsonl", ROWS["tool"](range(10)))
         config = RunConfig(data=DataConfig(train=str(train)), features=("tool.own_state",), encoder="hash")
         with pytest.raises(DataError, match="tool.own_state: the state that its fit returned.wins: 1-dimen"):
             run(config)

@@ -257,7 +257,7 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
 
 def learned(data, config, engine):
     """All that is learned from shards, to the last digit."""
-    source = data.shards(5)
+    source = data.shards(9)
     knots = shard_knots(source, config.knots, engine=engine)[0]
     model = fit_shards(source, config, knots=knots, engine=engine)
     diagnosis = diagnose_shards(source, config, model, clusters=data.traces, engine=engine)
