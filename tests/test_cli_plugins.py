@@ -31,8 +31,6 @@ import numpy as np
 from ltr import feature, measure, reranker
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.naming import ENCODERS
-from ltr.cli import main
-from ltr.config import recipes
 from ltr.data.exporters.exporting import EXPORTERS
 from ltr.data.importers.importing import Imported, importer
 from ltr.training.fit import TRAINERS
