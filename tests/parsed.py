@@ -1,22 +1,17 @@
 """Sources of the package, parsed once for all tests of a process that look at them."""
 
 import ast
-import gc
 from functools import cache
 
 
 @cache
 def nodes(path):
     """Every node of a file, as `ast.walk` gives them, but for those that only say how a name is used."""
-    gc.disable()  # nothing of a tree is garbage, and it would be searched again and again
-    try:
-        found = [ast.parse(path.read_bytes())]
-        for node in found:  # it grows
-            for value in vars(node).values():
-                if isinstance(value, list):
-                    found += [each for each in value if isinstance(each, ast.AST)]
-                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                    found.append(value)
-        return tuple(found)
-    finally:
-        gc.enable()
+    found = [ast.parse(path.read_bytes())]
+    for node in found:  # it grows
+        for value in vars(node).values():
+            if isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                found.append(value)
+    return tuple(found)
