@@ -55,23 +55,24 @@ def _here(environment, streams, target, args):
     target(*args)
 
 
-def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
+def command(*arguments, cwd, environment=ENVIRONMENT, given=b"", out=None):
     """ltr in a process of its own, as `process` of tests/made.py starts it, but for Python itself and its modules."""
-    return Started(*arguments, cwd=cwd, environment=environment, given=given).ended()
+    return Started(*arguments, cwd=cwd, environment=environment, given=given, out=out).ended()
 
 
 class Started:
-    """The same, while it is at work: several can be."""
+    """The same, while it is at work: several can be. What it says is in the file `out`, where one is given."""
 
-    def __init__(self, *arguments, cwd, environment=ENVIRONMENT, given=b""):
+    def __init__(self, *arguments, cwd, environment=ENVIRONMENT, given=b"", out=None):
         self._words = list(map(str, arguments))
         self._folder = tempfile.TemporaryDirectory()
         self._streams = [Path(self._folder.name, name) for name in ("in", "out", "err")]
         for stream, content in zip(self._streams, (given, b"", b""), strict=True):
             stream.write_bytes(content)
+        streams = [self._streams[0], out or self._streams[1], self._streams[2]]
         server.ensure_running()
-        args = (self._words, cwd, self._streams, server._forkserver_address)
-        self._process = CONTEXT.Process(target=_here, args=(environment, self._streams, _ltr, args))
+        args = (self._words, cwd, streams, server._forkserver_address)
+        self._process = CONTEXT.Process(target=_here, args=(environment, streams, _ltr, args))
         self._process.start()
 
     def send_signal(self, number):
