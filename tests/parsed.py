@@ -1,6 +1,7 @@
 """Sources of the package, parsed once for all tests of a process that look at them."""
 
 import ast
+import gc
 from functools import cache
 
 
@@ -14,4 +15,5 @@ def nodes(path):
                 found += [each for each in value if isinstance(each, ast.AST)]
             elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                 found.append(value)
+    gc.freeze()  # they stay: the collector of garbage need not look at them, as it would even when Python ends
     return tuple(found)

@@ -721,16 +721,17 @@ def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
 
 def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools):
     started = {143: long_training("long143"), 130: long_training("long130")}
-    time.sleep(0.2)
-    for code, number in ((143, signal.SIGTERM), (130, signal.SIGINT)):
-        started[code].send_signal(number)
+    try:
+        time.sleep(0.2)
+        for code, number in ((143, signal.SIGTERM), (130, signal.SIGINT)):
+            started[code].send_signal(number)
+        said = {code: running.communicate(timeout=20) for code, running in started.items()}
+    finally:
+        for running in started.values():
+            running.kill()  # where the signal was not heard
+            running.wait()
     for code, running in started.items():
-        with running:
-            try:
-                out, err = running.communicate(timeout=20)
-            finally:
-                running.kill()  # where the signal was not heard
-        assert (running.returncode, out, err) == (code, b"", b"")
+        assert (running.returncode, *said[code]) == (code, b"", b"")
         left = {path.name for path in Path(f"long{code}").rglob("*")}  # a whole checkpoint, after half a second
         assert left in (set(), {"checkpoints", "task.json"}, {"checkpoints", "task.json", "progress.json"})
 
