@@ -31,10 +31,15 @@ def tool_lines(seed=0, traces=12, groups=3, candidates=4):
                 }
 
 
+def drawn(rng, values):
+    """What `rng.choice` gives, without its array of the values."""
+    return values[rng.integers(len(values))]
+
+
 def tree(rng, size):
     """A connected tree of `size` nodes, none for size 0."""
     nodes = [
-        {"id": f"a{n}", "name": f"{rng.choice(VERBS)} {rng.choice(THINGS)}", "description": "does its part"}
+        {"id": f"a{n}", "name": f"{drawn(rng, VERBS)} {drawn(rng, THINGS)}", "description": "does its part"}
         for n in range(size)
     ]
     edges = [{"source": f"a{rng.integers(n)}", "target": f"a{n}"} for n in range(1, size)]
@@ -47,14 +52,14 @@ def graph_lines(seed=0, traces=12, groups=2, candidates=4):
     for trace in range(traces):
         for group in range(groups):
             right = int(rng.integers(candidates))
-            words = rng.choice(THINGS, size=int(rng.integers(1, 9))).tolist()
+            words = [THINGS[place] for place in rng.integers(len(THINGS), size=int(rng.integers(1, 9)))]
             for place in range(candidates):
                 yield {
                     "trace_id": f"t{trace}",
                     "node_id": group,
                     "query": " ".join(words),
                     "candidate_id": f"g{place}",
-                    "candidate_type": str(rng.choice(["chain", "star", "tree"])),
+                    "candidate_type": drawn(rng, ["chain", "star", "tree"]),
                     "tree": tree(rng, int(rng.integers(0, 7))),
                     "label": int(place == right),
                 }

@@ -11,6 +11,7 @@ import pytest
 
 import ltr
 from ltr.cli import main
+from ltr.cli.commands import CommandTable
 
 WORDS = ("weather", "news", "stock", "map", "mail", "calendar", "music", "photo", "movie", "train")
 
@@ -70,11 +71,15 @@ def grouped(rows):
     return list(groups.values())
 
 
+BUILT = {}  # the commands of ltr, which each run would build anew
+
+
 class Commands:
     """ltr in this process: run(...) gives the exit code; what it wrote is in `out` and `err`."""
 
     def __init__(self, monkeypatch, capfd):
         self._monkeypatch, self._capfd = monkeypatch, capfd
+        monkeypatch.setattr(CommandTable, "__init__", lambda table: setattr(table, "_built", BUILT))
         self.out = self.err = ""
 
     def run(self, *arguments):

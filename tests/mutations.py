@@ -62,10 +62,17 @@ def mutated(document, arrays, draw):
 
 def inner_places(value):
     """Every place inside the value, as its parent and its key."""
+    found = []
     if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield value, key
-            yield from inner_places(inner)
+        _gather(value, found)
+    return found
+
+
+def _gather(value, found):
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        found.append((value, key))
+        if isinstance(inner, dict | list):
+            _gather(inner, found)
 
 
 def _cast(array, draw):

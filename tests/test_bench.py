@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
@@ -16,19 +15,20 @@ from ltr.benchmark.measuring import Task, measure_reranker
 from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
+from ltr.engines.process_team import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.runs import run_and_save
 from ltr.reporting.report import write_report
+from ltr.rerankers.command import ENDING
 from ltr.rerankers.documents import collection, queries_with_documents
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
-from tests.made import ENVIRONMENT
 
 CODE = """
-import os, signal, time
+import multiprocessing, os, signal, time
 from ltr.rerankers.registry import reranker
 
 @reranker("shortest")
@@ -65,7 +65,7 @@ def killer(setting):
     def scores(query, documents):
         if not os.path.exists("killed"):
             open("killed", "w").close()
-            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(multiprocessing.parent_process().pid, signal.SIGKILL)
         return [0.0] * len(documents)
     return scores
 """
@@ -244,25 +244,25 @@ def test_a_killed_bench_goes_on_and_measures_only_what_is_missing(samples, code,
 
 
 def interrupted(command, tmp_path, *numbers):
-    """Of each signal the bench that heard it when its reranker slept, what it said, and the process that slept."""
+    """Of each signal the bench that heard it when its reranker slept, and the process that slept."""
     benches = []
     for number in numbers:
         (tmp_path / number.name).mkdir()
-        benches.append(subprocess.Popen(command, cwd=tmp_path / number.name, env=ENVIRONMENT, stderr=subprocess.PIPE))
+        benches.append(warm.Started(*command, cwd=tmp_path / number.name))
     for number, bench in zip(numbers, benches, strict=True):
         wait_for((tmp_path / number.name / "asleep").exists)
         bench.send_signal(number)
-    said = [bench.communicate(timeout=60)[1] for bench in benches]
-    return benches, said, [int((tmp_path / number.name / "asleep").read_text()) for number in numbers]
+    ended = [bench.ended() for bench in benches]
+    return ended, [int((tmp_path / number.name / "asleep").read_text()) for number in numbers]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_an_interrupted_bench_leaves_no_process_and_no_traceback(samples, code, tmp_path):
     path = written(tmp_path, f"data: {{samples: {samples}}}\nrerankers: [asleep]\n")
-    command = [sys.executable, "-m", "ltr", "bench", path, "-o", "out", "--code", code]
-    benches, said, asleep = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM)
+    command = ["bench", path, "-o", "out", "--code", code]
+    benches, asleep = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM)
     assert [bench.returncode for bench in benches] == [130, 143]
-    assert not any(b"Traceback" in text for text in said)
+    assert not any(b"Traceback" in bench.stderr for bench in benches)
     assert not any(map(is_alive, asleep))
 
 
@@ -278,11 +278,13 @@ time.sleep(600)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
+    assert ENDING < PATIENCE  # else a process of the bench is killed before it has killed the program
     (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    (tmp_path / "hasty.py").write_text("from ltr.rerankers import command\n\ncommand.ENDING = 0.2\n", encoding="utf-8")
     arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
-    command = [sys.executable, "-m", "ltr", "bench", written(tmp_path, text), "-o", "out", "--allow-command"]
-    _, _, programs = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    command = ["bench", written(tmp_path, text), "-o", "out", "--allow-command", "--code", tmp_path / "hasty.py"]
+    _, programs = interrupted(command, tmp_path, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     wait_for(lambda: not any(map(is_alive, programs)))
     assert not any(map(is_alive, programs))
 
@@ -290,7 +292,7 @@ def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
 def wait_for(what):
     deadline = time.monotonic() + 60
     while not what() and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def is_alive(process):

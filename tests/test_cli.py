@@ -134,7 +134,8 @@ def test_tools_given_for_graphs_are_named_as_what_they_are(cli, text):
 
 def test_verbose_tells_files_encoder_and_stages_on_stderr_and_only_then(cli):
     written("s.jsonl", tool_rows(range(12)))
-    words = ("train", "s.jsonl", "-o", "r", "--encoder", "hash", "--folds", 2, "--overwrite", "--format", "tsv")
+    options = ("--encoder", "hash", "--folds", 2, "--trainer", "newton", "--overwrite", "--format", "tsv")
+    words = ("train", "s.jsonl", "-o", "r", *options)
     silent = cli.good(*words)
     told = cli.err
     assert cli.good(*words, "-v") == silent
@@ -160,13 +161,14 @@ def test_training_keeps_a_whole_run(cli, kind):
 
 
 def test_two_steps_equal_one(cli, kind):
-    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "one")
+    exact = ("--trainer", "newton")
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "one", *exact)
     cli.good("evaluate", "one", "test.jsonl", "-o", "one.test")
     one = cli.good("rank", "one", "--samples", "test.jsonl", "--format", "json", "--explain")
     for name in ("x.npz", "x.jsonl", "x.jsonl.gz"):
         cli.good("featurize", "train.jsonl", "-o", name, "--overwrite")
         cli.good("featurize", "test.jsonl", "-m", name, "-o", f"test.{name}", "--overwrite")
-        cli.good("train", name, "--test", "test.jsonl", "-o", "two", "--overwrite")
+        cli.good("train", name, "--test", "test.jsonl", "-o", "two", "--overwrite", *exact)
         cli.good("evaluate", "two", f"test.{name}", "-o", "two.test", "--overwrite")
         assert cli.good("rank", "two", "--samples", "test.jsonl", "--format", "json", "--explain") == one
         for file in ("metrics.json", "per_query.jsonl", "model.json", "model.npz", "history.jsonl"):
@@ -176,7 +178,7 @@ def test_two_steps_equal_one(cli, kind):
 
 def test_features_of_a_model_and_of_featurised_data_are_applied_alike(cli, kind):
     cli.good("featurize", "train.jsonl", "-o", "x.npz")
-    cli.good("train", "x.npz", "-o", "run")
+    cli.good("train", "x.npz", "-o", "run", "--trainer", "newton")
     for place, fitted in enumerate(["x.npz", "run", "run/model.json"]):
         cli.good("featurize", "test.jsonl", "-m", fitted, "-o", f"{place}.jsonl")
     assert Path("0.jsonl").read_bytes() == Path("1.jsonl").read_bytes() == Path("2.jsonl").read_bytes()
@@ -185,8 +187,8 @@ def test_features_of_a_model_and_of_featurised_data_are_applied_alike(cli, kind)
 def test_a_model_made_of_columns_still_knows_the_tools(cli):
     written("train.jsonl", tool_rows(range(25)))
     cli.good("featurize", "train.jsonl", "-o", "x.npz")
-    cli.good("train", "x.npz", "-o", "two")
-    cli.good("train", "train.jsonl", "-o", "one")
+    cli.good("train", "x.npz", "-o", "two", "--trainer", "newton")
+    cli.good("train", "train.jsonl", "-o", "one", "--trainer", "newton")
     assert Path("one/tools.jsonl").read_bytes() == Path("two/tools.jsonl").read_bytes()
     assert cli.good("rank", "two", "the weather?") == cli.good("rank", "one", "the weather?")
 
@@ -194,9 +196,9 @@ def test_a_model_made_of_columns_still_knows_the_tools(cli):
 def test_a_catalogue_that_columns_do_not_need_is_not_looked_for_and_costs_no_finished_run(cli):
     written("train.jsonl", tool_rows(range(25)))
     cli.good("featurize", "train.jsonl", "-o", "x.npz")
-    cli.good("train", "x.npz", "-o", "run")
+    cli.good("train", "x.npz", "-o", "run", "--trainer", "newton")
     before = kept("run")
-    cli.good("train", "x.npz", "--tools", "nowhere.json", "-o", "run", "--overwrite")
+    cli.good("train", "x.npz", "--tools", "nowhere.json", "-o", "run", "--overwrite", "--trainer", "newton")
     told = ("config.yaml", "report.html")  # the page shows the config
     assert {name: content for name, content in kept("run").items() if name not in told} == {
         name: content for name, content in before.items() if name not in told
@@ -206,7 +208,7 @@ def test_a_catalogue_that_columns_do_not_need_is_not_looked_for_and_costs_no_fin
 
 def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypatch):
     rows = list(ROWS[kind](range(25)))
-    cli.good("train", "train.jsonl", "-o", "one")
+    cli.good("train", "train.jsonl", "-o", "one", "--trainer", "newton")
     lines = [json.dumps(row).encode() for row in rows]
     write_lines("a.jsonl.gz", lines)
     write_lines("a.jsonl.zst", lines)
@@ -220,7 +222,7 @@ def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypat
         ["part*.jsonl"],
         ["part1.jsonl", "part2.jsonl"],
     ):
-        cli.good("train", *samples, "-o", "two", "--overwrite")
+        cli.good("train", *samples, "-o", "two", "--overwrite", "--trainer", "newton")
         for file in set(FILES) - {"config.yaml", "report.html", "log.jsonl"}:  # the page tells config and directory
             assert Path("one", file).read_bytes() == Path("two", file).read_bytes(), (samples, file)
 
@@ -239,21 +241,21 @@ def test_catalogues_give_texts_and_trees(cli):
     written("bare.jsonl", bare)
     written("full.jsonl", tool_rows(range(25)))
     Path("tools.json").write_text(json.dumps({"tools": {name: {"description": text} for name, text in texts.items()}}))
-    cli.good("train", "bare.jsonl", "--tools", "tools.json", "-o", "one")
-    cli.good("train", "full.jsonl", "-o", "two")
+    cli.good("train", "bare.jsonl", "--tools", "tools.json", "-o", "one", "--trainer", "newton")
+    cli.good("train", "full.jsonl", "-o", "two", "--trainer", "newton")
     assert Path("one/model.json").read_bytes() == Path("two/model.json").read_bytes()
     rows = list(graph_rows(range(25)))
     written("graphs.jsonl", rows)
     written("bare.jsonl", [{key: row[key] for key in row if key not in ("tree", "candidate_type")} for row in rows])
-    cli.good("train", "bare.jsonl", "--graphs", "graphs.jsonl", "-o", "three")
-    cli.good("train", "graphs.jsonl", "-o", "four")
+    cli.good("train", "bare.jsonl", "--graphs", "graphs.jsonl", "-o", "three", "--trainer", "newton")
+    cli.good("train", "graphs.jsonl", "-o", "four", "--trainer", "newton")
     assert Path("three/model.json").read_bytes() == Path("four/model.json").read_bytes()
 
 
 def test_ready_numbers_need_no_texts(cli):
     rows = [row | {"features": [row["label"] + 0.1 * place, 0.5]} for place, row in enumerate(tool_rows(range(25)))]
     written("ready.jsonl", rows)
-    cli.good("train", "ready.jsonl", "-o", "run")
+    cli.good("train", "ready.jsonl", "-o", "run", "--trainer", "newton")
     assert "x1" in Path("run/model.json").read_text()
     cli.good("evaluate", "run", "ready.jsonl")
     written("raw.jsonl", tool_rows(range(5)))
@@ -286,7 +288,7 @@ def test_quiet_commands_say_nothing_but_the_result(cli):
     written("train.jsonl", tool_rows(range(25)))
     cli.good("featurize", "train.jsonl", "-o", "x.npz", "-q")
     assert (cli.out, cli.err) == ("", "")
-    cli.good("train", "x.npz", "-o", "run", "-q", "--format", "json")
+    cli.good("train", "x.npz", "-o", "run", "-q", "--format", "json", "--trainer", "newton")
     assert json.loads(cli.out)["run"] == "run"
     assert cli.err == ""
 
@@ -368,7 +370,7 @@ def test_graphs_are_ranked_by_query_from_a_catalogue(cli):
     rows = list(graph_rows(range(25)))
     written("train.jsonl", rows)
     written("graphs.jsonl", rows[:4])
-    cli.good("train", "train.jsonl", "-o", "run")
+    cli.good("train", "train.jsonl", "-o", "run", "--trainer", "newton")
     assert cli.refused("rank", "run", "solve it") == (
         2,
         "no graphs to choose from: name a catalogue (--graphs), or samples to rank",
@@ -547,7 +549,7 @@ def test_a_directory_of_runs_in_place_of_a_run_names_one(tools, cli):
 
 
 def test_a_ranking_of_teams_tells_who_is_in_them_and_programs_their_ids(cli):
-    cli.good("train", written("g.jsonl", graph_rows(range(12))), "-o", "run", "-q")
+    cli.good("train", written("g.jsonl", graph_rows(range(12))), "-o", "run", "-q", "--trainer", "newton")
     human = cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "human").splitlines()[2]
     told = json.loads(cli.good("rank", "run", "--samples", "g.jsonl", "-k", "1", "--format", "json").splitlines()[0])
     assert f"{told['ranking'][0]['candidate']} (" in human
@@ -657,10 +659,10 @@ def test_the_environment_is_what_a_bug_report_needs(cli):
 
 def test_shared_data_of_training_and_test_are_warned_about(cli):
     written("train.jsonl", tool_rows(range(25)))
-    cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a", "--encoder", "hash")
+    cli.good("train", "train.jsonl", "--test", "train.jsonl", "-o", "a", "--encoder", "hash", "--trainer", "newton")
     assert cli.err == "warning: overlap-file: 1 file stands in the training data, too, such as 'train.jsonl'\n"
     written("test.jsonl", tool_rows(range(20, 30)))
-    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b")
+    cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "b", "--trainer", "newton")
     told = [line.split(" stand")[0] for line in cli.err.splitlines()]
     assert told[0] == "warning: overlap-group: 10 groups"
 
@@ -693,14 +695,12 @@ def test_a_reader_that_leaves_early_is_no_error(tools):
 )
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 def test_a_full_stdout_is_one_line_and_code_74(tools, arguments):
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [sys.executable, "-m", "ltr", *arguments.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
-            check=False,
-        )
+    if arguments != "--version":
+        done = warm.command(*arguments.split(), cwd=Path.cwd(), out="/dev/full")
+    else:
+        with open("/dev/full", "w") as full:  # noqa: PTH123
+            command = [sys.executable, "-m", "ltr", arguments]
+            done = subprocess.run(command, stdout=full, stderr=PIPE, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (74, b"error: <stdout>: no space left on device\n")
 
 
@@ -719,22 +719,31 @@ def test_a_narrow_stdout_still_takes_any_text(tools, encoding):
     assert (human.returncode, human.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools, number, code):
-    command = [sys.executable, "-m", "ltr", "train", "-", "-o", "long", "--epochs", "10000000"]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdin=PIPE, stdout=PIPE, stderr=PIPE) as running:
-        running.stdin.write(b"\n" * (1 << 20) + Path("train.jsonl").read_bytes())  # more than a pipe holds: it reads
-        running.stdin.close()
-        running.stdin = None
-        try:
-            time.sleep(0.2)
-            running.send_signal(number)
-            out, err = running.communicate(timeout=20)
-        finally:
+def test_a_signal_ends_the_work_and_leaves_nothing_half_written(tools):
+    started = {143: long_training("long143"), 130: long_training("long130")}
+    try:
+        time.sleep(0.2)
+        for code, number in ((143, signal.SIGTERM), (130, signal.SIGINT)):
+            started[code].send_signal(number)
+        said = {code: running.communicate(timeout=20) for code, running in started.items()}
+    finally:
+        for running in started.values():
             running.kill()  # where the signal was not heard
-    assert (running.returncode, out, err) == (code, b"", b"")
-    left = {path.name for path in Path("long").rglob("*")}  # a whole checkpoint, where half a second had gone by
-    assert left in (set(), {"checkpoints", "task.json"}, {"checkpoints", "task.json", "progress.json"})
+            running.wait()
+    for code, running in started.items():
+        assert (running.returncode, *said[code]) == (code, b"", b"")
+        left = {path.name for path in Path(f"long{code}").rglob("*")}  # a whole checkpoint, after half a second
+        assert left in (set(), {"checkpoints", "task.json"}, {"checkpoints", "task.json", "progress.json"})
+
+
+def long_training(out):
+    """A process that has read most of its samples."""
+    command = [sys.executable, "-m", "ltr", "train", "-", "-o", out, "--epochs", "10000000"]
+    running = subprocess.Popen(command, env=ENVIRONMENT, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    running.stdin.write(b"\n" * (1 << 20) + Path("train.jsonl").read_bytes())  # more than a pipe holds: it reads
+    running.stdin.close()
+    running.stdin = None
+    return running
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -785,7 +794,7 @@ def test_an_interrupt_ends_the_command_as_any_other_wherever_python_is(tmp_path,
 def test_a_gzip_member_after_another_is_read(cli):
     lines = [json.dumps(row).encode() + b"\n" for row in tool_rows(range(25))]
     Path("two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:50])) + gzip.compress(b"".join(lines[50:])))
-    cli.good("train", "two.jsonl.gz", "-o", "run")
+    cli.good("train", "two.jsonl.gz", "-o", "run", "--trainer", "newton")
     assert stored_metrics("run")["num_candidates"] == 250
 
 
@@ -881,7 +890,7 @@ def test_the_weights_are_followed_by_what_they_rest_on(cli):
 
 def test_one_trace_has_no_interval_to_show(cli):
     rows = [row | {"trace_id": "t", "node_id": place // 3} for place, row in enumerate(scaled_rows(1))]
-    said = cli.good("train", written("s.jsonl", rows), "-o", "run", "--format", "human")
+    said = cli.good("train", written("s.jsonl", rows), "-o", "run", "--format", "human", "--trainer", "newton")
     assert re.search("(?m)^95 % interval +- +- +-$", said)
     assert re.search(r"(?m)^top-1 over best feature: \S+ - \(95 %, by 1 trace: too few\)$", said)
 
@@ -937,6 +946,15 @@ def test_explanations_keep_the_candidate_on_a_narrow_terminal(tools, cli):
     assert max(map(len, re.sub("\x1b\\[\\dm", "", said).split("went wrong")[1].split("\n")[1:])) <= 40
 
 
+EAGER = """
+from ltr.cli import progress
+
+progress.run_progress.__wrapped__.__kwdefaults__["patience"] = 0.0  # on a terminal a bar would be drawn at once
+"""
+
+
 def test_a_bar_is_drawn_on_a_terminal_only(tools):
-    done = warm.command("train", "train.jsonl", "-o", "x", "--epochs", "3000", "--encoder", "hash", cwd=Path.cwd())
+    Path("eager.py").write_text(EAGER)
+    command = ("train", "train.jsonl", "-o", "x", "--encoder", "hash", "--code", "eager.py")
+    done = warm.command(*command, cwd=Path.cwd())
     assert (done.returncode, done.stderr) == (0, b"")

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -27,6 +26,7 @@ from ltr.training.fit import fit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
+from studies import make_data, measure_data  # noqa: E402
 from studies.data_source import chat_log  # noqa: E402
 from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
@@ -59,9 +59,9 @@ is_usual_zlib = "ng" not in zlib.ZLIB_RUNTIME_VERSION  # others pack the same co
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A directory in which the script has written everything anew, of the large files the first 60 queries."""
+    """A directory in which the script has written everything anew, of the large files the first 20 queries or more."""
     folder = tmp_path_factory.mktemp("made")
-    subprocess.run([sys.executable, ROOT / "scripts/study", "make-data", folder, "--queries", "60"], check=True)
+    make_data.main(folder=folder, queries=20)
     return folder
 
 
@@ -72,6 +72,12 @@ def sets():
         name: [read_groups(path, tools=None if name == "graphs" else read_tools(CATALOGUES[name])) for path in pair]
         for name, pair in SETS.items()
     }
+
+
+@pytest.fixture(scope="module")
+def told(sets):
+    """Of each kind what could betray the right candidate, in training and test data."""
+    return {name: [tells(groups.candidates) for groups in sets[name]] for name in KINDS}
 
 
 @pytest.fixture(scope="module")
@@ -203,18 +209,20 @@ def test_graph_ids_are_opaque_and_no_team_stands_twice_in_a_list(sets):
 
 @pytest.mark.parametrize("part", [0, 1], ids=["train", "test"])
 @pytest.mark.parametrize("name", KINDS)
-def test_nothing_tells_the_right_candidate_without_the_query(sets, name, part):
+def test_nothing_tells_the_right_candidate_without_the_query(sets, told, name, part):
     groups = sets[name][part]
     luck = by_luck(groups)
-    for tell, column in tells(groups.candidates).items():
+    for tell, column in told[name][part].items():
         assert top1(column, groups).mean() < luck + 0.08, tell
         assert top1(-column, groups).mean() < luck + 0.08, f"{tell}, upside down"
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_model_that_sees_no_query_stays_near_luck(sets, name):
-    for learned_from, measured_on in (sets[name], sets[name][::-1]):
-        assert top1(fitted(learned_from, measured_on), measured_on).mean() <= 1.5 * by_luck(measured_on)
+def test_a_model_that_sees_no_query_stays_near_luck(sets, told, name):
+    both = list(zip(sets[name], told[name], strict=True))
+    for learned_from, measured_on in (both, both[::-1]):
+        groups = measured_on[0]
+        assert top1(fitted(*learned_from, *measured_on), groups).mean() <= 1.5 * by_luck(groups)
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["train", "test"])
@@ -248,11 +256,10 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
     assert lead.low > 0
 
 
-def test_the_data_card_shows_what_is_counted_and_measured():
-    command = [sys.executable, ROOT / "scripts/study", "measure-data"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+def test_the_data_card_shows_what_is_counted_and_measured(capsys):
+    measure_data.main(root=ROOT / "data")
     card = (ROOT / "data/README.md").read_text(encoding="utf-8")
-    counted, _, measured = done.stdout.partition("### tools")
+    counted, _, measured = capsys.readouterr().out.partition("### tools")
     assert counted.strip() in card
     (words, figures), (own_words, own_figures) = told_apart(card.partition("### tools")[2]), told_apart(measured)
     assert words == own_words

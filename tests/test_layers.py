@@ -2,9 +2,11 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import ltr
+from tests.parsed import nodes
 
 ROOT = Path(ltr.__file__).parent
 CONTRIBUTING = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -32,9 +34,14 @@ def unit(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path):
     """Units that a file imports, wherever the import stands."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return set(_imported(path))
+
+
+def _imported(path):
+    for node in nodes(path):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
@@ -46,7 +53,7 @@ def test_imports_point_down_or_right():
     assert [
         f"{path.relative_to(ROOT)} imports {other}"
         for path in MODULES
-        for other in sorted(set(imported(path)) - {unit(path)})
+        for other in sorted(imported(path) - {unit(path)})
         if not (PLACE[other][0] > PLACE[unit(path)][0] or _is_right(PLACE[other], PLACE[unit(path)]))
     ] == []
 
@@ -58,15 +65,15 @@ def _is_right(other, own):
 def test_the_data_side_and_the_number_side_never_meet():
     sides = ((DATA_SIDE, NUMBER_SIDE), (NUMBER_SIDE, DATA_SIDE))
     assert [
-        f"{path.relative_to(ROOT)} imports {', '.join(sorted(set(imported(path)) & other))}"
+        f"{path.relative_to(ROOT)} imports {', '.join(sorted(imported(path) & other))}"
         for path in MODULES
         for own, other in sides
-        if unit(path) in own and set(imported(path)) & other
+        if unit(path) in own and imported(path) & other
     ] == []
 
 
 def test_only_the_front_door_knows_everybody():
-    assert set(imported(ROOT / "__main__.py")) == {"cli"}
+    assert imported(ROOT / "__main__.py") == {"cli"}
 
 
 def test_the_drawing_for_contributors_is_the_map():

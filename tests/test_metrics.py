@@ -2,7 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError, RunError, UsageError
@@ -38,7 +38,7 @@ def one(scores, labels, metrics, **rules):
 
 
 def test_every_measure_under_expected_is_the_mean_over_all_orders_of_the_ties():
-    scores, labels, _, offsets = tied_groups(np.random.default_rng(1), 3_000)
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(1), 1_000)
     found = evaluate(rank(scores, offsets), labels, CUT + WHOLE).values
     queries = [(tuple(scores[rows].tolist()), tuple(labels[rows].tolist())) for rows in slices(offsets)]
     for name in CUT + WHOLE:
@@ -60,7 +60,7 @@ def test_every_measure_under_a_fixed_rule_is_the_plain_loop_over_the_sorted_list
 
 @pytest.mark.parametrize("threshold", [1, 2, 3])
 def test_only_labels_at_the_threshold_are_relevant_while_every_label_is_a_gain(threshold):
-    scores, labels, _, offsets = tied_groups(np.random.default_rng(3), 300)
+    scores, labels, _, offsets = tied_groups(np.random.default_rng(3), 150)
     result = evaluate(rank(scores, offsets), labels, CUT, rel_threshold=threshold)
     for query, rows in enumerate(slices(offsets)):
         own = tuple(scores[rows].tolist()), tuple(labels[rows].tolist())
@@ -97,6 +97,7 @@ def test_shuffling_the_rows_of_the_queries_changes_nothing(ties):
     np.testing.assert_array_equal(after.tied, before.tied)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.01, 100), st.floats(-50, 50))
 def test_scaling_and_shifting_scores_changes_nothing(seed, scale, shift):
     scores, labels, _, offsets = tied_groups(np.random.default_rng(seed), 20)
@@ -104,6 +105,7 @@ def test_scaling_and_shifting_scores_changes_nothing(seed, scale, shift):
     assert after.means == before.means
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_every_value_lies_between_worst_and_best_and_all_but_gains_in_zero_to_one(seed):
     scores, labels, _, offsets = tied_groups(np.random.default_rng(seed), 20)

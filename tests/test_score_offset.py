@@ -132,7 +132,7 @@ def sampled_choices(queries, near, random, *, tools=60, seed=0):
 
 
 def test_with_offsets_lists_drawn_half_near_and_half_random_give_the_weights_of_the_whole_catalogue():
-    phi, labels, offsets, added = sampled_choices(12_000, near=6, random=6)
+    phi, labels, offsets, added = sampled_choices(6_000, near=6, random=6)
     corrected = fit(phi, labels, offsets, NEWTON, score_offset=added).w
     ignored = fit(phi, labels, offsets, NEWTON).w
     np.testing.assert_allclose(corrected, TRUE_W, atol=0.06)
@@ -140,5 +140,5 @@ def test_with_offsets_lists_drawn_half_near_and_half_random_give_the_weights_of_
 
 
 def test_uniform_draws_need_no_offsets():
-    phi, labels, offsets, _ = sampled_choices(12_000, near=0, random=12)
+    phi, labels, offsets, _ = sampled_choices(6_000, near=0, random=12)
     np.testing.assert_allclose(fit(phi, labels, offsets, NEWTON).w, TRUE_W, atol=0.06)

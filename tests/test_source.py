@@ -2,12 +2,12 @@
 
 import ast
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import ltr
+from tests.parsed import nodes
 
 ROOT = Path(ltr.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -48,11 +48,6 @@ FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpick
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 
 
-@cache
-def nodes(path):
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
 def called(node):
     """Name of the function of a call: sort for both sort() and values.sort()."""
     return getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
@@ -64,10 +59,10 @@ def is_text_partition(node):
     return isinstance(separator, ast.Constant) and isinstance(separator.value, str)
 
 
-def mentioned(tree):
+def mentioned(of_file):
     """Every name a file reads or imports, called or handed on: all but the partition of texts."""
-    of_texts = {node.func for node in ast.walk(tree) if is_text_partition(node)}
-    for node in ast.walk(tree):
+    of_texts = {node.func for node in of_file if is_text_partition(node)}
+    for node in of_file:
         if isinstance(node, ast.Attribute) and node not in of_texts:
             yield node.attr
         if isinstance(node, ast.Name):
@@ -77,11 +72,11 @@ def mentioned(tree):
             yield getattr(node, "module", None)
 
 
-def orderings(path, source):
-    """What a file orders with."""
+def orderings(path, of_file):
+    """What a file with these nodes orders with."""
     unit = path.relative_to(ROOT).parts[0].removesuffix(".py")
     refused = ORDERING | (ORDERING_OF_LISTS if unit in NUMBER_SIDE else set())
-    return set(mentioned(ast.parse(source))) & refused
+    return set(mentioned(of_file)) & refused
 
 
 def imported(node):
@@ -95,7 +90,7 @@ def test_only_ranking_orders_scores():
     orders = {
         str(path.relative_to(ROOT)): names
         for path in FILES
-        if (names := orderings(path, path.read_text(encoding="utf-8"))) and str(path.relative_to(ROOT)) not in ORDERS
+        if (names := orderings(path, nodes(path))) and str(path.relative_to(ROOT)) not in ORDERS
     }
     assert orders == {}
 
@@ -113,11 +108,12 @@ def test_only_ranking_orders_scores():
     ],
 )
 def test_an_ordering_is_seen_however_it_is_written(source):
-    assert orderings(ROOT / "evaluation" / "metrics" / "ranked.py", source)
+    assert orderings(ROOT / "evaluation" / "metrics" / "ranked.py", [*ast.walk(ast.parse(source))])
 
 
 def test_the_partition_of_a_text_orders_nothing():
-    assert not orderings(ROOT / "evaluation" / "metrics" / "ranked.py", "name, _, k = text.partition('@')")
+    source = "name, _, k = text.partition('@')"
+    assert not orderings(ROOT / "evaluation" / "metrics" / "ranked.py", [*ast.walk(ast.parse(source))])
 
 
 def test_nothing_is_unpickled_or_evaluated():

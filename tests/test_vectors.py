@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltr.encoders.dense_vectors import Dense
@@ -146,6 +146,7 @@ def test_arrays_of_neither_kind_are_refused(arrays):
         vectors_from(arrays)
 
 
+@settings(max_examples=12)  # each writes out rows of very many columns
 @given(st.integers(0, 10**6))
 def test_products_of_pairs_are_those_of_the_rows_written_out(seed):
     rng = np.random.default_rng(seed)

@@ -2,9 +2,11 @@
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from multiprocessing import get_context
+from multiprocessing.forkserver import _forkserver as server
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -36,47 +38,67 @@ class Warm:
 
     Pipe = CONTEXT.Pipe
 
+    def __init__(self, streams=()):
+        self._streams = streams
+
     def Process(self, *, target, args, daemon):  # noqa: N802 - the name that the context has
         """A process that finds the environment of now, not the one in which the first was made."""
-        return CONTEXT.Process(target=_here, args=(dict(os.environ), target, args), daemon=daemon)
+        return CONTEXT.Process(target=_here, args=(dict(os.environ), self._streams, target, args), daemon=daemon)
 
 
-def _here(environment, target, args):
+def _here(environment, streams, target, args):
     gc.freeze()
     os.environ.clear()
     os.environ.update(environment)
+    for place, stream in enumerate(streams):
+        os.dup2(os.open(stream, os.O_RDWR | os.O_APPEND), place)
     target(*args)
 
 
-def command(*arguments, cwd, environment=ENVIRONMENT, given=b""):
+def command(*arguments, cwd, environment=ENVIRONMENT, given=b"", out=None):
     """ltr in a process of its own, as `process` of tests/made.py starts it, but for Python itself and its modules."""
-    return _forked(_ltr, list(map(str, arguments)), cwd, environment, given)
+    return Started(*arguments, cwd=cwd, environment=environment, given=given, out=out).ended()
 
 
-def _forked(work, words, cwd, environment, given):
-    with tempfile.TemporaryDirectory() as folder:
-        streams = [Path(folder, name) for name in ("in", "out", "err")]
-        for stream, content in zip(streams, (given, b"", b""), strict=True):
+class Started:
+    """The same, while it is at work: several can be. What it says is in the file `out`, where one is given."""
+
+    def __init__(self, *arguments, cwd, environment=ENVIRONMENT, given=b"", out=None):
+        self._words = list(map(str, arguments))
+        self._folder = tempfile.TemporaryDirectory()
+        self._streams = [Path(self._folder.name, name) for name in ("in", "out", "err")]
+        for stream, content in zip(self._streams, (given, b"", b""), strict=True):
             stream.write_bytes(content)
-        args = (environment, _with_streams, (work, words, cwd, streams))
-        started = CONTEXT.Process(target=_here, args=args)
-        started.start()
-        started.join(600)
-        started.kill()
-        started.join()
-        return CompletedProcess(words, started.exitcode, streams[1].read_bytes(), streams[2].read_bytes())
+        streams = [self._streams[0], out or self._streams[1], self._streams[2]]
+        server.ensure_running()
+        args = (self._words, cwd, streams, server._forkserver_address)
+        self._process = CONTEXT.Process(target=_here, args=(environment, streams, _ltr, args))
+        self._process.start()
+
+    def send_signal(self, number):
+        """As that of subprocess.Popen."""
+        os.kill(self._process.pid, number)
+
+    def ended(self):
+        """Its exit code and what it wrote, once it has ended."""
+        with self._folder:
+            self._process.join(600)
+            self._process.kill()
+            self._process.join()
+            out, err = (stream.read_bytes() for stream in self._streams[1:])
+            return CompletedProcess(self._words, self._process.exitcode, out, err)
 
 
-def _with_streams(work, words, cwd, streams):
-    for place, stream in enumerate(streams):
-        os.dup2(os.open(stream, os.O_RDWR), place)
+def _ltr(words, cwd, streams, address):
     sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - multiprocessing closed it
     os.chdir(cwd)
-    work(words)
-
-
-def _ltr(words):
     sys.argv = ["ltr", *words]
+    if hasattr(signal, "pthread_sigmask"):  # the process that it is forked from may hear no Ctrl-C
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from ltr.cli import main
+    from ltr.engines import process_team
 
+    # its workers come from where it comes from
+    server._forkserver_address, server.ensure_running = address, lambda: None
+    process_team.get_context = lambda _: Warm(streams)
     main()

@@ -2,13 +2,20 @@
 
 import numpy as np
 
-from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean
+from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_means
 
 
 def mean(groups, values, rng):
     """The mean of a measure."""
     counted = ~np.isnan(values)
     return bootstrap_mean(values[counted], rng, clusters=groups.candidates.traces[counted])
+
+
+def means(groups, columns, rng):
+    """The means of measures that count the same queries, each as if it were the only one."""
+    counted = ~np.isnan(columns[0])
+    clusters = groups.candidates.traces[counted]
+    return bootstrap_means([column[counted] for column in columns], rng, clusters=clusters)
 
 
 def difference(groups, ours, theirs, rng):

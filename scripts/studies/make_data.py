@@ -27,7 +27,7 @@ def options(parser):
     """Options of the command line."""
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="to write under (default: this checkout)")
     parser.add_argument(
-        "--queries", type=at_least(60), help=f"of each side, at least; fewer begin with the same (default: {QUERIES})"
+        "--queries", type=at_least(20), help=f"of each side, at least; fewer begin with the same (default: {QUERIES})"
     )
 
 
@@ -40,10 +40,9 @@ def main(*, folder, queries=None):
     write_catalogue(graphs / "agents.json", team_set.catalogue())
     for side, first in FIRST_TRACE.items():
         wanted = queries or QUERIES[side]
-        write_samples(tools / f"{side}.jsonl.gz", tool_set.samples(side, first, wanted))
-        write_samples(
-            starter / f"{side}.jsonl.gz", of_whole_traces(tool_set.samples(side, first, wanted), STARTER[side])
-        )
+        samples = list(tool_set.samples(side, first, max(wanted, STARTER[side])))
+        write_samples(tools / f"{side}.jsonl.gz", samples)
+        write_samples(starter / f"{side}.jsonl.gz", of_whole_traces(samples, STARTER[side]))
         write_samples(graphs / f"{side}.jsonl.gz", team_set.samples(side, first, wanted))
     write_samples(make_directory(folder / "data" / "log") / "chats.jsonl.gz", chat_log.lines(CONVERSATIONS))
     return 0

@@ -10,7 +10,6 @@ import numpy as np
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.read_data import read_data
@@ -43,18 +42,24 @@ def options(parser):
 
 def main(*, root):
     """The table of what is there, and the figures of each kind."""
-    print(counted(root))
-    for folder, catalogue in (("tools", "tools.json"), ("graphs", None)):
-        print(f"### {folder}\n")
-        data = {name: str(root / folder / f"{name}.jsonl.gz") for name in ("train", "test")}
-        tools = str(root / folder / catalogue) if catalogue else None
-        measure(RunConfig(data=DataConfig(**data, tools=tools), encoder="hash"))
+    configs = {kind: config(root / kind) for kind in CARD}
+    loaded = {kind: read_data(each) for kind, each in configs.items()}
+    print(counted(root, {kind: (each.train[0], each.test) for kind, each in loaded.items()}))
+    for kind, each in configs.items():
+        print(f"### {kind}\n")
+        measure(each, loaded[kind])
     return 0
 
 
-def counted(root: Path) -> str:
+def config(folder: Path) -> RunConfig:
+    """The run that is measured on a set."""
+    data = {name: str(folder / f"{name}.jsonl.gz") for name in ("train", "test")}
+    tools = str(folder / "tools.json") if folder.name == "tools" else None
+    return RunConfig(data=DataConfig(**data, tools=tools), encoder="hash")
+
+
+def counted(root: Path, sets) -> str:
     """The table of what is there."""
-    sets = {kind: [read_groups(root / kind / f"{side}.jsonl.gz") for side in ("train", "test")] for kind in CARD}
     columns = [
         [f"`{kind}/`", CARD[kind], *map(size, both), *shape(both), catalogue(root, kind)] for kind, both in sets.items()
     ]
@@ -89,9 +94,8 @@ def catalogue(root: Path, kind: str) -> str:
     )
 
 
-def measure(config: RunConfig) -> None:
+def measure(config: RunConfig, loaded) -> None:
     """Print the tables of one set: each column alone, then the models."""
-    loaded = read_data(config)
     prepared, test = prepare(config, *loaded.train), loaded.test
     train, phi = prepared.groups, prepared.features(test.candidates)
     sizes = np.diff(test.offsets)
@@ -99,10 +103,12 @@ def measure(config: RunConfig) -> None:
     print("| one column alone | Top-1 | upside down | Top-1 of the model without it |\n| --- | --- | --- | --- |")
     alone = dict(zip(prepared.names, phi.T, strict=True))
     without = {name: top1(ablated(prepared, phi, place), test) for place, name in enumerate(prepared.names)}
-    for name, column in (alone | tells(test.candidates)).items():
+    told = tells(test.candidates)
+    for name, column in (alone | told).items():
         rest = f"{without[name]:.3f}" if name in without else ""
         print(f"| {name} | {top1(column, test):.3f} | {top1(-column, test):.3f} | {rest} |")
-    print(f"| all that see no query, fitted | {top1(fitted(train, test), test):.3f} |  |  |")
+    blind = fitted(train, tells(train.candidates), test, told)
+    print(f"| all that see no query, fitted | {top1(blind, test):.3f} |  |  |")
     best = max(alone, key=lambda name: top1(alone[name], test))
     baseline = evaluate(rank(alone[best], test.offsets), test.labels)
     print(f"\n| model | Top-1 | Top-3 | MRR | Top-1 over `{best}` |\n| --- | --- | --- | --- | --- |")
@@ -110,10 +116,9 @@ def measure(config: RunConfig) -> None:
         for name, options in models.items():
             model = fit(prepared.phi / scale, train.labels, train.offsets, options)
             result = evaluate(rank(model.scores(phi / scale), test.offsets), test.labels)
-            means = [intervals.mean(test, result.values[metric], np.random.default_rng(0)) for metric in METRICS]
-            values, others = result.values[METRICS[0]], baseline.values[METRICS[0]]
-            lead = intervals.difference(test, values, others, np.random.default_rng(0))
-            print(f"| {name} | {' | '.join(intervals.shown(interval) for interval in [*means, lead])} |")
+            values = [result.values[metric] for metric in METRICS]
+            found = intervals.means(test, [*values, values[0] - baseline.values[METRICS[0]]], np.random.default_rng(0))
+            print(f"| {name} | {' | '.join(map(intervals.shown, found))} |")
     print()
 
 

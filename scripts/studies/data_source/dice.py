@@ -44,5 +44,11 @@ class Dice:
 
     def shuffled(self, values: Sequence[Value]) -> list[Value]:
         """The values in random order."""
-        drawn = [self._random.random() for _ in values]
-        return [values[place] for place in sorted(range(len(values)), key=drawn.__getitem__)]
+        share = self._random.random
+        drawn = [share() for _ in values]
+        return [values[place] for place in sorted(range(len(drawn)), key=drawn.__getitem__)]
+
+    def pass_over(self, count: int) -> None:
+        """Draw as often as `shuffled` does for that many values."""
+        for _ in range(count):
+            self._random.random()

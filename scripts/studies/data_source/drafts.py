@@ -1,24 +1,24 @@
 """How telling a list of candidates is: where one of them stands among the others."""
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations
 
 
-def place(values: Sequence[float]) -> float:
+def place(values: Sequence[float] | Sequence[str]) -> float:
     """Share of the others that are less than the first; equals count half.
 
     >>> place([2, 1, 2, 3])
     0.5
     """
-    first, *others = values
-    return sum((value < first) + 0.5 * (value == first) for value in others) / len(others)
+    first = values[0]
+    less = sum([value < first for value in values])
+    return (less + 0.5 * (values.count(first) - 1)) / (len(values) - 1)
 
 
-@cache
 def likeness(parts: frozenset[object], others: frozenset[object]) -> float:
     """Share of the parts of either that both have."""
-    return len(parts & others) / len(parts | others)
+    both = len(parts & others)
+    return both / max(len(parts) + len(others) - both, 1)
 
 
 def each_to_others(parts: Sequence[frozenset[object]]) -> list[list[float]]:

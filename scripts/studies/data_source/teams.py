@@ -56,10 +56,10 @@ def shape(team: Team) -> str:
     """solo, chain or tree; the way back of a pair does not count, nor does a missing hand-over."""
     place = {agent: index for index, agent in enumerate(team.agents)}
     forward = [(a, b) for a, b in team.handovers if place[a] < place[b] or (b, a) not in team.handovers]
-    out = [sum(a == agent for a, _ in forward) for agent in team.agents]
     if len(team.agents) == 1:
         return "solo"
-    return "chain" if max(out) < 2 else "tree"
+    heads = {a for a, _ in forward}
+    return "chain" if len(heads) == len(forward) else "tree"
 
 
 def tree(team: Team, descriptions: dict[str, str]) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Candidates, Groups
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
+from studies.data_source.drafts import each_to_others
 
 Parts = frozenset[object]
 Spans = list[tuple[int, int]]
+Columns = dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Likeness:
     greatest: FloatArray
 
 
-def tells(candidates: Candidates) -> dict[str, FloatArray]:
+def tells(candidates: Candidates) -> Columns:
     """Columns that see no query and no label, by name; the greatest value comes first."""
     spans = list(zip(candidates.offsets[:-1].tolist(), candidates.offsets[1:].tolist(), strict=True))
     names = np.array([float(np.unique(candidates.name_texts).searchsorted(name)) for name in candidates.name_texts])
@@ -34,7 +36,7 @@ def tells(candidates: Candidates) -> dict[str, FloatArray]:
     return columns | of_kind(candidates, spans)
 
 
-def of_tools(candidates: Candidates, spans: Spans) -> dict[str, FloatArray]:
+def of_tools(candidates: Candidates, spans: Spans) -> Columns:
     """What texts, likeness and popularity of tools could betray."""
     texts = [candidates.tool_texts[code] for code in candidates.texts]
     alike = likeness([words(candidates, row) for row in range(spans[-1][1])], spans)
@@ -47,7 +49,7 @@ def of_tools(candidates: Candidates, spans: Spans) -> dict[str, FloatArray]:
     }
 
 
-def of_teams(candidates: Candidates, spans: Spans) -> dict[str, FloatArray]:
+def of_teams(candidates: Candidates, spans: Spans) -> Columns:
     """What shape, size and likeness of teams could betray."""
     sizes = np.array([float(len(graph.names)) for graph in candidates.distinct_graphs])[candidates.graphs]
     edges = np.array([float(len(graph.edges)) for graph in candidates.distinct_graphs])[candidates.graphs]
@@ -64,13 +66,13 @@ def of_teams(candidates: Candidates, spans: Spans) -> dict[str, FloatArray]:
     }
 
 
-def fitted(train: Groups, test: Groups) -> FloatArray:
+def fitted(train: Groups, learned: Columns, test: Groups, applied: Columns) -> FloatArray:
     """Scores of the test rows by a model that learned from the columns above and their squares, and from no query."""
-    learned, applied = (squared(tells(groups.candidates), groups.offsets) for groups in (train, test))
-    return applied @ fit(learned, train.labels, train.offsets, TrainConfig(trainer="newton")).w
+    phi = squared(learned, train.offsets)
+    return squared(applied, test.offsets) @ fit(phi, train.labels, train.offsets, TrainConfig(trainer="newton")).w
 
 
-def squared(columns: dict[str, FloatArray], offsets: IntArray) -> FloatArray:
+def squared(columns: Columns, offsets: IntArray) -> FloatArray:
     """The columns with mean 0 and deviation 1 inside every group, and the squares of these."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     table = np.column_stack(list(columns.values()))
@@ -108,8 +110,7 @@ def likeness(rows: list[Parts], spans: Spans) -> Likeness:
     means, greatest = [], []
     for start, end in spans:
         group = rows[start:end]
-        table = np.array([[len(a & b) / max(len(a | b), 1) for b in group] for a in group])
-        np.fill_diagonal(table, 0)
+        table = np.array(each_to_others(group))
         means.append(table.sum(axis=1) / (len(group) - 1))
         greatest.append(table.max(axis=1))
     return Likeness(np.concatenate(means), np.concatenate(greatest))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from studies.data_source.dice import Dice
@@ -33,7 +34,7 @@ class World:
 
     tools: dict[str, list[str]]  # of each domain
     intents: dict[str, list[Intent]]  # of each domain
-    words: dict[str, frozenset[object]]  # of each tool's name and description
+    alike: dict[str, dict[str, float]]  # of each tool, how like each it is by the words of name and description
     lengths: dict[str, tuple[int, int]]  # of each tool's description and inputs
 
 
@@ -58,8 +59,10 @@ def world(side: str) -> World:
         name: frozenset(f"{name.replace('_', ' ')} {text['description']}".lower().split())
         for name, text in texts.items()
     }
+    rows = each_to_others(list(words.values()))
+    alike = {name: dict(zip(words, row, strict=True)) for name, row in zip(words, rows, strict=True)}
     lengths = {name: (len(text["description"]), len(text["inputs"])) for name, text in texts.items()}
-    return World(tools, intents, words, lengths)
+    return World(tools, intents, alike, lengths)
 
 
 def catalogue() -> dict[str, Any]:
@@ -124,18 +127,23 @@ def offered(dice: Dice, intent: Intent, answer: str) -> list[str]:
 def places(world: World, right: str, tools: list[str]) -> list[float]:
     """Where the right tool stands, from 0 to 1: by likeness to all others and to one, by both lengths, by name."""
     listed = [right, *(tool for tool in tools if tool != right)]
-    alike = each_to_others([world.words[tool] for tool in listed])
-    lengths, names = [world.lengths[tool] for tool in listed], [sorted(listed).index(tool) for tool in listed]
-    columns = [list(map(sum, alike)), list(map(max, alike)), *zip(*lengths, strict=True), names]
+    of_listed = itemgetter(*listed)
+    alike = [of_listed(world.alike[tool]) for tool in listed]
+    columns = [list(map(sum, alike)), list(map(max, alike)), *zip(*of_listed(world.lengths), strict=True), listed]
     return [place(column) for column in columns]
 
 
 def around(dice: Dice, world: World, intent: Intent, answers: list[str], width: int) -> list[str]:
     """The tools that answer the intent, then those of other intents of its domain."""
     others = dice.shuffled([other for other in world.intents[intent.domain] if other is not intent])
-    strangers = [tool for each in others for tool in dice.shuffled(list(each.answered_by))]
-    listed = [*answers, *(tool for tool in strangers if tool not in intent.answered_by)]
-    return list(dict.fromkeys(listed))[: max(width, len(answers))]
+    listed = dict.fromkeys(answers)
+    for other in others:
+        if len(listed) >= width:  # no more are needed, but the draws that follow stay the same
+            dice.pass_over(len(other.answered_by))
+        else:
+            strangers = dice.shuffled(list(other.answered_by))
+            listed |= dict.fromkeys(tool for tool in strangers if tool not in intent.answered_by)
+    return list(listed)[: max(width, len(answers))]
 
 
 def right_tools(dice: Dice, intent: Intent) -> list[str]:
