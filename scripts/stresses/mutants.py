@@ -169,7 +169,6 @@ class Run:
     def pytest_runtestloop(self, session):
         """Instead of the tests: the mutants."""
         self.problem = None
-        gc.unfreeze()  # what the collector does not look at is in no list of it
         if session.testsfailed or not session.items:
             self.problem = "the tests cannot be collected"
             return True
@@ -205,6 +204,7 @@ class Run:
         """Each mutant of a module in a fork."""
         module = importlib.import_module("ltr." + of.name.replace("/", "."))
         known = {mutant.id: mutant for mutant in mutated_code.mutants(of.source)}
+        gc.unfreeze()  # what the collector does not look at is in no list of it; tests freeze, too
         functions, caches = mutated_code.loaded([module.__file__])[module.__file__], results_of_calls()
         gc.freeze()
 
