@@ -1,5 +1,6 @@
 """ltr pack: what serving needs of a run and nothing else."""
 
+import json
 import os
 import subprocess
 import sys
@@ -160,3 +161,11 @@ def test_rank_drops_what_is_less_probable_than_asked(home):
         assert line in done.output.replace(" []", "[]").replace("  ", "  ")
     refused = CliRunner().invoke(app, [*arguments, "json", "--at-least", "2"])
     assert "Invalid value for '--at-least'" in str(refused.exception)
+
+
+def test_the_command_says_what_a_pack_holds_in_each_format(home, tmp_path, cli):
+    said = json.loads(cli.good("pack", home / "tools", "-o", tmp_path / "of-tools", "--format", "json"))
+    assert said["files"].keys() == {path.name for path in (tmp_path / "of-tools").iterdir()}
+    assert sum(said["files"].values()) == said["bytes"]
+    told = cli.good("pack", home / "tools", "-o", tmp_path / "again", "--format", "tsv")
+    assert f"bytes\t{said['bytes']}" in told

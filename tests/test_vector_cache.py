@@ -239,6 +239,7 @@ def test_info_and_clear_say_what_is_held(tmp_path):
 def test_the_command_shows_and_clears(own_cache):
     VectorCache(own_cache).put(vectors(2))
     assert "vectors\t2" in run_app(app, "cache", "info")
+    assert "beyond it the vectors that were stored first go" in run_app(app, "cache", "info", "--format", "human")
     assert '"vectors": 2' in run_app(app, "cache", "clear", "--format", "json")
     assert "vectors\t0" in run_app(app, "cache", "info")
 

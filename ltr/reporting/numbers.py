@@ -28,8 +28,8 @@ def percent(value: float | None) -> str:
 def signed(value: float | None) -> str:
     """A difference, its minus as wide as a plus.
 
-    >>> signed(0.2080), signed(-0.01)
-    ('+0.208', '−0.010')
+    >>> signed(0.2080), signed(-0.01), signed(None)
+    ('+0.208', '−0.010', '–')
     """
     if value is None:
         return NONE
@@ -117,8 +117,8 @@ def milliseconds(value: float) -> str:
 def objective(value: float | None) -> str:
     """An objective on a terminal, however large or small.
 
-    >>> objective(0.763021), objective(5.458e21), objective(1.2e-7)
-    ('0.76302', '5.458e+21', '1.2e-07')
+    >>> objective(0.763021), objective(5.458e21), objective(1.2e-7), objective(None)
+    ('0.76302', '5.458e+21', '1.2e-07', '–')
     """
     if value is None:
         return NONE
