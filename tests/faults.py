@@ -49,18 +49,6 @@ class FaultyDisk:
         return counting
 
 
-def is_alive(process: int) -> bool:
-    """Whether it has not ended yet; where /proc tells, one that has ended is not, although nobody has asked for it."""
-    try:
-        os.kill(process, 0)
-        stated = Path(f"/proc/{process}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:  # it ended just now, or the system has no such file
-        return not OPEN_FILES.exists()
-    return stated.rpartition(")")[2].split()[0] not in ("Z", "X")
-
-
 def open_files() -> int:
     """How many files this process has open."""
     return sum(1 for _ in OPEN_FILES.iterdir())

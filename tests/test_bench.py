@@ -1,7 +1,6 @@
 """ltr bench from a config to its files: what it measures, keeps, leaves out, and how it ends."""
 
 import json
-import os
 import shutil
 import signal
 import sys
@@ -26,6 +25,7 @@ from ltr.rerankers.documents import collection, queries_with_documents
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
+from tests.left_processes import is_alive
 
 CODE = """
 import multiprocessing, os, signal, time
@@ -293,14 +293,6 @@ def wait_for(what):
     deadline = time.monotonic() + 60
     while not what() and time.monotonic() < deadline:
         time.sleep(0.01)
-
-
-def is_alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_another_reranker_joins_and_other_options_are_measured_again(samples, tmp_path):

@@ -22,7 +22,7 @@ from ltr.engines.on_ray import refuse_silent, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
-from tests.faults import is_alive
+from tests.left_processes import left_behind
 from tests.made import ENVIRONMENT, tool_rows, written
 from tests.warm import command
 
@@ -230,18 +230,7 @@ if __name__ == "__main__":
 
 
 def test_no_worker_outlives_the_process_that_started_it(tmp_path):
-    script = tmp_path / "interrupted.py"
-    script.write_text(INTERRUPTED)
-    options = {"stderr": subprocess.PIPE, "env": ENVIRONMENT}
-    parents = [subprocess.Popen([sys.executable, str(script)], text=True, **options) for _ in range(2)]
-    children = [int(parent.stderr.readline()) for parent in parents for _ in range(2)]
-    for parent, number in zip(parents, (signal.SIGKILL, signal.SIGINT), strict=True):
-        parent.send_signal(number)
-        parent.communicate(timeout=30)
-    deadline = time.monotonic() + 30
-    while any(map(is_alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(map(is_alive, children))
+    assert left_behind(INTERRUPTED, tmp_path) == []
 
 
 def test_a_config_says_who_works():

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from multiprocessing import connection
 
@@ -20,7 +19,7 @@ from ltr.engines import process_team
 from ltr.engines.calls import NO_MEMORY
 from ltr.engines.process_team import MARK, LostProcessError, work
 from ltr.errors import RunError
-from tests.faults import is_alive
+from tests.left_processes import left_behind
 from tests.made import ENVIRONMENT
 from tests.shard_calls import hearing, noisy, remembering
 
@@ -194,18 +193,7 @@ if __name__ == "__main__":
 
 
 def test_no_process_outlives_the_one_that_started_it(tmp_path):
-    script = tmp_path / "orphans.py"
-    script.write_text(ORPHANS)
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": ENVIRONMENT}
-    parents = [subprocess.Popen([sys.executable, str(script)], text=True, **options) for _ in range(2)]
-    children = [int(parent.stderr.readline()) for parent in parents for _ in range(2)]
-    for parent, number in zip(parents, (signal.SIGKILL, signal.SIGINT), strict=True):
-        parent.send_signal(number)
-        parent.communicate(timeout=30)
-    deadline = time.monotonic() + 30
-    while any(map(is_alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(map(is_alive, children))
+    assert left_behind(ORPHANS, tmp_path) == []
 
 
 UNHEARD = """

@@ -30,13 +30,13 @@ def run_and_save_shards(
         result = run_shards(config, keep_in=home / PER_QUERY, on_progress=on_progress, engine=engine)
         run_seconds, began = time.perf_counter() - start, time.perf_counter()
         task = task_of_files(config, result.files, home)
-        files = _run_files(result, home, task)
+        files = _run_contents(result, home, task)
         made = files, result.router, result.update_base
         write_all(*made, seconds=run_seconds, saving_since=began, workers=engine.kinds)
     return result
 
 
-def _run_files(result: ShardsResult, home: Path, task: TaskRecord) -> RunContents:
+def _run_contents(result: ShardsResult, home: Path, task: TaskRecord) -> RunContents:
     """What the run directory says."""
     config = result.config
     record = RunRecord(
