@@ -98,9 +98,9 @@ def test_the_optimum_is_that_of_the_extended_columns_with_costlier_knots(hills, 
     phi, labels, offsets = hills[0][:rows], hills[1][:rows], hills[2][:26]
     config = TrainConfig(trainer="newton", l2=l2, knots=3, standardize=standardize)
     model = fit(phi, labels, offsets, config)
-    wide = np.array([hinged(row, model.knots) for row in phi.tolist()])
+    wide = np.array([hinged(row, model.terms.knots) for row in phi.tolist()])
     unit = phi.std(axis=0) if standardize else np.ones(phi.shape[1])
-    units = np.array([*unit, *(unit[column] * np.sqrt(10) for column in model.knots.columns)])
+    units = np.array([*unit, *(unit[column] * np.sqrt(10) for column in model.terms.knots.columns)])
     best = minimize(lambda v: naive_objective(v, wide / units, labels, offsets, l2), np.zeros(len(units)), tol=1e-12)
     assert model.training.optimum == "found"
     assert model.training.objective <= best.fun + 1e-9
@@ -119,7 +119,7 @@ def test_a_curve_finds_what_no_line_can(hills):
 
 def test_without_knots_nothing_changes(hills):
     straight = fit(*hills, TrainConfig(trainer="newton"))
-    assert len(straight.knots) == len(STRAIGHT) == 0
+    assert len(straight.terms) == len(STRAIGHT) == 0
     assert diagnose(*hills, TrainConfig(trainer="newton"), straight).curves == ()
     assert STRAIGHT(hills[0]) is hills[0]
 
@@ -136,7 +136,9 @@ def test_a_feature_is_left_out_with_its_knots(hills):
 def test_no_standard_errors_of_what_is_no_single_weight(hills):
     known = diagnose(*hills, CURVED, fit(*hills, CURVED), names=("a", "b", "c"))
     assert known.errors is None
-    assert known.no_errors == "a curve has no single weight; standard errors need train.knots 0"
+    assert (
+        known.no_errors == "a curve or a product has no single weight; standard errors need knots 0 and products false"
+    )
     assert all(second < 3 for _, second, _ in known.collinear)  # columns of knots are left out
 
 
@@ -150,7 +152,7 @@ def test_the_path_with_knots_is_that_of_single_fits(hills):
 def test_validation_data_have_the_columns_of_the_knots(hills):
     config = TrainConfig(knots=2, epochs=30, learning_rate=0.05, patience=30)
     model = fit(*hills, config, valid=Validation(*hills))
-    losses = [naive_objective(w, model.knots(hills[0]), *hills[1:], 0.0) for w in _path(hills, config)]
+    losses = [naive_objective(w, model.terms(hills[0]), *hills[1:], 0.0) for w in _path(hills, config)]
     np.testing.assert_allclose(model.training.watched.values, losses, rtol=1e-12)
 
 
@@ -203,7 +205,7 @@ def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch)
 def test_a_model_with_knots_is_read_as_it_was_written(kept):
     directory, result = kept
     router, phi = load(directory), result.measured.phi
-    assert len(router.knots) == len(result.model.knots) > 0
+    assert len(router.terms) == len(result.model.terms) > 0
     assert router.scores(phi).tobytes() == result.router.scores(phi).tobytes()
     np.testing.assert_allclose(router.contributions(phi).sum(axis=1), router.scores(phi), rtol=1e-12)
     document = json.loads((directory / "model.json").read_bytes())
@@ -238,7 +240,7 @@ def test_folds_fit_their_own_knots(hills, tmp_path):
     config = TrainConfig(trainer="newton", knots=3, folds=3, l2=(0.1, 0.01))
     result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))
     assert result.measured.folds.num_groups == len(result.train.offsets) - 1
-    assert len(result.model.knots) > 0
+    assert len(result.model.terms) > 0
 
 
 def test_a_descent_begins_with_straight_lines(hills):
@@ -292,7 +294,7 @@ def test_the_terminal_shows_each_curve_by_its_ends(kept):
         assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
         assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
         assert said.weights[name].range == pytest.approx(most[1] - least[1])
-    assert f", {len(kept[1].model.knots)} knots, " in " ".join(trust_lines(kept[1]))
+    assert f", {len(kept[1].model.terms.knots)} knots, " in " ".join(trust_lines(kept[1]))
 
 
 def test_pages_draw_the_curves_and_list_all_of_them(kept, tmp_path):
@@ -302,7 +304,7 @@ def test_pages_draw_the_curves_and_list_all_of_them(kept, tmp_path):
     for name, points in kept[1].router.training.curves.items():
         assert f"What {name} adds" in page
         assert (f"| {name} | a curve |" in card) == (len(points) > 2)
-    assert "a curve has no single weight" in page
+    assert "a curve or a product has no single weight" in page
 
 
 def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):
@@ -349,5 +351,5 @@ def test_validation_data_choose_among_penalties_of_curves(hills):
     chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
     for said in chosen.by_validation.path:
         model = fit(*hills, replace(train, l2=said.l2))
-        assert said.value == pytest.approx(naive_objective(model.w, model.knots(phi), labels, offsets, 0.0), rel=1e-8)
+        assert said.value == pytest.approx(naive_objective(model.w, model.terms(phi), labels, offsets, 0.0), rel=1e-8)
     assert chosen.train.l2 == 0.001

@@ -48,9 +48,9 @@ CONTENT = {  # sha256 of what `scripts/study make-data` writes without --queries
     "data/tools/test.jsonl.gz": "35ebaebfb0f4e889533d22c124687d319596d2dc86149dabfce5559a175a5b1a",
     "data/tools/tools.json": "0a93e4f52120cf8150cbb88d0cfc1129b460223723f96aec4d10ffd328787c37",
     "data/tools/train.jsonl.gz": "699d8fcb122e1bb7cbdc5605b785136d05cc79bc29860723b200513338379261",
-    "ltr/experiments/starter/data/test.jsonl.gz": "556ca18c9ad73a9d752c0392225edd13c716c2826ebb867393f21d6cbe52a24d",
+    "ltr/experiments/starter/data/test.jsonl.gz": "eecd65944e24da28b50c3c0d7130dd8d8756559c7b6f26dcca7cf769f0b51ed3",
     "ltr/experiments/starter/data/tools.json": "0a93e4f52120cf8150cbb88d0cfc1129b460223723f96aec4d10ffd328787c37",
-    "ltr/experiments/starter/data/train.jsonl.gz": "eb8dc799cb9f26cd6dfec0e8a80b6f6535514fd4e5b77e29828c82ce9e1b6958",
+    "ltr/experiments/starter/data/train.jsonl.gz": "6747b2c8248de1aad9c8bd087d83996e46137d175d445ca3f3e36c0503c1fbce",
 }
 KINDS, FEATURES = ("tools", "graphs"), ("rel", "hist", "coop", "struct")
 NUMBER = re.compile(r"-?\d+\.\d{3}\b")
@@ -152,7 +152,7 @@ def test_the_chat_log_has_every_trap_and_an_import_says_how_often(tmp_path):
     assert chat_log.KEY not in text
 
 
-@pytest.mark.parametrize("name, train, test", [("tools", 900, 350), ("graphs", 900, 350), ("starter", 60, 20)])
+@pytest.mark.parametrize("name, train, test", [("tools", 900, 350), ("graphs", 900, 350), ("starter", 150, 60)])
 def test_each_set_has_the_promised_number_of_queries(sets, name, train, test):
     for groups, promised in zip(sets[name], (train, test), strict=True):
         assert promised <= len(groups.offsets) - 1 < promised + 5  # the last trace is whole

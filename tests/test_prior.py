@@ -6,11 +6,12 @@ from scipy.optimize import minimize
 
 from ltr.errors import UsageError
 from ltr.training.config import TrainConfig
-from ltr.training.curves import COST, Knots
+from ltr.training.curves import Knots
 from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.model import Optimum
+from ltr.training.terms import COST
 from tests.oracles import naive_objective, random_groups
 
 PRIOR = np.array([1.0, -0.5, 0.0, 2.0])
@@ -36,9 +37,9 @@ def test_newton_with_a_prior_finds_the_optimum_of_the_shifted_penalty(seed):
     config = TrainConfig(trainer="newton", l2=l2, standardize=True, knots=knots)
     model = fit(phi, labels, offsets, config, prior=PRIOR)
     units = np.std(phi, axis=0)
-    units = np.concatenate([units, units[model.knots.columns] * np.sqrt(COST)])
+    units = np.concatenate([units, units[model.terms.knots.columns] * np.sqrt(COST)])
     wide = Knots.of(phi, knots)(phi) / units
-    centre = np.concatenate([PRIOR, np.zeros(len(model.knots))])
+    centre = np.concatenate([PRIOR, np.zeros(len(model.terms))])
     assert model.training.optimum is Optimum.FOUND
     at_w = shifted(model.w * units, wide, labels, offsets, l2, centre)
     assert model.training.objective == pytest.approx(at_w, abs=1e-12)

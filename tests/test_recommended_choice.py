@@ -12,14 +12,16 @@ from ltr.config.run import RunConfig, load_config
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import RangeError, UsageError
+from ltr.experiments.alternatives import alternatives
+from ltr.experiments.judged_alternatives import judged_by_folds, served_lists
 from ltr.experiments.negatives import WHOLE, draw_negatives
 from ltr.experiments.read_data import Loaded
-from ltr.experiments.recommended_choice import alternatives, choose, judged_by_folds, served_lists
+from ltr.experiments.recommended_choice import choose
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST
 from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
-from ltr.training.simplest import PairedDifference, group_losses, simplest_as_good, simplest_proved
+from ltr.training.simplest import Judged, Level, PairedDifference, group_losses, simplest_as_good, simplest_proved
 from tests.oracles import naive_objective, random_groups
 
 RECOMMENDED = load_config(None, ["train.recipe=recommended", "encoder=hash"])
@@ -45,22 +47,26 @@ def shared(groups: Groups, config: RunConfig = RECOMMENDED) -> SharedInputs:
 def test_alternatives_go_from_simple_to_rich_and_are_at_most_twelve(kind):
     usual = (*ALL[kind], *(PAST if kind == "tool" else ()))
     listed = alternatives(TRAIN, kind, (*usual, *MORE[kind]))
-    sizes = [(bool(one.knots), len(one.columns)) for one in listed]
+    sizes = [(one.level, one.shape, len(one.columns)) for one in listed]
     assert sizes == sorted(sizes)
     assert len({one.title for one in listed}) == len(listed) <= 12
-    assert [one.is_rich for one in listed] == [bool(one.knots) or len(one.columns) > len(usual) for one in listed]
-    strengths = [one.strength for one in listed if one.columns == usual and not one.knots]
+    has_more = [any(one.shape) or len(one.columns) > len(usual) for one in listed]
+    assert [one.level == Level.RICH for one in listed] == has_more
+    assert [one.level == Level.SINGLE for one in listed] == [len(one.columns) == 1 for one in listed]
+    strengths = [one.strength for one in listed if one.columns == usual and not any(one.shape)]
     assert strengths == sorted(strengths, reverse=True)  # pulled less, so richer
 
 
 @pytest.mark.parametrize("key", CHOICES)
 def test_what_is_not_chosen_is_as_the_config_says(key):
-    config = replace(TRAIN, choose=tuple(other for other in CHOICES if other != key), knots=3, l2=0.5)
+    config = replace(TRAIN, choose=tuple(other for other in CHOICES if other != key), knots=3, products=True, l2=0.5)
     listed = alternatives(config, "tool", ALL["tool"])
     if key == "columns":
         assert {one.columns for one in listed} == {ALL["tool"]}
     elif key == "knots":
-        assert {one.knots for one in listed} == {3}
+        assert {one.shape.knots for one in listed} == {3}
+    elif key == "products":
+        assert {one.shape.products for one in listed} == {True}
     else:
         assert {one.trained(config, 10).l2 for one in listed} == {0.5}
 
@@ -104,25 +110,44 @@ def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_fir
     assert simplest_as_good(np.array([worse, rich]), np.ones(200), np.arange(200)).chosen == 1
 
 
+def proved(losses, hits, served, levels):
+    """The choice among alternatives whose reciprocal ranks are their hits, of groups of traces of their own."""
+    groups = losses.shape[1]
+    return simplest_proved(Judged(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
+
+
 def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_beyond_noise():
     rng = np.random.default_rng(0)
     losses = np.array([np.ones(200), np.full(200, 0.5)]) + rng.normal(0.0, 0.01, (2, 200))
-    usual, traces, is_rich = (rng.random(200) < 0.5).astype(float), np.arange(200), np.array([False, True])
+    usual, traces, levels = (rng.random(200) < 0.5).astype(float), np.arange(200), np.array([1, 2])
     by_chance, better = usual.copy(), usual.copy()
     wrong = np.flatnonzero(usual == 0)
     by_chance[wrong[:3]] = 1.0  # +3 of 200: its error is sqrt(3) / 200
     better[wrong[:8]] = 1.0
     for hits, expected in ((by_chance, 0), (better, 1)):
-        fixed = (is_rich, np.ones(200), traces)
-        simplest = simplest_proved(losses, np.array([usual, hits]), np.full((2, 200), np.nan), *fixed)
+        simplest = proved(losses, np.array([usual, hits]), np.full((2, 200), np.nan), levels)
         gap = PairedDifference.of(hits, usual, np.ones(200), traces)
         assert (gap.mean > 1.96 * gap.standard_error) == bool(expected)
         assert simplest.chosen == simplest.best == expected
     worse_served = np.array([better, usual])
-    assert simplest_proved(losses, np.array([usual, better]), worse_served, *fixed).chosen == 0
-    assert simplest_proved(losses, np.array([usual, better]), worse_served[::-1], *fixed).chosen == 1
+    assert proved(losses, np.array([usual, better]), worse_served, levels).chosen == 0
+    assert proved(losses, np.array([usual, better]), worse_served[::-1], levels).chosen == 1
     rounded = np.array([better, better - 1e-16])
-    assert simplest_proved(losses, np.array([usual, better]), rounded, *fixed).chosen == 1
+    assert proved(losses, np.array([usual, better]), rounded, levels).chosen == 1
+
+
+def test_several_columns_with_less_loss_are_taken_only_where_they_rank_better_by_a_standard_error():
+    rng = np.random.default_rng(0)
+    losses = np.array([np.ones(200), np.full(200, 0.5)]) + rng.normal(0.0, 0.01, (2, 200))
+    alone, unserved = rng.choice([1.0, 0.5, 0.25], 200), np.full((2, 200), np.nan)
+    wrong = np.flatnonzero(alone < 1)
+    for number, expected in ((0, 0), (1, 0), (2, 1)):  # the error of +k of 200 is nearly sqrt(k) times that of +1
+        several = alone.copy()
+        several[wrong[:number]] = 1.0
+        gap = PairedDifference.of(several, alone, np.ones(200), np.arange(200))
+        assert (gap.mean > gap.standard_error + 1e-12) == bool(expected)
+        assert proved(losses, np.array([alone, several]), unserved, np.array([0, 1])).chosen == expected
+        assert proved(losses, np.array([alone, several]), unserved, np.array([1, 1])).chosen == 1
 
 
 def test_means_of_hits_that_differ_by_rounding_are_equal_however_many_groups_there_are():
@@ -131,8 +156,7 @@ def test_means_of_hits_that_differ_by_rounding_are_equal_however_many_groups_the
     rounded = np.array([served, served - 1e-13])  # their sums differ by 3e-9
     losses = np.array([np.ones(groups), np.full(groups, 0.5)]) + rng.normal(0.0, 0.01, (2, groups))
     better = np.array([served, np.minimum(served + 1 / 3, 1.0)])
-    is_rich = np.array([False, True])
-    assert simplest_proved(losses, better, rounded, is_rich, np.ones(groups), np.arange(groups)).chosen == 1
+    assert proved(losses, better, rounded, np.array([1, 2])).chosen == 1
 
 
 def test_a_heavy_group_counts_as_often_as_it_weighs():
@@ -152,10 +176,10 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
     rows = slice(groups.offsets[first], groups.offsets[first + 1])
     labels = groups.labels.copy()
     labels[rows] = np.roll(labels[rows], 1)
-    before = judged_by_folds(config, shared(groups, config), listed)
-    after = judged_by_folds(config, shared(replace(groups, labels=labels), config), listed)
-    assert before.folds == 5
-    for name in ("losses", "hits", "served"):
+    before, folds = judged_by_folds(config, shared(groups, config), listed)
+    after, _ = judged_by_folds(config, shared(replace(groups, labels=labels), config), listed)
+    assert folds == 5
+    for name in ("losses", "hits", "ranks", "served"):
         np.testing.assert_array_equal(getattr(after, name)[:, others], getattr(before, name)[:, others])
     elsewhere = groups.candidates.traces != trace
     assert not np.array_equal(after.losses[:, elsewhere], before.losses[:, elsewhere], equal_nan=True)
@@ -164,8 +188,8 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
 def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_short_beside_it(samples):
     groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
-    listed = [replace(way, is_rich=True) for way in alternatives(config.train, "tool", config.features)]
-    judged = judged_by_folds(config, shared(groups, config), listed)
+    listed = [replace(way, level=Level.RICH) for way in alternatives(config.train, "tool", config.features)]
+    judged, _ = judged_by_folds(config, shared(groups, config), listed)
     assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
     assert judged.served.mean() < judged.hits.mean()  # more tools compete
     everywhere = draw_negatives(groups, read_tools("data/tools/tools.json"), WHOLE, encoder="hash", seed=0)
@@ -203,9 +227,10 @@ def test_the_prior_is_of_the_columns_by_name():
 @pytest.mark.parametrize(
     "written, choose, prior",
     [
-        ("{recipe: recommended}", ("columns", "knots", "l2"), "shipped"),
-        ("{recipe: recommended, l2: 0.1}", ("columns", "knots"), "shipped"),
-        ("{recipe: recommended, knots: 0}", ("columns", "l2"), "shipped"),
+        ("{recipe: recommended}", ("columns", "knots", "products", "l2"), "shipped"),
+        ("{recipe: recommended, l2: 0.1}", ("columns", "knots", "products"), "shipped"),
+        ("{recipe: recommended, knots: 0}", ("columns", "products", "l2"), "shipped"),
+        ("{recipe: recommended, products: false}", ("columns", "knots", "l2"), "shipped"),
         ("{recipe: recommended, l2: [0.1, 1.0], folds: 2}", (), "shipped"),
         ("{recipe: recommended, trainer: descent}", (), "zero"),
         ("{recipe: recommended, standardize: false}", (), "zero"),
@@ -223,14 +248,17 @@ def test_the_recipe_leaves_to_folds_what_the_config_does_not_name(tmp_path, writ
 def test_named_features_are_not_chosen_among(tmp_path):
     path = tmp_path / "ltr.yaml"
     path.write_text("features: [tool.proto]\ntrain: {recipe: recommended}\n")
-    assert load_config(path).train.choose == ("knots", "l2")
+    assert load_config(path).train.choose == ("knots", "products", "l2")
 
 
 @pytest.mark.parametrize(
     "settings, problem",
     [
         ({"prior": "mine"}, "prior is 'mine'; zero or shipped is needed"),
-        ({"choose": ("rows",), "trainer": "newton", "standardize": True}, "a list of columns, knots, l2 is needed"),
+        (
+            {"choose": ("rows",), "trainer": "newton", "standardize": True},
+            "a list of columns, knots, products, l2 is needed",
+        ),
         ({"choose": ("l2",), "trainer": "newton", "standardize": True, "l2": (0.1, 1.0)}, "choose needs one l2"),
     ],
 )
@@ -259,6 +287,5 @@ def test_a_run_refuses_what_needs_other_keys(samples, overrides, problem):
 def test_a_rich_alternative_that_loses_more_than_a_usual_one_is_not_taken():
     losses = np.array([[0.50, 0.52, 0.48], [0.48, 0.50, 0.46], [0.49, 0.51, 0.47]])
     hits = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
-    is_rich, ones, traces = np.array([False, False, True]), np.ones(3), np.arange(3)
-    simplest = simplest_proved(losses, hits, np.full((3, 3), np.nan), is_rich, ones, traces)
+    simplest = proved(losses, hits, np.full((3, 3), np.nan), np.array([1, 1, 2]))
     assert (simplest.chosen, simplest.best) == (1, 1)

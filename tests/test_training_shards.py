@@ -15,7 +15,8 @@ from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.model import Optimum
 from ltr.training.objective import cluster_spread, derivatives, slope
-from ltr.training.shard_knots import _sample, shard_knots
+from ltr.training.products import Products
+from ltr.training.shard_terms import _sample, shard_terms
 from ltr.training.shards import (
     ShardArrays,
     diagnose_shards,
@@ -26,7 +27,7 @@ from ltr.training.shards import (
 from ltr.training.updating import curvature, curvature_of
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)
-CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3)
+CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3, products=True)
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
 
 
@@ -123,15 +124,15 @@ def test_sums_over_shards_are_those_of_plain_loops(size):
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("knots", [0, 3])
+@pytest.mark.parametrize("shape", [{}, {"knots": 3}, {"products": True}, {"knots": 2, "products": True}])
 @pytest.mark.parametrize("l2", [0.0, 0.01])
-def test_shards_teach_what_the_same_groups_teach_in_one(standardize, knots, l2):
+def test_shards_teach_what_the_same_groups_teach_in_one(standardize, shape, l2):
     data = sample()
-    config = replace(NEWTON, l2=l2 or (0.001 if knots else 0.0), standardize=standardize, knots=knots)
+    config = replace(NEWTON, l2=l2 or (0.001 if shape else 0.0), standardize=standardize, **shape)
     whole = fit(*data.arrays, config, **data.fixed)
     for size in (1, 7):
         source = data.shards(size)
-        model = fit_shards(source, config, knots=shard_knots(source, knots)[0])
+        model = fit_shards(source, config, terms=shard_terms(source, config)[0])
         np.testing.assert_allclose(model.w, whole.w, **CLOSE)
         assert model.training.optimum is whole.training.optimum is Optimum.FOUND
         assert model.training.objective == pytest.approx(whole.training.objective, rel=1e-13)
@@ -141,24 +142,24 @@ def test_shards_teach_what_the_same_groups_teach_in_one(standardize, knots, l2):
 
 def test_one_shard_gives_the_bytes_of_the_same_arrays():
     data = sample()
-    for config in (NEWTON, replace(NEWTON, standardize=True), replace(NEWTON, knots=3)):
+    for config in (NEWTON, replace(NEWTON, standardize=True), replace(NEWTON, knots=3, products=True)):
         source = data.shards(40)
-        model = fit_shards(source, config, knots=shard_knots(source, config.knots)[0])
+        model = fit_shards(source, config, terms=shard_terms(source, config)[0])
         assert model.w.tobytes() == fit(*data.arrays, config, **data.fixed).w.tobytes()
 
 
-@pytest.mark.parametrize("knots", [0, 2])
-def test_the_diagnosis_of_shards_is_that_of_one(knots):
-    data, config = sample(), replace(NEWTON, knots=knots, standardize=True)
+@pytest.mark.parametrize("shape", [{}, {"knots": 2}, {"products": True}])
+def test_the_diagnosis_of_shards_is_that_of_one(shape):
+    data, config = sample(), replace(NEWTON, **shape, standardize=True)
     model = fit(*data.arrays, config, **data.fixed)
     whole = diagnose(*data.arrays, config, model, **data.fixed, clusters=data.traces)
     parts = diagnose_shards(data.shards(3), config, model, clusters=data.traces)
-    gains = () if knots else ("possible_gain", "lost_to_penalty")
+    gains = () if shape else ("possible_gain", "lost_to_penalty")
     for name in ("at_zero", *gains, "effective_groups", "condition_number", "scale_ratio"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-12)
     assert parts.groups_all_alike == whole.groups_all_alike
     np.testing.assert_allclose(parts.loss_without, whole.loss_without, rtol=1e-8, atol=1e-11)
-    assert (parts.errors is None) == bool(knots)
+    assert (parts.errors is None) == bool(shape)
     if parts.errors is not None:
         assert (parts.errors.form, parts.errors.clusters) == ("by_trace", whole.errors.clusters)
         np.testing.assert_allclose(parts.errors.standard, whole.errors.standard, rtol=1e-9)
@@ -221,15 +222,19 @@ def test_a_trainer_that_is_a_chain_of_steps_is_refused():
 
 def test_knots_of_shards_are_those_of_all_rows_or_of_the_groups_of_lowest_digest(monkeypatch):
     data = sample(traces=200)
-    knots, is_sampled = shard_knots(data.shards(7), 4)
-    whole = Knots.of(data.phi, 4)
+    config = replace(NEWTON, knots=4, products=True)
+    terms, is_sampled = shard_terms(data.shards(7), config)
+    knots, whole = terms.knots, Knots.of(data.phi, 4)
     assert not is_sampled
+    assert terms.products.centres.tolist() == Products.of(data.phi).centres.tolist()
     assert (knots.positions.tolist(), knots.ends.tolist()) == (whole.positions.tolist(), whole.ends.tolist())
-    monkeypatch.setattr("ltr.training.shard_knots.MOST_DISTINCT", 100)
-    monkeypatch.setattr("ltr.training.shard_knots.SAMPLED", 50)
-    sampled, is_sampled = shard_knots(data.shards(7), 4)
+    monkeypatch.setattr("ltr.training.shard_terms.MOST_DISTINCT", 100)
+    monkeypatch.setattr("ltr.training.shard_terms.SAMPLED", 50)
+    terms, is_sampled = shard_terms(data.shards(7), config)
+    sampled = terms.knots
     assert is_sampled
-    assert sampled.positions.tolist() == shard_knots(data.shards(31), 4)[0].positions.tolist()
+    assert sampled.positions.tolist() == shard_terms(data.shards(31), config)[0].knots.positions.tolist()
+    assert terms.products.centres.tolist() == shard_terms(data.shards(31), config)[0].products.centres.tolist()
     assert np.isin(sampled.positions, data.phi).all()
     assert sampled.ends.tolist() == whole.ends.tolist()
 
@@ -258,10 +263,10 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
 def learned(data, config, engine):
     """All that is learned from shards, to the last digit."""
     source = data.shards(9)
-    knots = shard_knots(source, config.knots, engine=engine)[0]
-    model = fit_shards(source, config, knots=knots, engine=engine)
+    terms = shard_terms(source, config, engine=engine)[0]
+    model = fit_shards(source, config, terms=terms, engine=engine)
     diagnosis = diagnose_shards(source, config, model, clusters=data.traces, engine=engine)
-    path = path_of_shards(source, replace(config, l2=(0.1, 0.01)), knots=knots, engine=engine)
+    path = path_of_shards(source, replace(config, l2=(0.1, 0.01)), terms=terms, engine=engine)
     with np.printoptions(floatmode="unique", threshold=1_000_000):
         return repr((model, model.w, diagnosis, path))
 

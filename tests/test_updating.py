@@ -65,7 +65,7 @@ def test_outcomes_that_separate_perfectly_still_have_an_optimum():
     assert 1e-3 * w == pytest.approx(500 / (1 + np.exp(w)), rel=1e-8)  # where the derivative is 0
 
 
-@pytest.mark.parametrize("settings", [{}, {"standardize": True}, {"knots": 2}])
+@pytest.mark.parametrize("settings", [{}, {"standardize": True}, {"knots": 2, "products": True}])
 def test_the_curvature_is_that_of_the_objective_by_finite_differences(settings):
     generator = np.random.default_rng(2)
     phi, labels, offsets = drawn(generator, 40)
@@ -73,7 +73,7 @@ def test_the_curvature_is_that_of_the_objective_by_finite_differences(settings):
     model = fit(phi * [1.0, 5.0, 0.2], labels, offsets, config)
     phi = phi * [1.0, 5.0, 0.2]
     hessian = curvature(phi, labels, offsets, config, model)
-    columns = model.knots(phi)
+    columns = model.terms(phi)
     units = np.ones(len(model.w))
     if config.standardize:
         units = phi.std(axis=0)

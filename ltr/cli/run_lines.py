@@ -12,7 +12,7 @@ from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_tables import title_of
 from ltr.reporting.numbers import between, fixed, objective
-from ltr.reporting.weights import FORMS, curves_table, weights_table
+from ltr.reporting.weights import FORMS, curves_table, products_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
@@ -84,15 +84,18 @@ def weight_lines(result: "RunResult | ShardsResult") -> list[str]:
     """Each feature with its weight and how sure that is, or with its curve; and the loss without the feature."""
     training = result.router.training
     names = list(training.weights)
-    return table_lines(curves_table(training, names) if result.model.knots else weights_table(training))
+    lines = table_lines(curves_table(training, names) if training.curves else weights_table(training))
+    return [*lines, *(["", *table_lines(products_table(training))] if training.products else [])]
 
 
 def trust_lines(result: "RunResult | ShardsResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     training, settings = result.router.training, result.router.trainer
     steps = count(training.epochs, "epoch" if settings.trainer == "descent" else "step")
-    knots = f"{count(len(result.model.knots), 'knot')}, " if result.model.knots else ""
-    how = f"{settings.trainer}, l2 {settings.penalty:g}, {knots}{steps}"
+    terms = result.model.terms
+    counts = [(len(terms.knots), "knot"), (len(terms.products), "product")]
+    counted = "".join(f"{count(number, noun)}, " for number, noun in counts if number)
+    how = f"{settings.trainer}, l2 {settings.penalty:g}, {counted}{steps}"
     where = f"objective {objective(training.objective)}{_gap(training)}"
     lines = [f"learned from {count(training.groups, 'group')} by {how}: {where}", basis_text(training)]
     lines += [TWICE] if training.past == "labels" else []

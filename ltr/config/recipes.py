@@ -6,7 +6,7 @@ from types import MappingProxyType
 from ltr.configtext.document import Document, Value
 from ltr.errors import Place
 from ltr.features.presets import RECOMMENDED
-from ltr.training.config import CHOICES, COLUMNS, KNOTS, L2
+from ltr.training.config import CHOICES, COLUMNS, KNOTS, L2, PRODUCTS
 
 SPECIFICATION_RECIPE = "specification"  # the defaults of the config itself: four columns, descent, no scaling
 RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
@@ -19,13 +19,14 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
                 "train.standardize": True,
                 "train.l2": 0.001,
                 "train.knots": 0,
+                "train.products": False,
                 "train.prior": "shipped",
                 "train.choose": list(CHOICES),
             }
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 4})  # raised with a value above, or the columns
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 5})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
@@ -33,7 +34,7 @@ def with_recipe(document: Document) -> Document:
 
     >>> document = Document("ltr.yaml", {"train": {"recipe": "recommended", "l2": 0.1}}, {})
     >>> with_recipe(document).value["train"]["choose"]  # what the document names is not chosen
-    ['columns', 'knots']
+    ['columns', 'knots', 'products']
     """
     train = document.value.get("train")
     name = train.get("recipe") if isinstance(train, dict) else None
@@ -52,14 +53,14 @@ def _left_to_folds(train: Mapping[str, Value], *, has_features: bool) -> dict[st
     """What folds choose, and the prior, beside the keys of train that a document names.
 
     >>> _left_to_folds({"knots": 7}, has_features=True)
-    {'train.choose': ['l2']}
+    {'train.choose': ['products', 'l2']}
     >>> _left_to_folds({"trainer": "descent"}, has_features=False)
     {'train.choose': [], 'train.prior': 'zero'}
     """
     has_one_scale = train.get("trainer", "newton") == "newton" and train.get("standardize", True) is True
     if not has_one_scale:
         return {"train.choose": [], "train.prior": "zero"}
-    is_named = {COLUMNS: has_features, KNOTS: KNOTS in train, L2: L2 in train}
+    is_named = {COLUMNS: has_features, **{key: key in train for key in (KNOTS, PRODUCTS, L2)}}
     several = isinstance(train.get(L2), list)  # among which train.folds choose
     return {"train.choose": [] if several else [key for key in CHOICES if not is_named[key]]}
 
@@ -68,6 +69,6 @@ def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/4'
+    'recommended/5'
     """
     return f"{name}/{VERSIONS[name]}"

@@ -20,10 +20,10 @@ from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation
 from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path
+from ltr.training.terms import Terms
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 
@@ -87,17 +87,16 @@ def _fold(
     learned, held = (select(groups, side) for side in sides)
     try:
         phi, phi_held = featurise((number - 1, config.train.folds or 0), learned, held)
-        ws, knots = path_weights(config.train, phi, learned, prior=prior), Knots.of(phi, config.train.knots)
+        ws, terms = path_weights(config.train, phi, learned, prior=prior), Terms.of(phi, config.train)
     except DataError as error:
         raise DataError(f"the groups that fold {number} learns from: {error}") from error
     except DivergedError as error:
         raise DivergedError(f"fold {number}: {error}") from error
-    watched = replace(validation(config, held, phi_held), name=f"the groups that fold {number} leaves out").with_curves(
-        knots
-    )
+    name = f"the groups that fold {number} leaves out"
+    watched = replace(validation(config, held, phi_held), name=name).with_terms(terms)
     values = [watched.value(w, config.train) for w in ws]
     early = count_earlier(learned, held) if config.data.split == TIME else 0
-    return Fold(sides[1], early, held, values, [knots.scores(phi_held, w) for w in ws])
+    return Fold(sides[1], early, held, values, [terms.scores(phi_held, w) for w in ws])
 
 
 def path_weights(
@@ -151,7 +150,7 @@ def settled(
         raise UsageError("train.l2 names several values: set train.folds or data.valid to choose among them")
     if train.l2_rule == "one_se":
         raise UsageError("train.l2_rule one_se needs train.folds: one value of validation data has no standard error")
-    watched = held.with_curves(Knots.of(phi, train.knots))
+    watched = held.with_terms(Terms.of(phi, train))
     values = np.array([watched.value(w, train) for w in path_weights(train, phi, groups, prior=prior, held=held)])
     l2, path = chosen_l2(l2s, values[:, np.newaxis], "best"), sign(train.metric) * values
     penalties = [PenaltyRecord(l2, value) for l2, value in zip(l2s, path.tolist(), strict=True)]

@@ -11,10 +11,12 @@ from ltr.data.groups import Candidates, Groups, key_order, select
 from ltr.data.past import past_lists, past_of, with_past
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.cross_fitted_scores import fold_models
+from ltr.experiments.negatives import score_offset
 from ltr.experiments.progress import OnProgress, silent
-from ltr.experiments.shared_inputs import Prepared
+from ltr.experiments.shared_inputs import Prepared, prior_of
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
+from ltr.training.fit import fit
 from ltr.training.model import Model
 
 
@@ -94,3 +96,16 @@ def rows_to_learn(
         rows = np.repeat(inside, np.diff(groups.offsets))
         own[rows] = with_own_past(FoldScorer(*model), select(groups, np.flatnonzero(inside)))[1]
     return np.vstack([prepared.phi, own]), select(groups, np.tile(np.arange(len(fold_of_group)), 2))
+
+
+def both_pasts(
+    config: RunConfig, train: TrainConfig, prepared: Prepared, held: Groups
+) -> tuple[FloatArray, Groups, FloatArray]:
+    """Phi and groups to learn w from, and the columns of held groups after the own choices of a model of all columns.
+
+    Every alternative is taught and judged by the same choices.
+    """
+    phi, learned = rows_to_learn(config, train, prepared)
+    weights, offset, prior = learned.weights, score_offset(learned), prior_of(train, prepared.names)
+    model = fit(phi, learned.labels, learned.offsets, train, weights=weights, score_offset=offset, prior=prior)
+    return phi, learned, with_own_past(FoldScorer(prepared, model), held)[1]

@@ -92,7 +92,7 @@ def run(
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
     training = _recorded(model, diagnosis, prepared, settings, choice.record)
-    trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.knots)
+    trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"

@@ -1,4 +1,4 @@
-"""Cross-validation of a directory of columns: each fold learns features, knots and weights anew, shard by shard."""
+"""Cross-validation of a directory of columns: each fold learns features, terms and weights anew, shard by shard."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,11 +29,11 @@ from ltr.results.merged_evaluation import Sums, by_query, is_of_candidates, meas
 from ltr.storage.columns_directory import ColumnShards
 from ltr.storage.feature_file import LARGEST_COLUMNS, columns_of
 from ltr.training.config import LOSS
-from ltr.training.curves import Knots
 from ltr.training.early_stopping import no_value, sign, watchable
 from ltr.training.l2_path import chosen_l2
-from ltr.training.shard_knots import shard_knots
+from ltr.training.shard_terms import shard_terms
 from ltr.training.shards import losses_of_shards, path_of_shards
+from ltr.training.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +97,11 @@ def held_file(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedFold:
-    """What a fold learned: the knots, and w for each l2."""
+    """What a fold learned: the terms, and w for each l2."""
 
     columns: FoldColumns
     shards: tuple[WrittenShard, ...]
-    knots: Knots
+    terms: Terms
     ws: tuple[FloatArray, ...]
 
 
@@ -118,7 +118,7 @@ class Judging:
         held, path = learned.columns.held[number], learned.columns.folder / held_file(number)
         phi, sums = read_arrays(path, limit=LARGEST_COLUMNS, names=("phi",))["phi"], []
         for w in learned.ws:
-            scores = learned.knots.scores(phi, w)
+            scores = learned.terms.scores(phi, w)
             chosen_by = None if self.by is None else sums_by(self.by, held, phi, scores, self.config)
             sums.append((sums_by(self.rules, held, phi, scores, self.config), chosen_by))
         return sums
@@ -187,9 +187,9 @@ def _learned(
     written = tuple(engine.map(columns.write, range(len(learned))))
     files = tuple(f"learned-{shard.number:05}.npz" for shard in written if shard.learned)
     to_learn = ColumnSource(folder, files, len(features.configs))
-    knots, _ = shard_knots(to_learn, config.train.knots, engine=engine)
-    ws = path_of_shards(to_learn, config.train, knots=knots, prior=prior, engine=engine)
-    return LearnedFold(columns, written, knots, tuple(ws))
+    terms, _ = shard_terms(to_learn, config.train, engine=engine)
+    ws = path_of_shards(to_learn, config.train, terms=terms, prior=prior, engine=engine)
+    return LearnedFold(columns, written, terms, tuple(ws))
 
 
 def _judged(learned: LearnedFold, judging: Judging, engine: Engine) -> JudgedFold:
@@ -202,7 +202,7 @@ def _judged(learned: LearnedFold, judging: Judging, engine: Engine) -> JudgedFol
     if judging.by is None:
         width = len(learned.columns.source.features.configs)
         left_out = ColumnSource(learned.columns.folder, tuple(map(held_file, held)), width)
-        losses = losses_of_shards(left_out, judging.config.train, learned.ws, knots=learned.knots, engine=engine)
+        losses = losses_of_shards(left_out, judging.config.train, learned.ws, terms=learned.terms, engine=engine)
         values = [-loss for loss in losses]
     else:
         values = [value_of(judging.by, of_w) for of_w in chosen_by]

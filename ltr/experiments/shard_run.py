@@ -43,12 +43,12 @@ from ltr.storage.training_record import training_record
 from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
 from ltr.training.model import Model
-from ltr.training.shard_knots import MOST_DISTINCT, SAMPLED, shard_knots
+from ltr.training.shard_terms import MOST_DISTINCT, SAMPLED, shard_terms
 from ltr.training.shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
 from ltr.training.updating import curvature_of
 
-SAMPLED_KNOTS = (
-    f"knots of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
+SAMPLED_TERMS = (
+    f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
     "those with the lowest digests of their numbers"
 )
 NONE_UNLEARNED = (
@@ -56,7 +56,7 @@ NONE_UNLEARNED = (
 )
 
 FILES_INSTEAD = "name files of samples, which are read into memory"
-NOT_CHOSEN = "a directory of columns: folds choose nothing; columns, knots and l2 are as the config says"
+NOT_CHOSEN = "a directory of columns: folds choose nothing; columns, knots, products and l2 are as the config says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,11 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
     settings, folds = settled_by_folds(config, shards, prior, on_progress, engine)
     train = settings.train
     warnings += choice_warnings(config, settings, folds, None)
-    knots, is_sampled = shard_knots(source, train.knots, engine=engine)
-    warnings += [SAMPLED_KNOTS] * is_sampled
+    terms, is_sampled = shard_terms(source, train, engine=engine)
+    warnings += [SAMPLED_TERMS] * is_sampled
     with stage("training"):
         on_epoch = lambda epoch: on_progress(Step("training", epoch.number, None, epoch))  # noqa: E731
-        model = fit_shards(source, train, knots=knots, prior=prior, on_epoch=on_epoch, engine=engine)
+        model = fit_shards(source, train, terms=terms, prior=prior, on_epoch=on_epoch, engine=engine)
     with stage("diagnosis"):
         diagnosis = diagnose_shards(
             source, train, model, prior=prior, clusters=trace_codes(shards), names=features.names, engine=engine
@@ -135,7 +135,7 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         past=summary.past or "",
         folds=settings.by_folds,
     )
-    trained = (kind, features.names, model.w, features, train, training, model.knots)
+    trained = (kind, features.names, model.w, features, train, training, model.terms)
     base = _update_base(source, train, model, summary) if kind == "tool" and len(model.w) <= MOST_COLUMNS else None
     return LearnedShards(
         config=decided_by(config, kind, features),

@@ -178,11 +178,13 @@ class SharedInputs:
         """The columns of a fold, of nothing but what it learns from; fold: its place, and how many there are."""
         if fold in self._folds:
             return self._folds[fold]
-        phi, of_held = self.fold_columns_of(fold, learned, held.candidates)
-        return phi, of_held
+        prepared, *columns = self.fold_columns_of(fold, learned, held.candidates)
+        return prepared.phi, columns[0]
 
-    def fold_columns_of(self, fold: tuple[int, int], learned: Groups, *others: Candidates) -> tuple[FloatArray, ...]:
-        """The same with columns of any others, of which the first are those that the fold leaves out."""
+    def fold_columns_of(
+        self, fold: tuple[int, int], learned: Groups, *others: Candidates
+    ) -> tuple[Prepared, *tuple[FloatArray, ...]]:
+        """What a fold learned from, with columns of others, of which the first are those that the fold leaves out."""
         number, count = fold
         if self._counts is None or self._counts[0] != count:
             sides = fold_indices(self.foldable(), count, seed=self.config.seed, by=self.config.data.split)
@@ -190,11 +192,11 @@ class SharedInputs:
         prepared = prepare(self.config, learned, None, shared=(self._counts[1], number))
         if number + 1 == count:
             self._counts = None
-        phi, of_held, *of_others = (prepared.phi, *map(prepared.applied, others))
-        kept = phi, of_held
+        columns = tuple(map(prepared.applied, others))
+        kept = prepared.phi, columns[0]
         if sum(column.nbytes for pair in (*self._folds.values(), kept) for column in pair) <= MOST_KEPT:
             self._folds[fold] = kept
-        return phi, of_held, *of_others
+        return prepared, *columns
 
 
 def nothing_to_choose(config: RunConfig) -> RunConfig:

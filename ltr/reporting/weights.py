@@ -12,6 +12,8 @@ from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
 MOST_CURVES = 12
+MOST_PRODUCTS = 12
+PRODUCTS_CAPTION = "What each two features add together"
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}  # of standard errors
 
 # A number for each feature is shown once it has a column here: on the terminal and on the page of a run.
@@ -46,6 +48,13 @@ def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
     return Table((feature, Column("knots", "knots", COUNT), *others), rows, table.caption)
 
 
+def products_table(training: TrainingRecord) -> Table:
+    """The products that move the score most."""
+    columns = (Column("first", "feature"), Column("second", "times"), Column("range", "range", SCORE))
+    rows = tuple((pair.first, pair.second, pair.range) for pair in training.products[:MOST_PRODUCTS])
+    return Table(columns, rows, PRODUCTS_CAPTION)
+
+
 def _of_features(training: TrainingRecord, names: Sequence[str], shown: Sequence[Shown], caption: str) -> Table:
     records = [training.weights[name] for name in names]
     if any(record.loss_without is not None for record in records):
@@ -56,10 +65,13 @@ def _of_features(training: TrainingRecord, names: Sequence[str], shown: Sequence
 
 
 def weight_or_curve(training: TrainingRecord, name: str) -> Value:
-    """The feature's weight in a cell: no number describes one that changes along the way."""
+    """The feature's weight in a cell: no number describes one that changes with its value, or with other features."""
     if name not in training.weights:
         return None
-    return "a curve" if len(training.curves.get(name, ())) > 2 else training.weights[name].weight
+    if len(training.curves.get(name, ())) > 2:
+        return "a curve"
+    is_multiplied = any(name in (pair.first, pair.second) for pair in training.products)
+    return "by the others" if is_multiplied else training.weights[name].weight
 
 
 def errors_text(training: TrainingRecord) -> str:
@@ -88,11 +100,23 @@ def weights_section(training: TrainingRecord) -> Section:
         ],
     )
     blocks = [losses, *_curves(training)] if training.curves else [_drawn(training), losses, weights_table(training)]
+    if training.products:
+        blocks += [products_table(training), Text(products_text(training))]
     if training.errors.form is not None:
         blocks.append(Text(f"Standard errors of the weights without a penalty, {errors_text(training)}."))
     elif training.errors.reason:
         blocks.append(Text(f"No standard errors: {training.errors.reason}."))
     return Section("Weights", [block for block in blocks if block])
+
+
+def products_text(training: TrainingRecord) -> str:
+    """How to read the products."""
+    shown, number = min(MOST_PRODUCTS, len(training.products)), len(training.products)
+    first = f"The {shown} of {number} products that move the score most. " if shown < number else ""
+    return (
+        f"{first}A product makes one feature count more, or less, where the other is high. Its range is by how much "
+        "what it adds differs between training candidates. Explanations give half of it to each of its features."
+    )
 
 
 def _drawn(training: TrainingRecord) -> Block | None:

@@ -178,7 +178,7 @@ class Feedback:
             kind = "none" if row.is_none else "wrong_only" if row.right is None else "learned"
             self._counts["alone" if kind == "learned" and len(row.names) < 2 else kind] += 1
         teaching = [row for row in usable if row.right is not None and len(row.names) > 1]
-        self._rows.add(self.model.knots(phi_of(teaching, columns)), teaching)
+        self._rows.add(self.model.terms(phi_of(teaching, columns)), teaching)
         if counted := [row for row in usable if not row.is_none]:
             new = named_parts(self._trained.configs, counted_groups(counted), self._trained.encoder)
             self._parts = {name: merged(self._parts[name], new[name]) for name in new} if self._parts else new
@@ -205,7 +205,7 @@ class Feedback:
         if not has_none or not len(self._judged):
             return
         phi, labels, offsets = self._judged.arrays()
-        scores = self.model.knots.scores(phi, self._weights())
+        scores = self.model.terms.scores(phi, self._weights())
         relevance = relevance_of(self.model.names, phi, before.relevance)
         z, rest = none_inputs(scores, offsets, relevance, np.array(self._words, dtype=np.float64))
         is_none = np.maximum.reduceat(labels, offsets[:-1]) == 0

@@ -67,7 +67,7 @@ class Router(StoredModel):
         home: Path | None = None,
     ) -> Self:
         """The router of a model that was read, with catalogues."""
-        trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.knots)
+        trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.terms)
         return cls(
             *trained,
             none=model.none,
@@ -96,11 +96,11 @@ class Router(StoredModel):
 
     def scores(self, phi: FloatArray) -> FloatArray:
         """Score of each row."""
-        return self.knots.scores(phi, self.w)
+        return self.terms.scores(phi, self.w)
 
     def contributions(self, phi: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features)."""
-        return self.knots.parts(phi, self.w)
+        return self.terms.parts(phi, self.w)
 
     def none_probabilities(self, candidates: Candidates, phi: FloatArray, scores: FloatArray) -> FloatArray | None:
         """P(none) of each group; None of a model that did not learn it."""

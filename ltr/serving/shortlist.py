@@ -124,7 +124,7 @@ def _products(block: Postings | Dense, vectors: Vectors) -> FloatArray:
 
 def _added(model: StoredModel, name: str, column: FloatArray) -> FloatArray:
     """What a column adds to the score of the model."""
-    return model.knots.part(model.names.index(name), column, model.w)
+    return model.terms.knots.part(model.names.index(name), column, model.w)
 
 
 def _rises(model: StoredModel, names: Sequence[str]) -> bool:

@@ -25,14 +25,15 @@ Knot = tuple[float, float]  # the value from which on the weight changes, and by
 
 
 class FeatureRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A feature with what it has learned; of a model also the knots of its weight."""
+    """A feature with what it has learned; of a model also what its terms need."""
 
     name: str
     options: dict[str, Json]
     state: dict[str, Json] | None
     source: str | None = None  # the package or file that brings it, where that is not ltr
     knots: Annotated[list[Knot], msgspec.Meta(max_length=MOST_KNOTS)] = []
-    ends: tuple[float, float] | None = None  # of a feature with knots: its least and greatest training value
+    centre: float | None = None  # of a feature with products: where the others count as if they stood alone
+    ends: tuple[float, float] | None = None  # of a feature with terms: its least and greatest training value
 
 
 class EncoderRecord(msgspec.Struct, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 import numpy as np
@@ -22,13 +22,17 @@ from ltr.storage.record_file import refuse_earlier
 from ltr.storage.run_record import run_file
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
-from ltr.training.curves import STRAIGHT, Knots
+from ltr.training.curves import Knots
 from ltr.training.none_logit import NoneLogit
+from ltr.training.products import MOST_FEATURES, Products
+from ltr.training.terms import NO_TERMS, Terms
 
 FORMAT: Final = "ltr-model/2"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
 MODEL, ARRAYS = "model.json", "model.npz"
 UNBOUNDED = (-math.inf, math.inf)
+MOST_PRODUCTS = MOST_FEATURES * (MOST_FEATURES - 1) // 2
+Product = tuple[str, str, float]  # two features, and the weight of their product
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,11 @@ class StoredModel:
 
     kind: Kind
     names: tuple[str, ...]
-    w: FloatArray  # a weight a feature, then what each knot adds to it
+    w: FloatArray  # a weight a feature, then one a term
     features: FittedFeatures | None  # None: trained on ready numbers alone
     trainer: TrainConfig  # the settings w was learned with
     training: TrainingRecord  # what is known about it
-    knots: Knots = STRAIGHT
+    terms: Terms = NO_TERMS
     none: NoneLogit | None = None  # how probably nothing offered is right
     abstain: AbstainRule | None = None  # when it does not answer
 
@@ -57,6 +61,7 @@ class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     trainer: TrainConfig
     training: TrainingRecord
     arrays: str | None  # the checksum of model.npz
+    products: Annotated[list[Product], msgspec.Meta(max_length=MOST_PRODUCTS)] = []
     none: NoneLogit | None = None
     abstain: AbstainRule | None = None
     checksum: str = ""  # of all the rest
@@ -70,20 +75,16 @@ def save_model(directory: AnyPath, model: StoredModel) -> ModelRecord:
     features, encoder = [FeatureRecord(name, {}, None) for name in model.names], None
     if model.features:
         features, encoder = feature_records(model.features, arrays)
-    ends = model.knots.ends.tolist()
-    increments = model.w[len(features) :].tolist()
-    for column, position, increment in zip(
-        model.knots.columns, model.knots.positions.tolist(), increments, strict=True
-    ):
-        features[column].knots.append((position, increment))
-        features[column].ends = tuple(ends[column])
+    products = _put_terms(model, features)
     digest = None
     if arrays:
         write_arrays(Path(directory, ARRAYS), arrays)
         digest = _digest(read_bytes(Path(directory, ARRAYS), limit=LARGEST_ARRAYS))
     weights = model.w[: len(model.names)].tolist()
     learned = (weights, encoder, model.trainer, model.training, digest)
-    record = ModelRecord(FORMAT, model.kind, features, *learned, none=model.none, abstain=model.abstain)
+    record = ModelRecord(
+        FORMAT, model.kind, features, *learned, products=products, none=model.none, abstain=model.abstain
+    )
     record.checksum = _digest(msgspec.json.encode(record))
     document = msgspec.to_builtins(record)
     lines = [f"{msgspec.json.encode(key).decode()}: {msgspec.json.encode(document[key]).decode()}" for key in document]
@@ -130,22 +131,53 @@ def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
     features = None
     if record.encoder is not None:
         features = restored_features(record.kind, record.features, record.encoder, arrays)
+    terms, of_terms = _terms(record, names)
+    return StoredModel(
+        record.kind,
+        names,
+        np.array([*record.weights, *of_terms], dtype=np.float64),
+        features,
+        record.trainer,
+        record.training,
+        terms,
+        record.none,
+        record.abstain,
+    )
+
+
+def _put_terms(model: StoredModel, features: list[FeatureRecord]) -> list[Product]:
+    """The knots and centres put into the records of their features; the products come back."""
+    knots, products = model.terms.knots, model.terms.products
+    weights = model.w[len(features) :].tolist()
+    for column, position, increment in zip(knots.columns, knots.positions.tolist(), weights, strict=False):
+        features[column].knots.append((position, increment))
+        features[column].ends = tuple(knots.ends[column].tolist())
+    for column, (centre, ends) in enumerate(zip(products.centres.tolist(), products.ends.tolist(), strict=True)):
+        features[column].centre, features[column].ends = centre, tuple(ends)
+    pairs = zip(products.first, products.second, weights[len(knots) :], strict=True)
+    return [(model.names[first], model.names[second], weight) for first, second, weight in pairs]
+
+
+def _terms(record: ModelRecord, names: tuple[str, ...]) -> tuple[Terms, list[float]]:
+    """The terms of the record, with their weights."""
     knots = [(column, *knot) for column, feature in enumerate(record.features) for knot in feature.knots]
     columns, positions, increments = zip(*knots, strict=True) if knots else ((), (), ())
     ends = np.array([feature.ends or UNBOUNDED for feature in record.features])
     if (ends[:, 0] > ends[:, 1]).any():
-        raise DataError("the ends of a feature with knots are its least and its greatest value, in this order")
-    return StoredModel(
-        record.kind,
-        names,
-        np.array([*record.weights, *increments], dtype=np.float64),
-        features,
-        record.trainer,
-        record.training,
-        Knots(np.array(columns, dtype=np.int64), np.array(positions, dtype=np.float64), ends),
-        record.none,
-        record.abstain,
-    )
+        raise DataError("the ends of a feature are its least and its greatest value, in this order")
+    has_knots = np.array([bool(feature.knots) for feature in record.features])
+    of_knots = np.where(has_knots[:, np.newaxis], ends, UNBOUNDED)
+    curves = Knots(np.array(columns, dtype=np.int64), np.array(positions, dtype=np.float64), of_knots)
+    if not record.products:
+        return Terms(curves), [*increments]
+    first, second, weights = zip(*record.products, strict=True)
+    pairs = {frozenset(pair) for pair in zip(first, second, strict=True) if len(set(pair)) == 2}
+    multiplied = {feature.name for feature in record.features if feature.ends and feature.centre is not None}
+    if len(pairs) < len(first) or not {*first, *second} <= multiplied:
+        raise DataError("a product has two different features with a centre and ends, and stands once")
+    centres = np.array([feature.centre or 0.0 for feature in record.features])
+    left, right = (np.array([names.index(name) for name in side], dtype=np.int64) for side in (first, second))
+    return Terms(curves, Products(left, right, centres, ends)), [*increments, *weights]
 
 
 def model_digest(path: AnyPath) -> str:

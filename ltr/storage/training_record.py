@@ -37,6 +37,14 @@ class WeightRecord(msgspec.Struct, kw_only=True):
     range: float | None  # how much more it adds at most than at least
 
 
+class ProductRecord(msgspec.Struct):
+    """Two features whose product the score has, and how much more it adds at most than at least."""
+
+    first: str
+    second: str
+    range: float
+
+
 class ErrorsRecord(msgspec.Struct, omit_defaults=True):
     """How the standard errors came about; without a form, why there are none."""
 
@@ -126,6 +134,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     collinear: list[tuple[str, str, float]] = []
     weights: dict[str, WeightRecord] = {}
     curves: dict[str, list[tuple[float, float]]] = {}
+    products: list[ProductRecord] = []  # from the greatest range to the least
     errors: ErrorsRecord = msgspec.field(default_factory=ErrorsRecord)
     watched: WatchedRecord | None = None
     warnings: list[str] = []
@@ -145,7 +154,7 @@ def training_record(
     from ltr.training.model import direction_text
 
     training = model.training
-    columns = model.knots.names(tuple(names))
+    columns = model.terms.names(names)
     return TrainingRecord(
         groups=training.groups,
         groups_one_candidate=training.skipped.one_candidate,
@@ -172,6 +181,7 @@ def training_record(
             name: [(value, added) for value, added in curve.tolist()]
             for name, curve in zip(names, diagnosis.curves, strict=bool(diagnosis.curves))
         },
+        products=product_records(model, diagnosis, names),
         errors=errors_record(diagnosis),
         watched=None if training.watched is None else watched_record(training.watched),
         warnings=list(diagnosis.warnings(model, names)),
@@ -231,6 +241,14 @@ def weight_records(model: "Model", diagnosis: "Diagnosis", names: Sequence[str])
         )
         for place, name in enumerate(names)
     }
+
+
+def product_records(model: "Model", diagnosis: "Diagnosis", names: Sequence[str]) -> list[ProductRecord]:
+    """The products, from the greatest range to the least."""
+    products, ranges = model.terms.products, diagnosis.product_ranges
+    pairs = zip(products.first, products.second, ranges.tolist(), strict=True)
+    records = [ProductRecord(names[first], names[second], reach) for first, second, reach in pairs]
+    return sorted(records, key=lambda record: -record.range)
 
 
 def epoch_records(training: "Training") -> list[EpochRecord]:

@@ -14,7 +14,7 @@ from ltr.training.targets import TARGETS
 
 MOST_EPOCHS = 10**9
 LOSS = "loss"  # the mean cross-entropy, as a metric
-COLUMNS, KNOTS, L2 = CHOICES = ("columns", "knots", "l2")  # what folds may choose
+COLUMNS, KNOTS, PRODUCTS, L2 = CHOICES = ("columns", "knots", "products", "l2")  # what folds may choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,12 @@ class TrainConfig:
     """Divide each column by its deviation: start, penalty and gap bound hold in that scale."""
     knots: int = 0
     """At how many values, at most, the weight of a column may change; 0: one weight a column."""
+    products: bool = False
+    """Multiply each two columns, so that how much one counts may depend on the other."""
     prior: Literal["zero", "shipped"] = "zero"
     """What the penalty pulls the weights towards: 0, or weights that were learned on other sets of data."""
-    choose: tuple[Literal["columns", "knots", "l2"], ...] = ()
-    """What folds choose among the recommended alternatives: columns, knots, l2; the keys of those are then not read."""
+    choose: tuple[Literal["columns", "knots", "products", "l2"], ...] = ()
+    """What folds choose among the recommended alternatives; the keys that it names are then not read."""
     patience: int = 10
     """Epochs of descent without a better value on validation data before it stops."""
     metric: str = LOSS
@@ -65,9 +67,7 @@ class TrainConfig:
         if not _is_between(self.learning_rate, 0, LARGEST) or self.learning_rate == 0:
             yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
         yield from _whole_number_problem("epochs", self.epochs, 1, MOST_EPOCHS)
-        yield from _whole_number_problem("knots", self.knots, 0, MOST_KNOTS)
-        if not isinstance(self.standardize, bool):
-            yield f"standardize is {self.standardize!r}; true or false is needed"
+        yield from self._problems_of_shape()
         if not _is_between(self.init, -LARGEST, LARGEST):
             yield f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}"
         wrong_l2s = [l2 for l2 in self.l2s if not _is_between(l2, 0, LARGEST)]
@@ -85,6 +85,13 @@ class TrainConfig:
             yield f"metric is {self.metric!r}; a name is needed"
         if self.folds is not None:
             yield from _whole_number_problem("folds", self.folds, 2, MOST_EPOCHS)
+
+    def _problems_of_shape(self) -> Iterator[str]:
+        """Of what the score is made of."""
+        yield from _whole_number_problem("knots", self.knots, 0, MOST_KNOTS)
+        for key in ("standardize", "products"):
+            if not isinstance(getattr(self, key), bool):
+                yield f"{key} is {getattr(self, key)!r}; true or false is needed"
 
     def _problems_of_recommended(self) -> Iterator[str]:
         """Of what the recommended recipe does beside its columns."""

@@ -12,7 +12,6 @@ from ltr.evaluation.ranking import linear_scores
 
 MOST = 64  # knots of a column
 ROWS_AT_ONCE = 1 << 12  # whose knots are computed at once: they stay in the cache
-COST = 10.0  # a change of slope is penalised this many times as much as a slope: curves stay straight without evidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)

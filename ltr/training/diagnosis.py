@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
+from ltr.training.terms import Terms
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
-MOST_LEFT_OUT = 64  # features without a knot up to which each is left out in turn; fewer with knots, for the same work
+MOST_LEFT_OUT = 64  # features without terms up to which each is left out in turn; fewer with terms, for the same work
 NO_GAIN = 1e-12  # possible gain up to here is rounding
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
@@ -45,18 +45,19 @@ class Diagnosis:
     collinear: tuple[tuple[int, int, float], ...]  # pairs of columns and their correlation inside the groups
     is_open: BoolArray  # (features,): the weight depends on a direction that changes no probability
     deviation: FloatArray  # (features,): of the columns inside the groups; 1 where there is none
-    escape: FloatArray | None  # the direction along which the objective falls for ever, with knots; raw scale
-    not_identified: FloatArray  # (directions, features) that change no probability, without knots
+    escape: FloatArray | None  # the direction along which the objective falls for ever, with terms; raw scale
+    not_identified: FloatArray  # (directions, features) that change no probability, without terms
     loss_without: FloatArray | None  # (features,): how far the optimum rises without the column; None: not computed
     errors: StandardErrors | None
     no_errors: str  # why there are no standard errors; empty where there are
+    product_ranges: FloatArray  # (products,): how much more each adds at most than at least
     curves: tuple[FloatArray, ...] = ()  # of each feature the values and what they add, if there are knots; raw scale
 
     def warnings(self, model: Model, names: Sequence[str]) -> Iterator[str]:
         """Reasons to trust a weight, or the whole of w, less."""
         yield from self._warnings_of_distance(model)
         if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
-            weights = _count(len(model.w), "weight" if self.curves else "feature")
+            weights = _count(len(model.w), "feature" if len(model.w) == len(self.is_open) else "weight")
             yield f"{_count(round(self.effective_groups), 'group')} for {weights}: another sample gives other weights"
         if self.groups_all_alike:
             share = f"{self.groups_all_alike:,} of {_count(model.training.groups, 'group')}"
@@ -176,7 +177,7 @@ def diagnose_groups(
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
     """The same of groups in one shard or several."""
-    groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
+    groups, units = in_units(raw, standardize=config.standardize, terms=model.terms)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     centre = centre_of(prior, len(scale))
     best, free = _optima(groups, geometry, config, model, (model.w * scale, centre))
@@ -185,9 +186,9 @@ def diagnose_groups(
     losses = [value - config.penalty * float((w - centre) @ (w - centre)) for value, w in fitted]
     possible_gain, lost_to_penalty = _gains(geometry, best, free, min(losses), is_penalised=config.penalty > 0)
     errors = standard_errors(groups, geometry, free, clusters=clusters, units=scale, names=names)
-    lines = Geometry.of(raw) if len(model.knots) else geometry  # the columns of one curve always depend on each other
+    lines = Geometry.of(raw) if len(model.terms) else geometry  # the columns of one curve always depend on each other
     curvature, moving = lines.spectrum.curvature, lines.scale[lines.deviation > 0]
-    ends = _ends(raw) if len(model.knots) else ()
+    ends = _ends(raw) if len(model.terms.knots) else ()
     return Diagnosis(
         gap=max(objective - float(best.history[-1]), 0.0) if is_found else None,
         at_zero=geometry.at_zero.loss + config.penalty * float(centre @ centre),
@@ -201,12 +202,22 @@ def diagnose_groups(
         is_open=lines.is_open,
         deviation=lines.scale,
         escape=model.training.escape if best.escape is None else best.escape / scale,
-        not_identified=lines.not_identified() if len(model.knots) else model.training.not_identified,
-        loss_without=_loss_without(groups, (config.penalty, centre), best, model.knots) if is_found else None,
+        not_identified=lines.not_identified() if len(model.terms) else model.training.not_identified,
+        loss_without=_loss_without(groups, (config.penalty, centre), best, model.terms) if is_found else None,
         errors=None if isinstance(errors, str) else errors,
         no_errors=errors if isinstance(errors, str) else "",
-        curves=tuple(model.knots.curve(feature, pair, model.w) for feature, pair in enumerate(ends)),
+        curves=tuple(model.terms.knots.curve(feature, pair, model.w) for feature, pair in enumerate(ends)),
+        product_ranges=_product_ranges(raw, model),
     )
+
+
+def _product_ranges(groups: TrainingGroups, model: Model) -> FloatArray:
+    """By how much what each product adds differs at most between two rows."""
+    products = model.terms.products
+    if not len(products):
+        return np.empty(0)
+    least, greatest = np.array(_ends(groups.with_columns(products, len(products)))).T
+    return np.abs(model.w[len(model.w) - len(products) :]) * (greatest - least)
 
 
 def _ends(groups: TrainingGroups) -> Sequence[tuple[float, float]]:
@@ -232,7 +243,7 @@ def _optima(
     model: Model,
     fitted: tuple[FloatArray, FloatArray],
 ) -> tuple[Fitted, Fitted | None]:
-    """The optimum with the penalty, and without; None for the second with knots, whose weights have no meaning alone.
+    """The optimum with the penalty, and without; None for the second with terms, whose weights have no meaning alone.
 
     The first solve starts from the w of the model, the second from the optimum of the first. `fitted`: w and what the
     penalty pulls it towards.
@@ -242,7 +253,7 @@ def _optima(
         best = Fitted(w, np.array([model.training.objective]), 0, Optimum.FOUND)
     else:
         best = solve(groups, geometry, config.penalty, centre=centre, start=w if is_penalised else None)
-    if len(model.knots):
+    if len(model.terms):
         return best, None
     return best, solve(groups, geometry, 0.0, start=best.w if is_penalised else None)
 
@@ -273,15 +284,15 @@ def _collinear_pairs(geometry: Geometry) -> Iterator[tuple[int, int, float]]:
 
 
 def _loss_without(
-    groups: TrainingGroups, penalty: tuple[float, FloatArray], best: Fitted, knots: Knots
+    groups: TrainingGroups, penalty: tuple[float, FloatArray], best: Fitted, terms: Terms
 ) -> FloatArray | None:
-    """How far the optimum rises when a feature and its knots are held at weight 0, by an exact fit of the others.
+    """How far the optimum rises when a feature and its terms are held at weight 0, by an exact fit of the others.
 
     `penalty`: l2, and what it pulls the weights towards.
     """
     l2, centre = penalty
     columns, lowest = groups.columns, float(best.history[-1])
-    features = columns - len(knots)
+    features = columns - len(terms)
     if features * columns**2 > MOST_LEFT_OUT**3:
         return None
     if features == 1:  # nothing is left to fit
@@ -289,7 +300,7 @@ def _loss_without(
         return np.array([at_zero + l2 * float(centre @ centre) - lowest])
     rises = np.empty(features)
     for feature in range(features):
-        left_out = knots.of_feature(feature)
+        left_out = terms.of_feature(feature, features)
         others = groups.with_columns(partial(_without, left_out=left_out), columns - len(left_out))
         start, pulled_to = np.delete(best.w, left_out), np.delete(centre, left_out)
         refit = solve(others, Geometry.of(others), l2, centre=pulled_to, start=start if l2 else None)

@@ -11,9 +11,9 @@ from ltr.evaluation.evaluate import Rules, evaluate_by
 from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import linear_scores, rank
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.model import Watched
 from ltr.training.objective import slope, trainable
+from ltr.training.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class Validation:
     rules: Rules = field(default_factory=Rules)  # but for its metrics: the training names its own
     name: str = "validation data"  # in error messages
 
-    def with_curves(self, knots: Knots) -> "Validation":
-        """The same groups with a column for each knot."""
-        if not len(knots):
+    def with_terms(self, terms: Terms) -> "Validation":
+        """The same groups with a column for each term."""
+        if not len(terms):
             return self
         try:
             phi, _ = as_matrix("phi", self.phi, self.offsets)
-            if phi.shape[1] != len(knots.ends):
-                raise ArrayError("phi", "", f"{len(knots.ends)} features are needed, found shape {phi.shape}")
+            if phi.shape[1] != terms.features:
+                raise ArrayError("phi", "", f"{terms.features} features are needed, found shape {phi.shape}")
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
-        return replace(self, phi=knots(phi))
+        return replace(self, phi=terms(phi))
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
         """The metric of w on these groups, so that greater is better: -metric where less is better, as of `loss`.

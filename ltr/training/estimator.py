@@ -25,7 +25,7 @@ from ltr.training.fit import fit
 from ltr.training.softmax import softmax
 
 DEFAULTS = TrainConfig()
-TRAINING = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots")
+TRAINING = ("trainer", "learning_rate", "epochs", "l2", "init", "targets", "standardize", "knots", "products")
 PARAMETERS = (*TRAINING, "metric", "single_query")
 
 
@@ -58,6 +58,7 @@ class ListwiseRanker:
         targets: str = DEFAULTS.targets,
         standardize: bool = DEFAULTS.standardize,
         knots: int = DEFAULTS.knots,
+        products: bool = DEFAULTS.products,
         metric: str = "ndcg@10",
         single_query: bool = False,
     ) -> None:
@@ -69,6 +70,7 @@ class ListwiseRanker:
         self.targets = targets
         self.standardize = standardize
         self.knots = knots
+        self.products = products
         self.metric = metric
         self.single_query = single_query
 
@@ -129,7 +131,7 @@ class ListwiseRanker:
             model = fit(*groups, config, weights=weights[weights > 0])
         except DataError as error:
             raise InputError(str(error)) from error
-        self.coef_, self.knots_ = model.w, model.knots
+        self.coef_, self.terms_ = model.w, model.terms
         self.training_, self.n_iter_ = model.training, max(model.training.epochs, 1)
         self.n_features_in_ = phi.shape[1]
         vars(self).pop("feature_names_in_", None)
@@ -141,7 +143,7 @@ class ListwiseRanker:
         """Score of each row, independent of its query: phi . w, with a column for each knot."""
         phi = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.knots_.scores(phi, self.coef_)
+            scores = self.terms_.scores(phi, self.coef_)
         if not np.isfinite(scores).all():
             raise InputError(f"X[{int(np.argmin(np.isfinite(scores)))}]: its score is beyond the range of floats")
         return scores

@@ -14,13 +14,13 @@ from ltr.plugins import OURS, bad_result, plugin_errors
 from ltr.registry import Registry
 from ltr.training.certificate import gap_bound
 from ltr.training.config import OnEpoch, Progress, TrainConfig, ignore, remedy
-from ltr.training.curves import Knots
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
+from ltr.training.terms import Terms
 
 Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")
@@ -65,13 +65,13 @@ def fit(
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
     trainer = checked_trainer(config.trainer)
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    knots = Knots.of(phi, config.knots)
-    return fit_groups(groups, knots, config, trainer, prior=prior, valid=valid, on_epoch=on_epoch, progress=progress)
+    terms = Terms.of(phi, config)
+    return fit_groups(groups, terms, config, trainer, prior=prior, valid=valid, on_epoch=on_epoch, progress=progress)
 
 
 def fit_groups(
     groups: TrainingGroups,
-    knots: Knots,
+    terms: Terms,
     config: TrainConfig,
     trainer: Trainer,
     *,
@@ -81,24 +81,24 @@ def fit_groups(
     progress: Progress | None = None,
 ) -> Model:
     """The same of groups in one shard or several: newton takes both, any other trainer one."""
-    groups, units = in_units(groups, standardize=config.standardize, knots=knots)
+    groups, units = in_units(groups, standardize=config.standardize, terms=terms)
     geometry, columns = Geometry.of(groups), groups.columns
     if prior is not None and trainer is not fit_newton:
         raise UsageError(f"a prior needs trainer newton; {config.trainer} pulls the weights towards 0")
-    if prior is not None and not (np.shape(prior) == (columns - len(knots),) and np.isfinite(prior).all()):
-        raise UsageError(f"prior is {prior!r}; a finite number for each of {columns - len(knots)} columns is needed")
+    if prior is not None and not (np.shape(prior) == (columns - len(terms),) and np.isfinite(prior).all()):
+        raise UsageError(f"prior is {prior!r}; a finite number for each of {columns - len(terms)} columns is needed")
     centre = centre_of(prior, columns)
     report = on_epoch if units is None else lambda epoch: on_epoch(replace(epoch, w=epoch.w / units))
     is_watched = valid is not None and trainer is not fit_newton  # of newton only the last w is meant
     if progress is not None:
         progress.refuse_other(groups.columns, config.epochs, is_watched=is_watched)
-    elif len(knots) and trainer is fit_descent:  # it starts with straight curves
+    elif len(terms) and trainer is fit_descent:  # it starts with straight curves and without products
         start = np.zeros(groups.columns)
-        start[: len(knots.ends)] = config.init
+        start[: terms.features] = config.init
         progress = Progress(start, ())
     watcher, run_config = None, config
     if valid is not None and is_watched:
-        watcher = Watcher(valid.with_curves(knots), config, units, report)
+        watcher = Watcher(valid.with_terms(terms), config, units, report)
         if progress is not None and progress.watched:
             watcher.resume(progress)
             if watcher.is_over:
@@ -110,7 +110,7 @@ def fit_groups(
         fitted = replace(fitted, w=watcher.best_w(), at_end=None)
     watched = None if watcher is None else watcher.record()
     training = _training(groups, geometry, config, fitted, watched, centre)
-    model = Model(fitted.w, training, knots)
+    model = Model(fitted.w, training, terms)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
 
 
@@ -146,7 +146,7 @@ def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Mode
         training,
         escape=None if escape is None else escape / np.abs(escape).max(),
         not_identified=not_identified / np.abs(not_identified).max(axis=1, keepdims=True, initial=0.0),
-        deviations=units[: len(units) - len(model.knots)] if standardized else None,
+        deviations=units[: len(units) - len(model.terms)] if standardized else None,
     )
     return replace(model, w=w, training=training)
 

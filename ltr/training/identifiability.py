@@ -9,8 +9,8 @@ import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.training.column_scale import deviations, largest_steps, row_deviations
-from ltr.training.curves import COST, STRAIGHT, Knots
 from ltr.training.objective import Derivatives, TrainingGroups, derivatives
+from ltr.training.terms import COST, NO_TERMS, Terms
 
 Groups = TypeVar("Groups", bound=TrainingGroups)
 
@@ -124,30 +124,33 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
     return w - orthonormal @ (orthonormal.T @ w)
 
 
-def in_units(groups: Groups, *, standardize: bool, knots: Knots = STRAIGHT) -> tuple[Groups, FloatArray | None]:
+def in_units(groups: Groups, *, standardize: bool, terms: Terms = NO_TERMS) -> tuple[Groups, FloatArray | None]:
     """The groups as they are trained on, and what their columns were divided by; None for the raw scale.
 
-    A knot's column is divided by the unit of its own column times sqrt(COST).
+    What a term's column is divided by is sqrt(COST) times the unit of its feature, or the deviation of the product.
     """
-    if not standardize and not len(knots):
+    if not standardize and not len(terms):
         return groups, None
     units = row_deviations(groups) if standardize else np.ones(groups.columns)
-    if len(knots):
-        units = np.concatenate([units, units[knots.columns] * math.sqrt(COST)])
-    return groups.with_columns(partial(_divided, units=units, knots=knots), len(units)), units
+    if len(terms):
+        of_products = np.ones(len(terms.products))
+        if standardize and len(terms.products):
+            of_products = row_deviations(groups.with_columns(terms.products, len(terms.products)))
+        units = np.concatenate([units, math.sqrt(COST) * np.concatenate([units[terms.knots.columns], of_products])])
+    return groups.with_columns(partial(_divided, units=units, terms=terms), len(units)), units
 
 
-def _divided(phi: FloatArray, units: FloatArray, knots: Knots) -> FloatArray:
-    """Phi with its knots, divided by the units."""
-    if not len(knots):
+def _divided(phi: FloatArray, units: FloatArray, terms: Terms) -> FloatArray:
+    """Phi with its terms, divided by the units."""
+    if not len(terms):
         return phi / units
-    columns = knots(phi)
+    columns = terms(phi)
     columns /= units  # in place: it is the larger matrix
     return columns
 
 
 def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
-    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the knots that follow.
+    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the terms that follow.
 
     >>> centre_of(np.array([2.0]), 3)
     array([2., 0., 0.])

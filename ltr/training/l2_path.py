@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.newton import solve
 from ltr.training.objective import TrainingGroups, trainable
+from ltr.training.terms import Terms
 
 
 def exact_path(
@@ -23,7 +23,7 @@ def exact_path(
     score_offset: npt.ArrayLike | None = None,
     prior: FloatArray | None = None,
 ) -> list[FloatArray]:
-    """The optimum for each l2 of the config, in its order and in the raw scale, with the knots of `Knots.of(phi)`.
+    """The optimum for each l2 of the config, in its order and in the raw scale, with the terms of `Terms.of(phi)`.
 
     `prior`: see `fit`.
 
@@ -35,14 +35,14 @@ def exact_path(
     [0.693, 0.373]
     """
     groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    return optima_along(groups, Knots.of(phi, config.knots), config, prior=prior)
+    return optima_along(groups, Terms.of(phi, config), config, prior=prior)
 
 
 def optima_along(
-    groups: TrainingGroups, knots: Knots, config: TrainConfig, *, prior: FloatArray | None = None
+    groups: TrainingGroups, terms: Terms, config: TrainConfig, *, prior: FloatArray | None = None
 ) -> list[FloatArray]:
-    """The same for groups in one shard or several, with these knots."""
-    groups, units = in_units(groups, standardize=config.standardize, knots=knots)
+    """The same for groups in one shard or several, with these terms."""
+    groups, units = in_units(groups, standardize=config.standardize, terms=terms)
     geometry, optima, centre = Geometry.of(groups), dict[float, FloatArray](), centre_of(prior, groups.columns)
     for l2 in sorted(config.l2s, reverse=True):
         optima[l2] = solve(groups, geometry, l2, centre=centre, start=_start(optima, l2)).w

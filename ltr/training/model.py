@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
-from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.objective import Skipped, Slope
+from ltr.training.terms import NO_TERMS, Terms
 
 MOST_PARTS = 5  # of a direction that a text names
 
@@ -66,20 +66,20 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A ranker linear in w: score = phi . w, where phi has a column for each knot after its own."""
+    """A ranker linear in w: score = phi . w, where phi has a column for each term after its own."""
 
     w: FloatArray
     training: Training = field(repr=False)
-    knots: Knots = field(default=STRAIGHT, repr=False)
+    terms: Terms = field(default=NO_TERMS, repr=False)
 
     def scores(self, phi: npt.ArrayLike) -> FloatArray:
         """Score of each row of phi."""
         rows = as_floats("phi", phi)
-        features = len(self.w) - len(self.knots)
+        features = len(self.w) - len(self.terms)
         if rows.ndim != 2 or rows.shape[1] != features:
             raise ArrayError("phi", "", f"{features} features are needed, found shape {rows.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
-            result = self.knots.scores(rows, self.w)
+            result = self.terms.scores(rows, self.w)
         bad = np.flatnonzero(~((np.abs(rows) <= LARGEST).all(axis=1) & (np.abs(result) <= LARGEST)))
         if bad.size:
             row = int(bad[0])

@@ -11,7 +11,6 @@ from ltr.arrays import BoolArray, FloatArray, IntArray, vanishing
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.training.config import OnEpoch, TrainConfig, ignore
-from ltr.training.curves import STRAIGHT, Knots
 from ltr.training.diagnosis import Diagnosis, diagnose_groups
 from ltr.training.fit import fit_groups
 from ltr.training.l2_path import optima_along
@@ -27,6 +26,7 @@ from ltr.training.objective import (
     slope,
     total_mass,
 )
+from ltr.training.terms import NO_TERMS, Terms
 
 KEPT_NUMBERS = 1 << 23  # of phi: fewer in all shards together stay in memory between the passes
 CHAIN = (
@@ -177,7 +177,7 @@ def fit_shards(
     source: ShardSource,
     config: TrainConfig,
     *,
-    knots: Knots = STRAIGHT,
+    terms: Terms = NO_TERMS,
     prior: FloatArray | None = None,
     on_epoch: OnEpoch = ignore,
     engine: Engine = IN_PROCESS,
@@ -185,25 +185,25 @@ def fit_shards(
     """The model that newton learns from the shards, which `fit` learns from the same arrays in one.
 
     Sums over shards are added in their order: the weights differ from those of one shard in the last digits.
-    The knots are those of `shard_knots`.
+    The terms are those of `shard_terms`.
     """
     refuse_chain(config)
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    return fit_groups(groups, knots, config, fit_newton, prior=prior, on_epoch=on_epoch)
+    return fit_groups(groups, terms, config, fit_newton, prior=prior, on_epoch=on_epoch)
 
 
 def path_of_shards(
     source: ShardSource,
     config: TrainConfig,
     *,
-    knots: Knots = STRAIGHT,
+    terms: Terms = NO_TERMS,
     prior: FloatArray | None = None,
     engine: Engine = IN_PROCESS,
 ) -> list[FloatArray]:
     """The optimum for each l2 of the config: `exact_path` over shards."""
     refuse_chain(config)
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    return optima_along(groups, knots, config, prior=prior)
+    return optima_along(groups, terms, config, prior=prior)
 
 
 def losses_of_shards(
@@ -211,13 +211,13 @@ def losses_of_shards(
     config: TrainConfig,
     ws: Sequence[FloatArray],
     *,
-    knots: Knots = STRAIGHT,
+    terms: Terms = NO_TERMS,
     engine: Engine = IN_PROCESS,
 ) -> list[float]:
     """The mean loss of each w over the groups of all shards, without a penalty."""
     groups = trainable_shards(source, targets_are=config.targets, engine=engine)
-    if len(knots):
-        groups = groups.with_columns(knots, len(ws[0]))
+    if len(terms):
+        groups = groups.with_columns(terms, len(ws[0]))
     return [slope(groups, w, np.ones(len(w))).loss for w in ws]
 
 

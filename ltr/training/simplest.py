@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Self
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, group_sums
+from ltr.arrays import FloatArray, IntArray, code_sums, group_sums
 from ltr.training.objective import trainable
 from ltr.training.softmax import log_softmax
 from ltr.training.standard_errors import NORMAL_95
@@ -70,49 +71,83 @@ def simplest_as_good(losses: FloatArray, weights: FloatArray, traces: IntArray) 
     )
 
 
-def simplest_proved(
-    losses: FloatArray,
-    hits: FloatArray,
-    served: FloatArray,
-    is_rich: BoolArray,
-    weights: FloatArray,
-    traces: IntArray,
-) -> Simplest:
-    """The simplest that is as good, where a rich one has to rank better too.
+class Level(IntEnum):
+    """How much an alternative has to prove."""
 
-    A rich one counts where its hits exceed those of the simplest of the others that is as good, by the 95 % interval of
-    the paired difference, where it loses less than any other, and where no other has more served: hits on lists with
-    tools of the catalogue added, NaN in groups that have none. It can lower the loss on lists as these were and rank no
-    better, or worse on others.
-    Losses, hits and served are (alternatives, groups).
+    SINGLE = 0  # one column: nothing
+    SEVERAL = 1  # several columns: they have to rank better than one
+    RICH = 2  # more than that: it has to rank better beyond noise, and nowhere worse
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What each alternative did with groups that it did not learn from, (alternatives, groups) each."""
+
+    losses: FloatArray  # NaN where no fold leaves a group out, or it cannot train
+    hits: FloatArray  # Top-1 on the lists that were offered; 0 there
+    ranks: FloatArray  # the reciprocal rank on them; 0 there
+    served: FloatArray  # Top-1 on the lists that will be served; NaN where they are the same, or not asked
+
+    @property
+    def parts(self) -> tuple[FloatArray, ...]:
+        """All of it, in the order of the fields."""
+        return self.losses, self.hits, self.ranks, self.served
+
+    def only(self, groups: IntArray) -> Self:
+        """What it did with some of the groups."""
+        return type(self)(*(part[:, groups] for part in self.parts))
+
+
+def simplest_proved(judged: Judged, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
+    """The simplest that is as good, where one that is not single has to rank better too: it may only lose less.
+
+    Several columns count where their mean reciprocal rank exceeds that of the single column that would be chosen, by
+    more than one standard error of the paired difference.
+    A rich one counts where its mean reciprocal rank exceeds that of the simplest of the others that is as good, by the
+    95 % interval, where it loses less than any other, and where no other has more served: Top-1 on lists with tools of
+    the catalogue added, NaN in groups that have none. It can lower the loss on lists as these were and rank no better,
+    or worse on others.
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
-    >>> is_rich, ones, traces = np.array([False, True]), np.ones(3), np.arange(3)
-    >>> [simplest_proved(losses, hits, none, is_rich, ones, traces).chosen for hits in (level, better)]
+    >>> rest = np.array([Level.SEVERAL, Level.RICH]), np.ones(3), np.arange(3)
+    >>> [simplest_proved(Judged(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
     [0, 1]
-    >>> simplest_proved(losses, better, better[::-1], is_rich, ones, traces).chosen  # worse where it will be served
+    >>> simplest_proved(Judged(losses, better, better, better[::-1]), *rest).chosen  # worse where it will be served
     0
+    >>> several = np.array([Level.SINGLE, Level.SEVERAL]), np.ones(3), np.arange(3)
+    >>> [simplest_proved(Judged(losses, hits, hits, none), *several).chosen for hits in (level, better)]
+    [0, 1]
     """
-    usual, loss = np.flatnonzero(~is_rich), losses @ weights / weights.sum()
+    losses, loss = judged.losses, judged.losses @ weights / weights.sum()
+    usual = _usual(judged, levels, weights, traces)
     first = int(usual[simplest_as_good(losses[usual], weights, traces).chosen])
-    gains = [PairedDifference.of(row, hits[first], weights, traces) for row in hits]
-    has_lists = ~np.isnan(served).any(axis=0)
-    means = served[:, has_lists] @ weights[has_lists] / (weights[has_lists].sum() or 1.0)  # 0 where none has lists
+    gains = [PairedDifference.of(row, judged.ranks[first], weights, traces) for row in judged.ranks]
+    has_lists = ~np.isnan(judged.served).any(axis=0)
+    means = judged.served[:, has_lists] @ weights[has_lists] / (weights[has_lists].sum() or 1.0)  # 0 where none has any
     is_level = means >= means[usual].max() - ROUNDING
-    loses_less = loss < loss[usual].min()
-    stand = np.array(
-        [
-            place
-            for place, gap in enumerate(gains)
-            if not is_rich[place]
-            or (is_level[place] and loses_less[place] and gap.mean > NORMAL_95 * gap.standard_error)
-        ]
-    )
+    loses_less = loss < loss[levels < Level.RICH].min()
+    rich = [
+        place
+        for place in np.flatnonzero(levels == Level.RICH).tolist()
+        if is_level[place] and loses_less[place] and gains[place].mean > NORMAL_95 * gains[place].standard_error
+    ]
+    stand = np.array([*usual, *rich])
     simplest = simplest_as_good(losses[stand], weights, traces)
     chosen, best = int(stand[simplest.chosen]), int(stand[simplest.best])
     differences = tuple(PairedDifference.of(row, losses[chosen], weights, traces) for row in losses)
     return Simplest(chosen, best, loss, differences)
+
+
+def _usual(judged: Judged, levels: IntArray, weights: FloatArray, traces: IntArray) -> IntArray:
+    """The places of those that are not rich: the single ones alone where several columns do not rank better."""
+    single, usual = np.flatnonzero(levels == Level.SINGLE), np.flatnonzero(levels < Level.RICH)
+    if not len(single):
+        return usual
+    alone = single[simplest_as_good(judged.losses[single], weights, traces).chosen]
+    first = usual[simplest_as_good(judged.losses[usual], weights, traces).chosen]
+    gain = PairedDifference.of(judged.ranks[first], judged.ranks[alone], weights, traces)
+    return usual if levels[first] == Level.SINGLE or gain.mean > gain.standard_error + ROUNDING else single
 
 
 def group_losses(

@@ -29,7 +29,7 @@ def curvature(
 ) -> FloatArray:
     """The Hessian at w of groups * objective: the sum over the groups trained on, in which a mean group weighs 1.
 
-    H = groups * (data's Hessian + 2 l2 / units^2), units as `standardize` and knots set them.
+    H = groups * (data's Hessian + 2 l2 / units^2), units as `standardize` and terms set them.
 
     >>> from ltr.training.fit import fit
     >>> data = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]], [1, 0] * 3, [0, 2, 4, 6]
@@ -43,7 +43,7 @@ def curvature(
 
 def curvature_of(raw: TrainingGroups, config: TrainConfig, model: Model) -> FloatArray:
     """The same of groups in one shard or several."""
-    groups, units = in_units(raw, standardize=config.standardize, knots=model.knots)
+    groups, units = in_units(raw, standardize=config.standardize, terms=model.terms)
     scale = np.ones(len(model.w)) if units is None else units
     data = derivatives(groups, model.w * scale, np.ones(len(scale))).hessian
     hessian = data + 2 * config.penalty * np.eye(len(scale))

@@ -18,7 +18,7 @@ from subcommands import ROOT, at_least
 Sample = dict[str, Any]
 
 QUERIES = {"train": 900, "test": 350}  # of each kind, at least
-STARTER = {"train": 60, "test": 20}  # the first of the tool queries, shipped inside the package
+STARTER = {"train": 150, "test": 60}  # the first of the tool queries, shipped inside the package
 FIRST_TRACE = {"train": 1, "test": 1001}
 CONVERSATIONS = 200  # of the chat log
 

@@ -75,7 +75,7 @@ def compare(config, train, test, tools, number):
         offset = score_offset(groups) if has_offsets else None
         model = fit(prepared.phi, groups.labels, groups.offsets, config.train, score_offset=offset)
         trained = (groups.candidates.kind, prepared.names, model.w, prepared.features, config.train, TrainingRecord())
-        means = evaluate_router(Router(*trained, model.knots, tools=tools), test, config).evaluation.means
+        means = evaluate_router(Router(*trained, model.terms, tools=tools), test, config).evaluation.means
         print(f"  {way:46}" + "".join(f"{means[name]:11.3f}" for name in METRICS), flush=True)
         learned[way] = prepared.names, model.w
     print("  weights")

@@ -112,7 +112,7 @@ def real(folder, encoder):
     of_scores = models.scored(train).scores, train.labels, train.offsets
     fitted, temperature = fit_temperature(*of_scores), helpful_temperature(*of_scores, models.of_groups(train))
     kind = groups.candidates.kind
-    router = Router(kind, prepared.names, model.w, prepared.features, TRAIN, TrainingRecord(), model.knots)
+    router = Router(kind, prepared.names, model.w, prepared.features, TRAIN, TrainingRecord(), model.terms)
     plain = confident_answers(router, pool)
     answers = confident_answers(_at(router, temperature), pool)
     errors = [

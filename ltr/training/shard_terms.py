@@ -1,4 +1,4 @@
-"""Knots of columns that lie in shards: exact where the distinct values are few, else from a sample of groups."""
+"""Knots and products of columns that lie in shards: exact where the distinct values are few, else from a sample."""
 
 from functools import partial, reduce
 from typing import TYPE_CHECKING
@@ -7,7 +7,10 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, ragged
 from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.training.config import TrainConfig
 from ltr.training.curves import STRAIGHT, Knots, knot_positions
+from ltr.training.products import NO_PRODUCTS, Products, middle
+from ltr.training.terms import NO_TERMS, Terms
 
 if TYPE_CHECKING:
     from ltr.training.shards import ShardSource
@@ -17,20 +20,22 @@ SAMPLED = 100_000  # groups that stand for all of a column with more
 Values = list[FloatArray | None]  # distinct values of each column, None where there are too many
 
 
-def shard_knots(source: "ShardSource", most: int, *, engine: Engine = IN_PROCESS) -> tuple[Knots, bool]:
-    """`Knots.of` the rows of all shards, and whether a sample of the groups stood for all of them.
+def shard_terms(source: "ShardSource", config: TrainConfig, *, engine: Engine = IN_PROCESS) -> tuple[Terms, bool]:
+    """`Terms.of` the rows of all shards, and whether a sample of the groups stood for all of them.
 
     It does for a column with a million distinct values: the groups with the lowest digests of their numbers.
     """
-    if not most:
-        return STRAIGHT, False
+    if not config.knots and not config.products:
+        return NO_TERMS, False
     values, ends = reduce(_merged, engine.map(partial(_values_and_ends, source=source), range(len(source))))
     is_sampled = any(distinct is None for distinct in values)
     if is_sampled:
         table = _sample(source, SAMPLED, engine)
         values = [np.unique(table[:, place]) if distinct is None else distinct for place, distinct in enumerate(values)]
-    positions = [knot_positions(distinct, most) for distinct in values if distinct is not None]
-    return Knots.at(positions, ends), is_sampled
+    columns = [distinct for distinct in values if distinct is not None]
+    positions = [knot_positions(distinct, config.knots) for distinct in columns]
+    products = Products.at([middle(distinct) for distinct in columns], ends) if config.products else NO_PRODUCTS
+    return Terms(Knots.at(positions, ends) if config.knots else STRAIGHT, products), is_sampled
 
 
 def _values_and_ends(number: int, source: "ShardSource") -> tuple[Values, FloatArray]:

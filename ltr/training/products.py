@@ -1,0 +1,105 @@
+"""Products of features: how much one of them counts depends on the value of another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import FloatArray, IntArray, as_floats
+from ltr.errors import UsageError
+from ltr.evaluation.ranking import linear_scores
+
+MOST_FEATURES = 24  # whose products are made: 276 columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """Columns (phi_i - c_i) (phi_j - c_j), one for each pair of features; they have weights of their own.
+
+    The centre c_j is a usual value of feature j: there feature i counts as if it stood alone. A value beyond those that
+    were learned from counts as the nearest of them, as in a curve.
+    """
+
+    first: IntArray  # (products,): i
+    second: IntArray  # (products,): j, greater than i
+    centres: FloatArray  # (features,)
+    ends: FloatArray  # (features, 2): least and greatest value learned from
+
+    @classmethod
+    def of(cls, phi: npt.ArrayLike) -> Self:
+        """The product of each two columns.
+
+        >>> products = Products.of(np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 6.0], [9.0, 7.0]]))
+        >>> products.centres, products.ends.tolist()
+        (array([1., 6.]), [[0.0, 9.0], [5.0, 7.0]])
+        """
+        table = as_floats("phi", phi)
+        centres = [middle(np.unique(column)) for column in table.T]
+        return cls.at(centres, np.column_stack([table.min(axis=0), table.max(axis=0)]))
+
+    @classmethod
+    def at(cls, centres: Sequence[float], ends: FloatArray) -> Self:
+        """The product of each two features with these centres, least and greatest values, (features, 2)."""
+        if len(centres) > MOST_FEATURES:
+            raise UsageError(f"train.products multiplies at most {MOST_FEATURES} features; there are {len(centres)}")
+        first, second = np.triu_indices(len(centres), k=1)
+        return cls(first, second, np.array(centres, dtype=np.float64), ends)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __call__(self, phi: FloatArray) -> FloatArray:
+        """A column for each product.
+
+        >>> products = Products.at([0.0, 1.0], np.array([[0.0, 4.0], [1.0, 3.0]]))
+        >>> products(np.array([[2.0, 2.0], [9.0, 9.0]]))
+        array([[2.],
+               [8.]])
+        """
+        if not len(self):
+            return np.empty((len(phi), 0))
+        moved = np.clip(phi, self.ends[:, 0], self.ends[:, 1]) - self.centres
+        return np.take(moved, self.first, axis=1) * np.take(moved, self.second, axis=1)
+
+    def scores(self, phi: FloatArray, w: FloatArray) -> FloatArray:
+        """What the products add to the score of each row."""
+        return linear_scores(self(phi), w)
+
+    def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
+        """What each feature adds to the score of each row by its products, half of each, (rows, features).
+
+        >>> products = Products.at([0.0, 0.0], np.array([[0.0, 4.0], [0.0, 4.0]]))
+        >>> products.parts(np.array([[2.0, 3.0]]), np.array([1.0]))
+        array([[3., 3.]])
+        """
+        added = np.zeros_like(phi)
+        halves = (self(phi) * (w / 2)).T
+        np.add.at(added.T, self.first, halves)
+        np.add.at(added.T, self.second, halves)
+        return added
+
+    def names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What each product is called.
+
+        >>> Products.at([0.0, 0.0], np.zeros((2, 2))).names(("rel", "hist"))
+        ('rel x hist',)
+        """
+        return tuple(f"{names[i]} x {names[j]}" for i, j in zip(self.first, self.second, strict=True))
+
+    def of_feature(self, feature: int) -> IntArray:
+        """The places of a feature's products among them."""
+        return np.flatnonzero((self.first == feature) | (self.second == feature)).astype(np.int64)
+
+
+def middle(values: FloatArray) -> float:
+    """The middle one of sorted distinct values, of two the lesser.
+
+    >>> middle(np.array([0.0, 1.0, 9.0])), middle(np.array([0.0, 1.0]))
+    (1.0, 0.0)
+    """
+    return float(values[(len(values) - 1) // 2])
+
+
+NO_PRODUCTS = Products.at([], np.empty((0, 2)))
