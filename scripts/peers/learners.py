@@ -3,45 +3,37 @@
 Boosters learn for a number of rounds; one thread each. Rows to score that are the training rows are not copied again.
 """
 
+from functools import partial
+
 import numpy as np
 
 from peers import Peer
 
 
-def lightgbm(phi, labels, offsets, rows, *, rounds=100):
-    """lambdarank with its defaults."""
+def lightgbm(phi, labels, offsets, rows, *, rounds=100, **options):
+    """lambdarank, with its defaults where no options say otherwise."""
     from lightgbm import LGBMRanker
 
-    ranker = LGBMRanker(n_estimators=rounds, n_jobs=1, verbose=-1)
+    ranker = LGBMRanker(n_estimators=rounds, n_jobs=1, verbose=-1, **options)
     return ranker.fit(phi, labels.astype(int), group=np.diff(offsets)).predict(rows)
 
 
-def xgboost(phi, labels, offsets, rows, *, booster, rounds=100):
-    """rank:ndcg on trees or a linear booster."""
+def xgboost(phi, labels, offsets, rows, *, booster="gbtree", objective="rank:ndcg", rounds=100):
+    """An objective on trees or a linear booster."""
     from xgboost import DMatrix, train
 
     data = DMatrix(phi, labels)
     data.set_group(np.diff(offsets))
-    options = {"objective": "rank:ndcg", "booster": booster, "nthread": 1, "verbosity": 0}
+    options = {"objective": objective, "booster": booster, "nthread": 1, "verbosity": 0}
     return train(options, data, rounds).predict(data if rows is phi else DMatrix(rows))
 
 
-def xgboost_trees(phi, labels, offsets, rows, *, rounds=100):
-    """rank:ndcg on trees."""
-    return xgboost(phi, labels, offsets, rows, booster="gbtree", rounds=rounds)
-
-
-def xgboost_linear(phi, labels, offsets, rows, *, rounds=100):
-    """rank:ndcg on a linear booster."""
-    return xgboost(phi, labels, offsets, rows, booster="gblinear", rounds=rounds)
-
-
-def catboost(phi, labels, offsets, rows, *, rounds=100):
-    """QuerySoftMax on trees."""
+def catboost(phi, labels, offsets, rows, *, loss="QuerySoftMax", rounds=100):
+    """A loss on trees."""
     from catboost import CatBoost, Pool
 
     pool = Pool(phi, labels, group_id=np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))
-    options = {"loss_function": "QuerySoftMax", "iterations": rounds, "thread_count": 1, "verbose": False}
+    options = {"loss_function": loss, "iterations": rounds, "thread_count": 1, "verbose": False}
     return CatBoost({**options, "allow_writing_files": False}).fit(pool).predict(pool if rows is phi else rows)
 
 
@@ -111,7 +103,11 @@ SAME_LIKELIHOOD = (
     Peer("torch L-BFGS", "torch", torch),
 )
 LIGHTGBM = Peer("LightGBM lambdarank", "lightgbm", lightgbm)
-XGBOOST_TREES = Peer("XGBoost rank:ndcg, trees", "xgboost", xgboost_trees)
-XGBOOST_LINEAR = Peer("XGBoost rank:ndcg, gblinear", "xgboost", xgboost_linear)
+SMALL = {"num_leaves": 7, "min_child_samples": 50, "learning_rate": 0.05}
+LIGHTGBM_SMALL = Peer("LightGBM lambdarank, small trees", "lightgbm", partial(lightgbm, **SMALL))
+XGBOOST_TREES = Peer("XGBoost rank:ndcg, trees", "xgboost", xgboost)
+XGBOOST_LINEAR = Peer("XGBoost rank:ndcg, gblinear", "xgboost", partial(xgboost, booster="gblinear"))
+XGBOOST_PAIRWISE = Peer("XGBoost rank:pairwise, trees", "xgboost", partial(xgboost, objective="rank:pairwise"))
 CATBOOST = Peer("CatBoost QuerySoftMax", "catboost", catboost)
+CATBOOST_YETI = Peer("CatBoost YetiRank", "catboost", partial(catboost, loss="YetiRank"))
 LOGISTIC = Peer("logistic regression (scikit-learn)", "sklearn", logistic_regression)
