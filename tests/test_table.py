@@ -6,8 +6,7 @@ from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
 from ltr.reporting.page import page_table
 from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
 from ltr.reporting.text_alignment import tsv_line
-from ltr.reporting.weights import CURVES, ERRORS, LOSS_WITHOUT, WEIGHTS
-from ltr.storage.training_record import WeightRecord
+from ltr.reporting.weights import COLUMNS
 
 METRICS = Table(
     (
@@ -88,8 +87,9 @@ def test_a_text_of_the_data_ends_no_cell_and_moves_no_terminal():
     assert markdown_lines(table)[2] == "| a bU+001B\\[31m\\|&lt;i&gt; |"
 
 
-def test_every_number_of_a_feature_has_a_column():
-    shown = {column.key for column, _ in (*WEIGHTS, *ERRORS, *CURVES, LOSS_WITHOUT)}
-    ends = {"low", "high"}  # of the interval, whose key is ""
-    in_warnings = {"shrinkage"}  # named where it is large
-    assert {field.name for field in msgspec.structs.fields(WeightRecord)} - ends - in_warnings == shown - {""}
+def test_every_number_of_a_feature_has_a_column_of_its_own_name():
+    for field, shown in msgspec.structs.asdict(COLUMNS).items():
+        if shown is None:
+            assert field in ("high", "shrinkage")  # beside low; named where it is large
+        else:
+            assert shown.column.key == ("" if field == "low" else field)

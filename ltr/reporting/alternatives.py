@@ -8,7 +8,7 @@ from ltr.storage.training_record import RecommendedChoiceRecord
 
 CAPTION = (
     "Alternatives on traces left out, and the difference of their loss to that of the chosen one; "
-    "lines: a weight for each column, knots: a curve for each"
+    "lines: a weight for each column, knots: a curve for each, products: each two columns multiplied too"
 )
 FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 

@@ -1,13 +1,15 @@
 """What each feature weighs: its weight or its curve, how sure that is, and the loss without the feature."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
 
 from ltr.reporting.cell_formats import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
 from ltr.reporting.numbers import NONE, short
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
-from ltr.storage.training_record import TrainingRecord, WeightRecord
+from ltr.storage.training_record import PerFeature, TrainingRecord, WeightRecord
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
@@ -16,33 +18,52 @@ MOST_PRODUCTS = 12
 PRODUCTS_CAPTION = "What each two features add together"
 FORMS = {"hessian": "plain", "by_trace": "by trace", "by_group": "by query"}  # of standard errors
 
-# A number for each feature is shown once it has a column here: on the terminal and on the page of a run.
-Shown = tuple[Column, Callable[[WeightRecord], Value]]
+
+class Among(Enum):
+    """The numbers of a feature that are shown together."""
+
+    WEIGHTS = auto()
+    ERRORS = auto()  # where there are standard errors
+    CURVES = auto()
+    LOSSES = auto()  # where they were computed
+
+
+class Shown(NamedTuple):
+    """A number of each feature on the terminal and on the page of a run."""
+
+    among: Among
+    column: Column
+    value: Callable[[WeightRecord], Value]
+
+
 ON_PAGES = frozenset({Medium.PAGE})
-LOSS_WITHOUT: Shown = (Column("loss_without", "loss without", LOSS), lambda feature: feature.loss_without)
-WEIGHTS: tuple[Shown, ...] = ((Column("weight", "weight", WEIGHT), lambda feature: feature.weight),)
-ERRORS: tuple[Shown, ...] = (
-    (Column("unpenalised", "at l2 0", WEIGHT), lambda feature: feature.unpenalised),
-    (Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda feature: feature.standard_error),
-    (Column("", "95 %", WEIGHT_INTERVAL), lambda feature: Bounds(feature.low, feature.high)),
-    (Column("z", "z", Z), lambda feature: feature.z),
-)
-CURVES: tuple[Shown, ...] = (
-    (Column("lowest_at", "adds least at", AMOUNT), lambda feature: feature.lowest_at),
-    (Column("highest_at", "adds most at", AMOUNT), lambda feature: feature.highest_at),
-    (Column("range", "range", SCORE), lambda feature: feature.range),
+# How each number is shown; None: beside another, or in a warning. The type check fails where one is left out.
+COLUMNS = PerFeature[Shown | None](
+    weight=Shown(Among.WEIGHTS, Column("weight", "weight", WEIGHT), lambda of: of.weight),
+    unpenalised=Shown(Among.ERRORS, Column("unpenalised", "at l2 0", WEIGHT), lambda of: of.unpenalised),
+    standard_error=Shown(
+        Among.ERRORS, Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda of: of.standard_error
+    ),
+    low=Shown(Among.ERRORS, Column("", "95 %", WEIGHT_INTERVAL), lambda of: Bounds(of.low, of.high)),
+    high=None,
+    z=Shown(Among.ERRORS, Column("z", "z", Z), lambda of: of.z),
+    shrinkage=None,
+    lowest_at=Shown(Among.CURVES, Column("lowest_at", "adds least at", AMOUNT), lambda of: of.lowest_at),
+    highest_at=Shown(Among.CURVES, Column("highest_at", "adds most at", AMOUNT), lambda of: of.highest_at),
+    range=Shown(Among.CURVES, Column("range", "range", SCORE), lambda of: of.range),
+    loss_without=Shown(Among.LOSSES, Column("loss_without", "loss without", LOSS), lambda of: of.loss_without),
 )
 
 
 def weights_table(training: TrainingRecord) -> Table:
     """Each feature with its weight and the loss without it; where there are standard errors, how sure that is."""
-    shown = (*WEIGHTS, *(ERRORS if training.errors.form else ()))
+    shown = {Among.WEIGHTS, Among.ERRORS} if training.errors.form else {Among.WEIGHTS}
     return _of_features(training, tuple(training.weights), shown, "Weights as they multiply the features")
 
 
 def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
     """Each feature with what it adds to the score as its value grows, and the loss without it."""
-    table = _of_features(training, names, CURVES, "What each feature adds to the score")
+    table = _of_features(training, names, {Among.CURVES}, "What each feature adds to the score")
     feature, *others = table.columns
     rows = tuple((name, len(training.curves[str(name)]) - 2, *rest) for name, *rest in table.rows)
     return Table((feature, Column("knots", "knots", COUNT), *others), rows, table.caption)
@@ -55,13 +76,15 @@ def products_table(training: TrainingRecord) -> Table:
     return Table(columns, rows, PRODUCTS_CAPTION)
 
 
-def _of_features(training: TrainingRecord, names: Sequence[str], shown: Sequence[Shown], caption: str) -> Table:
+def _of_features(training: TrainingRecord, names: Sequence[str], among: set[Among], caption: str) -> Table:
     records = [training.weights[name] for name in names]
     if any(record.loss_without is not None for record in records):
-        shown = (*shown, LOSS_WITHOUT)
-    columns = (Column("feature", "feature"), *(column for column, _ in shown))
-    rows = tuple((name, *(value(record) for _, value in shown)) for name, record in zip(names, records, strict=True))
-    return Table(columns, rows, caption)
+        among = among | {Among.LOSSES}
+    listed: list[Shown | None] = [getattr(COLUMNS, field) for field in COLUMNS.__struct_fields__]
+    shown = [number for number in listed if number is not None and number.among in among]
+    columns = (Column("feature", "feature"), *(number.column for number in shown))
+    cells = ([number.value(record) for number in shown] for record in records)
+    return Table(columns, tuple((name, *values) for name, values in zip(names, cells, strict=True)), caption)
 
 
 def weight_or_curve(training: TrainingRecord, name: str) -> Value:
@@ -92,7 +115,7 @@ def weights_section(training: TrainingRecord) -> Section:
         Words(
             "Loss without each feature",
             "How far the best reachable objective rises when the feature is left out.",
-            _of_features(training, tuple(training.weights), (), "Loss without each feature"),
+            _of_features(training, tuple(training.weights), set(), "Loss without each feature"),
         ),
         [
             (name, feature.loss_without, f"{name}: {short(feature.loss_without)}")

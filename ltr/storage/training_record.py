@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,25 +16,31 @@ if TYPE_CHECKING:
     from ltr.training.model import Model, Training, Watched
 
 NO_FEATURE = BestFeature("", 1)
+Value = TypeVar("Value")
 
 
-class WeightRecord(msgspec.Struct, kw_only=True):
-    """The weight of a feature with its statistics; None: not computed, or no finite number.
+class PerFeature(msgspec.Struct, Generic[Value], kw_only=True):
+    """The numbers of a feature's weight, or how each of them is shown.
 
-    No field has a default: the type check fails until whoever adds one fills it in.
+    No field has a default: the type check fails until whoever adds one computes it here, and says in
+    reporting/weights.py how it is shown.
     """
 
-    weight: float
-    unpenalised: float | None
-    standard_error: float | None
-    z: float | None
-    low: float | None
-    high: float | None
-    shrinkage: float | None  # share of the unpenalised weight that the penalty, or stopping early, took away
-    loss_without: float | None  # how far the optimum rises without the feature
-    lowest_at: float | None  # of a curve: the value at which it adds least
-    highest_at: float | None
-    range: float | None  # how much more it adds at most than at least
+    weight: Value
+    unpenalised: Value
+    standard_error: Value
+    low: Value
+    high: Value
+    z: Value
+    shrinkage: Value  # share of the unpenalised weight that the penalty, or stopping early, took away
+    lowest_at: Value  # of a curve: the value at which it adds least
+    highest_at: Value
+    range: Value  # how much more it adds at most than at least
+    loss_without: Value  # how far the optimum rises without the feature
+
+
+class WeightRecord(PerFeature[float | None], kw_only=True):
+    """The weight of a feature with its statistics; None: not computed, or no finite number."""
 
 
 class ProductRecord(msgspec.Struct):
@@ -230,14 +236,14 @@ def weight_records(model: "Model", diagnosis: "Diagnosis", names: Sequence[str])
             weight=float(weights[place]),
             unpenalised=number(unpenalised, place),
             standard_error=None if errors is None else number(errors.standard, place),
-            z=None if errors is None else number(errors.z, place),
             low=None if errors is None else number(errors.interval[0], place),
             high=None if errors is None else number(errors.interval[1], place),
+            z=None if errors is None else number(errors.z, place),
             shrinkage=number(shrinkage, place),
-            loss_without=number(diagnosis.loss_without, place),
             lowest_at=float(curves[place][curves[place][:, 1].argmin(), 0]) if curves else None,
             highest_at=float(curves[place][curves[place][:, 1].argmax(), 0]) if curves else None,
             range=float(np.ptp(curves[place][:, 1])) if curves else None,
+            loss_without=number(diagnosis.loss_without, place),
         )
         for place, name in enumerate(names)
     }
