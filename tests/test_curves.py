@@ -27,7 +27,7 @@ from ltr.serving.router import load
 from ltr.storage.training_record import training_record
 from ltr.training import curves
 from ltr.training.config import TrainConfig
-from ltr.training.curves import STRAIGHT, Knots
+from ltr.training.curves import NO_KNOTS, Knots
 from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
@@ -119,9 +119,9 @@ def test_a_curve_finds_what_no_line_can(hills):
 
 def test_without_knots_nothing_changes(hills):
     straight = fit(*hills, TrainConfig(trainer="newton"))
-    assert len(straight.terms) == len(STRAIGHT) == 0
+    assert len(straight.terms) == len(NO_KNOTS) == 0
     assert diagnose(*hills, TrainConfig(trainer="newton"), straight).curves == ()
-    assert STRAIGHT(hills[0]) is hills[0]
+    assert NO_KNOTS(hills[0]) is hills[0]
 
 
 def test_a_feature_is_left_out_with_its_knots(hills):

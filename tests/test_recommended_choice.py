@@ -11,9 +11,10 @@ import ltr
 from ltr.config.run import RunConfig, load_config
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
+from ltr.data.past import past_from_labels
 from ltr.errors import RangeError, UsageError
 from ltr.experiments.alternatives import alternatives
-from ltr.experiments.judged_alternatives import judged_by_folds, served_lists
+from ltr.experiments.alternatives_on_folds import on_folds, served_lists
 from ltr.experiments.negatives import WHOLE, draw_negatives
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.recommended_choice import choose
@@ -21,7 +22,10 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST
 from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
-from ltr.training.simplest import Judged, Level, PairedDifference, group_losses, simplest_as_good, simplest_proved
+from ltr.training.group_losses import group_losses
+from ltr.training.one_standard_error import MeanDifference, simplest_as_good
+from ltr.training.proved_choice import LeftOut, Level, simplest_proved
+from tests.made import tool_rows
 from tests.oracles import naive_objective, random_groups
 
 RECOMMENDED = load_config(None, ["train.recipe=recommended", "encoder=hash"])
@@ -93,7 +97,7 @@ def test_the_loss_of_a_group_is_that_of_the_naive_loop(seed):
 
 def test_the_paired_error_is_that_of_trace_sums():
     losses, others = np.array([1.0, 2.0, 4.0, 3.0]), np.array([0.5, 1.0, 2.0, 2.5])  # apart .5, 1, 2, .5: mean 1
-    gap = PairedDifference.of(losses, others, np.ones(4), np.array([7, 7, 9, 9]))
+    gap = MeanDifference.of(losses, others, np.ones(4), np.array([7, 7, 9, 9]))
     sums = np.array([-0.5, 0.5])  # of both traces, over the mean
     assert gap.mean == 1.0
     assert gap.standard_error == pytest.approx(np.sqrt(2 / 1 * (sums @ sums)) / 4)
@@ -113,7 +117,7 @@ def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_fir
 def proved(losses, hits, served, levels):
     """The choice among alternatives whose reciprocal ranks are their hits, of groups of traces of their own."""
     groups = losses.shape[1]
-    return simplest_proved(Judged(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
+    return simplest_proved(LeftOut(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
 
 
 def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_beyond_noise():
@@ -126,7 +130,7 @@ def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_b
     better[wrong[:8]] = 1.0
     for hits, expected in ((by_chance, 0), (better, 1)):
         simplest = proved(losses, np.array([usual, hits]), np.full((2, 200), np.nan), levels)
-        gap = PairedDifference.of(hits, usual, np.ones(200), traces)
+        gap = MeanDifference.of(hits, usual, np.ones(200), traces)
         assert (gap.mean > 1.96 * gap.standard_error) == bool(expected)
         assert simplest.chosen == simplest.best == expected
     worse_served = np.array([better, usual])
@@ -134,6 +138,23 @@ def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_b
     assert proved(losses, np.array([usual, better]), worse_served[::-1], levels).chosen == 1
     rounded = np.array([better, better - 1e-16])
     assert proved(losses, np.array([usual, better]), rounded, levels).chosen == 1
+
+
+def test_a_rich_alternative_that_counts_lets_no_unproved_one_in():
+    noise, small = np.tile([0.2, -0.2], 100), np.repeat([0.02, -0.02], 100)  # errors of means: .0142, .0014
+    losses = np.array([np.ones(200), 0.9865 + noise, 0.9852 + noise + small])
+    single = np.full(200, 0.5)
+    for several, expected in ((np.full(200, 0.4), 2), (np.full(200, 0.6), 1)):  # reciprocal ranks of several columns
+        ranks = np.array([single, several, np.ones(200)])
+        assert proved(losses, ranks, np.full((3, 200), np.nan), np.array([0, 1, 2])).chosen == expected
+
+
+def test_one_column_with_a_past_of_labels_has_a_choice_of_l2(samples):
+    rows = [row | {"node_id": f"n{place // 5}"} for place, row in enumerate(tool_rows(range(6)))]
+    groups = past_from_labels(ltr.read_groups(rows))
+    train = replace(TRAIN, choose=("l2",))
+    config = replace(RECOMMENDED, train=train, features=("tool.proto",))
+    assert choose(config, shared(groups, config)).record.folds == 5
 
 
 def test_several_columns_with_less_loss_are_taken_only_where_they_rank_better_by_a_standard_error():
@@ -144,7 +165,7 @@ def test_several_columns_with_less_loss_are_taken_only_where_they_rank_better_by
     for number, expected in ((0, 0), (1, 0), (2, 1)):  # the error of +k of 200 is nearly sqrt(k) times that of +1
         several = alone.copy()
         several[wrong[:number]] = 1.0
-        gap = PairedDifference.of(several, alone, np.ones(200), np.arange(200))
+        gap = MeanDifference.of(several, alone, np.ones(200), np.arange(200))
         assert (gap.mean > gap.standard_error + 1e-12) == bool(expected)
         assert proved(losses, np.array([alone, several]), unserved, np.array([0, 1])).chosen == expected
         assert proved(losses, np.array([alone, several]), unserved, np.array([1, 1])).chosen == 1
@@ -176,8 +197,8 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
     rows = slice(groups.offsets[first], groups.offsets[first + 1])
     labels = groups.labels.copy()
     labels[rows] = np.roll(labels[rows], 1)
-    before, folds = judged_by_folds(config, shared(groups, config), listed)
-    after, _ = judged_by_folds(config, shared(replace(groups, labels=labels), config), listed)
+    before, folds = on_folds(config, shared(groups, config), listed)
+    after, _ = on_folds(config, shared(replace(groups, labels=labels), config), listed)
     assert folds == 5
     for name in ("losses", "hits", "ranks", "served"):
         np.testing.assert_array_equal(getattr(after, name)[:, others], getattr(before, name)[:, others])
@@ -189,7 +210,7 @@ def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_shor
     groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
     listed = [replace(way, level=Level.RICH) for way in alternatives(config.train, "tool", config.features)]
-    judged, _ = judged_by_folds(config, shared(groups, config), listed)
+    judged, _ = on_folds(config, shared(groups, config), listed)
     assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
     assert judged.served.mean() < judged.hits.mean()  # more tools compete
     everywhere = draw_negatives(groups, read_tools("data/tools/tools.json"), WHOLE, encoder="hash", seed=0)

@@ -1,4 +1,4 @@
-"""The alternatives among which folds choose for the recommended recipe: columns, lines or more, and l2."""
+"""The alternatives among which folds choose for the recommended recipe: columns, their curves and products, and l2."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +9,10 @@ from ltr.errors import count
 from ltr.features.presets import ALL, FOUR, MORE, PAST, SINGLES
 from ltr.training.config import COLUMNS, KNOTS, L2, PRODUCTS, TrainConfig
 from ltr.training.products import MOST_FEATURES
-from ltr.training.simplest import Level
+from ltr.training.proved_choice import Level
 
 CURVES = 7  # knots
-STRENGTHS = (10.0, 3.0, 1.0, 0.3)  # l2 times training traces, of lines
-STRENGTH_OF_THE_REST = (1.0,)
+STRENGTH, STRENGTHS = 1.0, (10.0, 3.0, 1.0, 0.3)  # l2 times training traces; those of a weight for each column
 
 
 class Shape(NamedTuple):
@@ -57,7 +56,8 @@ class Alternative:
 def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple[Alternative, ...]:
     """The alternatives of columns with these names, from simple to rich: at most 12.
 
-    Rich are those with products, knots or columns beyond the recommended ones, where folds choose them.
+    Rich are those with products, knots or columns beyond the recommended ones, where folds choose them. Products are
+    left out where there are too many columns to multiply.
 
     >>> config = TrainConfig(trainer="newton", standardize=True, choose=("columns",))
     >>> [alternative.columns for alternative in alternatives(config, "tool", ["tool.proto", "tool.ridge", "mine"])]
@@ -66,26 +66,27 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
     names, past = tuple(names), tuple(name for name in PAST if name in names)
     sets = (*((name,) for name in SINGLES[kind]), FOUR[kind], (*FOUR[kind], *past), ALL[kind])
     sets = tuple(dict.fromkeys(sets)) if COLUMNS in config.choose else ()
-    usual = tuple(name for name in names if not (sets and name in MORE[kind]))
-    weak, lines, curves = ((1.0,), STRENGTHS, STRENGTH_OF_THE_REST) if L2 in config.choose else ((None,),) * 3
-    line = Shape(0 if KNOTS in config.choose else config.knots, config.products and PRODUCTS not in config.choose)
-    bent = CURVES if KNOTS in config.choose else config.knots
-    simple = [(columns, line, weak) for columns in sets if set(columns) < set(usual)]
+    recommended = tuple(name for name in names if not (sets and name in MORE[kind]))
+    strength, strengths = (STRENGTH, STRENGTHS) if L2 in config.choose else (None, (None,))
+    plain = Shape(0 if KNOTS in config.choose else config.knots, config.products and PRODUCTS not in config.choose)
+    knots = CURVES if KNOTS in config.choose else config.knots
+    fewer = [Alternative(some, plain, strength, _level(some)) for some in sets if set(some) < set(recommended)]
+    lines = [Alternative(recommended, plain, l2, _level(recommended)) for l2 in strengths]
     rich = dict.fromkeys(
-        (columns, Shape(knots, line.products or (PRODUCTS in config.choose and 1 < len(columns) <= MOST_FEATURES)))
-        for columns, knots in ((usual, line.knots), (usual, bent), (names, bent))
+        (columns, Shape(number, plain.products or (PRODUCTS in config.choose and 1 < len(columns) <= MOST_FEATURES)))
+        for columns, number in ((recommended, plain.knots), (recommended, knots), (names, knots))
     )
-    rich.pop((usual, line), None)
-    listed = [*simple, (usual, line, lines), *((*way, curves) for way in rich)]
-    return tuple(
-        Alternative(columns, shape, strength, Level.RICH if (columns, shape) in rich else _level(columns))
-        for columns, shape, strengths in listed
-        for strength in strengths
-    )
+    rich.pop((recommended, plain), None)
+    return (*fewer, *lines, *(Alternative(*way, strength, Level.RICH) for way in rich))
 
 
 def _level(columns: tuple[str, ...]) -> Level:
     return Level.SEVERAL if len(columns) > 1 else Level.SINGLE
+
+
+def default_of(listed: Sequence[Alternative]) -> Alternative:
+    """The recommended columns with a weight each, pulled most: what is taken where nothing can be proved."""
+    return max((one for one in listed if one.level < Level.RICH), key=lambda one: len(one.columns))
 
 
 def paths(listed: Sequence[Alternative]) -> dict[tuple[tuple[str, ...], Shape], list[int]]:

@@ -9,15 +9,16 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.errors import DataError, UsageError
-from ltr.experiments.alternatives import Alternative, alternatives
-from ltr.experiments.judged_alternatives import judged_by_folds
+from ltr.experiments.alternatives import Alternative, alternatives, default_of
+from ltr.experiments.alternatives_on_folds import on_folds
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.shared_inputs import SharedInputs, listed_features
 from ltr.features.presets import RECOMMENDED
 from ltr.logs import stage
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 from ltr.training.config import COLUMNS
-from ltr.training.simplest import Level, Simplest, simplest_proved
+from ltr.training.one_standard_error import Simplest
+from ltr.training.proved_choice import simplest_proved
 from ltr.training.standard_errors import NORMAL_95
 
 
@@ -54,18 +55,17 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
         train = replace(train, choose=tuple(key for key in train.choose if key != COLUMNS))
     listed = alternatives(train, candidates.kind, prepared.names)
     try:
-        judged, folds = judged_by_folds(config, shared, listed, on_progress)
+        left_out, folds = on_folds(config, shared, listed, on_progress)
     except (DataError, UsageError) as error:
-        most = max(len(alternative.columns) for alternative in listed if alternative.level < Level.RICH)
-        default = next(alternative for alternative in listed if len(alternative.columns) == most)
+        default = default_of(listed)
         return _chosen(config, shared, default, RecommendedChoiceRecord(default.title, f"no folds: {error}"))
     groups = prepared.groups
-    counted = np.flatnonzero(~np.isnan(judged.losses).any(axis=0))
+    counted = np.flatnonzero(~np.isnan(left_out.losses).any(axis=0))
     weights = np.ones(len(groups.offsets) - 1) if groups.weights is None else groups.weights
     levels = np.array([alternative.level for alternative in listed])
-    judged, weights = judged.only(counted), weights[counted]
-    simplest = simplest_proved(judged, levels, weights, groups.candidates.traces[counted])
-    record = _record(listed, simplest, judged.hits @ weights / weights.sum(), folds)
+    left_out, weights = left_out.only(counted), weights[counted]
+    simplest = simplest_proved(left_out, levels, weights, groups.candidates.traces[counted])
+    record = _record(listed, simplest, left_out.hits @ weights / weights.sum(), folds)
     return _chosen(config, shared, listed[simplest.chosen], record)
 
 

@@ -151,4 +151,4 @@ def knot_positions(values: FloatArray, most: int) -> FloatArray:
     return values[np.linspace(0, len(values) - 1, inner + 2).round().astype(np.int64)[1:-1]]
 
 
-STRAIGHT = Knots.of(np.empty((0, 0)), 0)
+NO_KNOTS = Knots.of(np.empty((0, 0)), 0)

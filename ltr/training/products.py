@@ -11,15 +11,15 @@ from ltr.arrays import FloatArray, IntArray, as_floats
 from ltr.errors import UsageError
 from ltr.evaluation.ranking import linear_scores
 
-MOST_FEATURES = 24  # whose products are made: 276 columns
+MOST_FEATURES = 24  # more are not multiplied: 24 make 276 products
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """Columns (phi_i - c_i) (phi_j - c_j), one for each pair of features; they have weights of their own.
 
-    The centre c_j is a usual value of feature j: there feature i counts as if it stood alone. A value beyond those that
-    were learned from counts as the nearest of them, as in a curve.
+    The centre c_j is the middle one of the distinct values of feature j: there feature i counts as if it stood alone. A
+    value beyond those that were learned from counts as the nearest of them, as in a curve.
     """
 
     first: IntArray  # (products,): i
@@ -36,14 +36,14 @@ class Products:
         (array([1., 6.]), [[0.0, 9.0], [5.0, 7.0]])
         """
         table = as_floats("phi", phi)
+        refuse_too_many(table.shape[1])
         centres = [middle(np.unique(column)) for column in table.T]
         return cls.at(centres, np.column_stack([table.min(axis=0), table.max(axis=0)]))
 
     @classmethod
     def at(cls, centres: Sequence[float], ends: FloatArray) -> Self:
         """The product of each two features with these centres, least and greatest values, (features, 2)."""
-        if len(centres) > MOST_FEATURES:
-            raise UsageError(f"train.products multiplies at most {MOST_FEATURES} features; there are {len(centres)}")
+        refuse_too_many(len(centres))
         first, second = np.triu_indices(len(centres), k=1)
         return cls(first, second, np.array(centres, dtype=np.float64), ends)
 
@@ -91,6 +91,12 @@ class Products:
     def of_feature(self, feature: int) -> IntArray:
         """The places of a feature's products among them."""
         return np.flatnonzero((self.first == feature) | (self.second == feature)).astype(np.int64)
+
+
+def refuse_too_many(features: int) -> None:
+    """Raise for more features than are multiplied."""
+    if features > MOST_FEATURES:
+        raise UsageError(f"train.products multiplies at most {MOST_FEATURES} features; there are {features}")
 
 
 def middle(values: FloatArray) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, ragged
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.config import TrainConfig
-from ltr.training.curves import STRAIGHT, Knots, knot_positions
+from ltr.training.curves import NO_KNOTS, Knots, knot_positions
 from ltr.training.products import NO_PRODUCTS, Products, middle
 from ltr.training.terms import NO_TERMS, Terms
 
@@ -35,7 +35,7 @@ def shard_terms(source: "ShardSource", config: TrainConfig, *, engine: Engine = 
     columns = [distinct for distinct in values if distinct is not None]
     positions = [knot_positions(distinct, config.knots) for distinct in columns]
     products = Products.at([middle(distinct) for distinct in columns], ends) if config.products else NO_PRODUCTS
-    return Terms(Knots.at(positions, ends) if config.knots else STRAIGHT, products), is_sampled
+    return Terms(Knots.at(positions, ends) if config.knots else NO_KNOTS, products), is_sampled
 
 
 def _values_and_ends(number: int, source: "ShardSource") -> tuple[Values, FloatArray]:

@@ -1,4 +1,4 @@
-"""Terms: all that the score is linear in beside the features themselves, which is curves and products."""
+"""Terms: the columns of curves and of products, which the score weighs beside the features themselves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import ROWS_AT_ONCE, STRAIGHT, Knots
+from ltr.training.curves import NO_KNOTS, ROWS_AT_ONCE, Knots
 from ltr.training.products import NO_PRODUCTS, Products
 
-COST = 10.0  # a term is penalised this many times as much as a feature: without evidence lines stay straight, and apart
+COST = 10.0  # a term is penalised this many times as much as a feature: without evidence a score stays a weighted sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
     """Columns that follow those of phi: one for each knot of a curve, then one for each product of two features."""
 
-    knots: Knots = STRAIGHT
+    knots: Knots = NO_KNOTS
     products: Products = NO_PRODUCTS
 
     @classmethod
@@ -36,7 +36,7 @@ class Terms:
 
     @property
     def features(self) -> int:
-        """Of how many features these are the terms; 0 of no terms."""
+        """How many features the terms are made of; 0 where there are no terms."""
         return max(len(self.knots.ends), len(self.products.centres))
 
     def __call__(self, phi: FloatArray) -> FloatArray:
@@ -52,18 +52,18 @@ class Terms:
         """Score of each row of phi: the sum of its curves and products."""
         if not len(self.products):
             return self.knots.scores(phi, w)
-        own = len(w) - len(self.products)
-        scores = self.knots.scores(phi, w[:own])
+        first_product = len(w) - len(self.products)
+        scores = self.knots.scores(phi, w[:first_product])
         for first in range(0, len(phi), ROWS_AT_ONCE):
             part = slice(first, first + ROWS_AT_ONCE)
-            scores[part] += self.products.scores(phi[part], w[own:])
+            scores[part] += self.products.scores(phi[part], w[first_product:])
         return scores
 
     def parts(self, phi: FloatArray, w: FloatArray) -> FloatArray:
         """What each feature adds to the score of each row, (rows, features): its curve, and half of its products."""
-        own = len(w) - len(self.products)
-        curves = self.knots.parts(phi, w[:own])
-        return curves + self.products.parts(phi, w[own:]) if len(self.products) else curves
+        first_product = len(w) - len(self.products)
+        curves = self.knots.parts(phi, w[:first_product])
+        return curves + self.products.parts(phi, w[first_product:]) if len(self.products) else curves
 
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names of all columns from those of phi."""

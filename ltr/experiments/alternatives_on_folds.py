@@ -14,7 +14,7 @@ from ltr.errors import DataError, count
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.ranking import rank
-from ltr.experiments.alternatives import Alternative, paths
+from ltr.experiments.alternatives import Alternative, default_of, paths
 from ltr.experiments.cross_validation import path_weights
 from ltr.experiments.negatives import DRAWN, MOST_WHOLE, WHOLE, draw_negatives, score_offset
 from ltr.experiments.own_past import both_pasts
@@ -22,7 +22,8 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.shared_inputs import SharedInputs, encoder_name, prior_of
 from ltr.experiments.whole_catalogue import is_short
-from ltr.training.simplest import Judged, Level, group_losses
+from ltr.training.group_losses import group_losses
+from ltr.training.proved_choice import LeftOut, Level
 from ltr.training.terms import Terms
 
 FOLDS = 5
@@ -30,89 +31,85 @@ ROWS = 1 << 15  # candidates of a fold's groups on the lists that will be served
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
-    """Left out groups as they are ranked: the candidates of each, with their columns."""
+class RankedLists:
+    """Groups that a fold leaves out, with the columns of their candidates."""
 
     groups: Groups
     places: IntArray  # of the groups among those that the fold leaves out
-    columns: tuple[FloatArray, ...]  # with a past made of labels, and with own choices; else once
+    columns: tuple[FloatArray, ...]  # where the past is made of labels, a second time after own choices
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """What a fold learns from, and what it is judged by."""
+class Sides:
+    """What a fold learns from, and what it leaves out."""
 
     phi: FloatArray
     learned: Groups
     traces: int  # that it learns from
-    offered: Lists
-    served: Lists | None  # None where they are those that were offered, or are not asked
+    offered: RankedLists
+    served: RankedLists | None  # with more candidates; None where those that will be served were offered
 
 
-def judged_by_folds(
+def on_folds(
     config: RunConfig, shared: SharedInputs, listed: Sequence[Alternative], on_progress: OnProgress = silent
-) -> tuple[Judged, int]:
-    """What each alternative learns without a fold, judged by the fold's groups; and how many folds there are.
+) -> tuple[LeftOut, int]:
+    """What each alternative, learned without a fold, does with the fold's groups; and how many folds there are.
 
-    A past made of labels is half of what is learned from, as in a training, and half of what is judged; the other
-    halves have own choices before them.
+    Where the past is made of labels each group counts twice, as in a training: with right tools before it, and with
+    own choices.
     """
     groups, _ = shared.data().train
-    most = len(groups.candidates.trace_ids) - (config.data.split == TIME)
-    folds = min(most, FOLDS)
+    traces = len(groups.candidates.trace_ids)
+    folds = min(traces - 1 if config.data.split == TIME else traces, FOLDS)  # by time the first block is never left out
     if folds < 2:
-        raise DataError(f"{count(len(groups.candidates.trace_ids), 'training trace')}, too few for folds")
-    judged = _unjudged(len(listed), len(groups.offsets) - 1)
+        raise DataError(f"{count(traces, 'training trace')}, too few for folds")
+    left_out = LeftOut.empty(len(listed), len(groups.offsets) - 1)
     for number, sides in enumerate(fold_indices(groups, folds, seed=config.seed, by=config.data.split)):
         on_progress(Step("folds", number, folds))
-        fold = _fold(config, shared, (number, folds), sides, listed)
-        of_fold = _judged(fold, config, shared.columns().names, listed)
-        for values, of_groups in zip(judged.parts, of_fold.parts, strict=True):
+        of_fold = _left_out(
+            _sides(config, shared, (number, folds), sides, listed), config, shared.columns().names, listed
+        )
+        for values, of_groups in zip(left_out.parts, of_fold.parts, strict=True):
             values[:, sides[1]] = of_groups
-    if np.isnan(judged.losses).all(axis=1).any():
+    if np.isnan(left_out.losses).all(axis=1).any():
         raise DataError("no fold has groups to judge by")
-    return judged, folds
+    return left_out, folds
 
 
-def _fold(
+def _sides(
     config: RunConfig,
     shared: SharedInputs,
     place: tuple[int, int],
     sides: tuple[IntArray, IntArray],
     listed: Sequence[Alternative],
-) -> Fold:
-    """A fold with its columns, of nothing but what it learns from."""
+) -> Sides:
+    """Both sides of a fold with their columns."""
     groups, state = shared.data().train
     learned, held = (select(groups, side) for side in sides)
     traces = len(learned.candidates.trace_ids)
     if state is not None:  # given columns that know all traces but a row's own
         phi, of_held = (_rows(shared.columns().phi, groups, side) for side in sides)
-        return Fold(phi, learned, traces, _offered(held, of_held), None)
+        return Sides(phi, learned, traces, _offered(held, of_held), None)
     has_rich = any(alternative.level == Level.RICH for alternative in listed)
     asked, wider = served_lists(config, groups, held) if has_rich else (sides[1], None)
     prepared, *columns = shared.fold_columns_of(place, learned, held.candidates, *([wider.candidates] if wider else []))
-    served = Lists(wider, asked, (columns[1],)) if wider else None
+    served = RankedLists(wider, asked, (columns[1],)) if wider else None
     if past_of(held.candidates) != "labels":
-        return Fold(prepared.phi, learned, traces, _offered(held, columns[0]), served)
-    usual = next(alternative for alternative in listed if alternative.level == Level.SEVERAL)
-    phi, learned, walked = both_pasts(config, usual.trained(config.train, traces), prepared, held)
-    return Fold(phi, learned, traces, _offered(held, columns[0], walked), served)
+        return Sides(prepared.phi, learned, traces, _offered(held, columns[0]), served)
+    settings = default_of(listed).trained(config.train, traces)
+    phi, learned, walked = both_pasts(config, settings, prepared, held)
+    return Sides(phi, learned, traces, _offered(held, columns[0], walked), served)
 
 
-def _offered(held: Groups, *columns: FloatArray) -> Lists:
+def _offered(held: Groups, *columns: FloatArray) -> RankedLists:
     """All groups that a fold leaves out, with the candidates that they offered."""
-    return Lists(held, np.arange(len(held.offsets) - 1), columns)
+    return RankedLists(held, np.arange(len(held.offsets) - 1), columns)
 
 
-def _unjudged(alternatives: int, groups: int) -> Judged:
-    shape = alternatives, groups
-    return Judged(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape), np.full(shape, np.nan))
-
-
-def _judged(fold: Fold, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative]) -> Judged:
-    """What each alternative learns from the fold, judged by the groups that it leaves out."""
+def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative]) -> LeftOut:
+    """What each alternative learns from one side of a fold, and does with the other."""
     offered, served, threshold = fold.offered, fold.served, config.evaluate.rel_threshold
-    judged = _unjudged(len(listed), len(offered.places))
+    left_out = LeftOut.empty(len(listed), len(offered.places))
     for (used, _), same in paths(listed).items():
         places = np.array([names.index(name) for name in used])
         settings = [listed[place].trained(config.train, fold.traces) for place in same]
@@ -120,13 +117,13 @@ def _judged(fold: Fold, config: RunConfig, names: Sequence[str], listed: Sequenc
         own = np.ascontiguousarray(fold.phi[:, places])
         ws, terms = path_weights(train, own, fold.learned, prior=prior_of(train, used)), Terms.of(own, train)
         by_past = [[terms.scores(columns[:, places], w) for w in ws] for columns in offered.columns]
-        judged.losses[same] = np.mean([_losses(scores, offered.groups, train.targets) for scores in by_past], axis=0)
+        left_out.losses[same] = np.mean([_losses(scores, offered.groups, train.targets) for scores in by_past], axis=0)
         ranked = np.mean([_ranked(scores, offered.groups, threshold) for scores in by_past], axis=0)
-        judged.hits[same], judged.ranks[same] = ranked
+        left_out.hits[same], left_out.ranks[same] = ranked
         if served is not None:
             scores = [terms.scores(served.columns[0][:, places], w) for w in ws]
-            judged.served[np.ix_(np.array(same), served.places)] = _ranked(scores, served.groups, threshold)[0]
-    return judged
+            left_out.served[np.ix_(np.array(same), served.places)] = _ranked(scores, served.groups, threshold)[0]
+    return left_out
 
 
 def served_lists(config: RunConfig, groups: Groups, held: Groups) -> tuple[IntArray, Groups | None]:
@@ -148,12 +145,8 @@ def served_lists(config: RunConfig, groups: Groups, held: Groups) -> tuple[IntAr
 
 def _losses(scores: Sequence[FloatArray], groups: Groups, targets: str) -> FloatArray:
     """The loss of each group by each of the scores."""
-    try:
-        return np.array(
-            [group_losses(column, groups.labels, groups.offsets, score_offset(groups), targets) for column in scores]
-        )
-    except DataError:  # none of them can train
-        return np.full((len(scores), len(groups.offsets) - 1), np.nan)
+    inputs = groups.labels, groups.offsets, score_offset(groups), targets
+    return np.array([group_losses(column, *inputs) for column in scores])
 
 
 def _ranked(scores: Sequence[FloatArray], groups: Groups, threshold: float) -> FloatArray:

@@ -1,0 +1,91 @@
+"""The choice among alternatives by left out data, where all but a single column have to prove that they rank better."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray
+from ltr.training.one_standard_error import MeanDifference, Simplest, simplest_as_good
+from ltr.training.standard_errors import NORMAL_95
+
+ROUNDING = 1e-12  # means that are nearer are equal
+
+
+class Level(IntEnum):
+    """How much an alternative has to prove."""
+
+    SINGLE = 0  # one column: nothing
+    SEVERAL = 1  # several columns: that they rank better than a single one, by a standard error
+    RICH = 2  # more than a weight for each: that it ranks better beyond noise, and nowhere worse
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What each alternative did with groups that it did not learn from, (alternatives, groups) each."""
+
+    losses: FloatArray  # NaN where no fold leaves a group out, or it cannot train
+    hits: FloatArray  # Top-1 on the lists that were offered; 0 where nothing is right
+    ranks: FloatArray  # the reciprocal rank on them; 0 where nothing is right
+    served: FloatArray  # Top-1 on the lists that will be served; NaN where they are the same, or not asked
+
+    @classmethod
+    def empty(cls, alternatives: int, groups: int) -> Self:
+        """Nothing is known yet of so many alternatives and groups."""
+        shape = alternatives, groups
+        return cls(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape), np.full(shape, np.nan))
+
+    @property
+    def parts(self) -> tuple[FloatArray, ...]:
+        """All of it, in the order of the fields."""
+        return self.losses, self.hits, self.ranks, self.served
+
+    def only(self, groups: IntArray) -> Self:
+        """What it did with some of the groups."""
+        return type(self)(*(part[:, groups] for part in self.parts))
+
+
+def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
+    """The simplest that is as good, among those that have proved that they rank better.
+
+    A loss can fall where nothing ranks better. So several columns count where their mean reciprocal rank exceeds that
+    of the single column that would be chosen, by more than one standard error of the paired difference. Of these and
+    the single ones, the plain ones, one would be chosen. A rich one counts where its mean reciprocal rank exceeds that
+    of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has more served.
+
+    >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
+    >>> rest = np.array([Level.SEVERAL, Level.RICH]), np.ones(3), np.arange(3)
+    >>> [simplest_proved(LeftOut(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
+    [0, 1]
+    >>> simplest_proved(LeftOut(losses, better, better, better[::-1]), *rest).chosen  # worse where it will be served
+    0
+    >>> several = np.array([Level.SINGLE, Level.SEVERAL]), np.ones(3), np.arange(3)
+    >>> [simplest_proved(LeftOut(losses, hits, hits, none), *several).chosen for hits in (level, better)]
+    [0, 1]
+    """
+    losses, loss = left_out.losses, left_out.losses @ weights / weights.sum()
+
+    def chosen_among(places: IntArray) -> int:
+        return int(places[simplest_as_good(losses[places], weights, traces).chosen])
+
+    def ranking_better(level: Level, other: int, errors: float) -> IntArray:
+        gains = [MeanDifference.of(row, left_out.ranks[other], weights, traces) for row in left_out.ranks]
+        is_better = [gain.mean > errors * gain.standard_error + ROUNDING for gain in gains]
+        return np.flatnonzero((levels == level) & is_better)
+
+    single, several = (np.flatnonzero(levels == level) for level in (Level.SINGLE, Level.SEVERAL))
+    if len(single):
+        several = ranking_better(Level.SEVERAL, chosen_among(single), 1.0)
+    plain = np.concatenate([single, several])
+    has_lists = ~np.isnan(left_out.served).any(axis=0)
+    counted = weights[has_lists]
+    means = left_out.served[:, has_lists] @ counted / (counted.sum() or 1.0)  # 0 where there are no lists
+    is_no_worse = (means >= means[plain].max() - ROUNDING) & (loss < loss[plain].min())
+    rich = ranking_better(Level.RICH, chosen_among(plain), NORMAL_95)
+    stand = np.concatenate([plain, rich[is_no_worse[rich]]])
+    simplest = simplest_as_good(losses[stand], weights, traces)
+    chosen, best = int(stand[simplest.chosen]), int(stand[simplest.best])
+    differences = tuple(MeanDifference.of(row, losses[chosen], weights, traces) for row in losses)
+    return Simplest(chosen, best, loss, differences)
