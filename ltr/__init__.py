@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ltr.audit.audit import audit_samples as audit_samples
     from ltr.audit.run_integrity import audit_run as audit_run
+    from ltr.audit.samples_in_memory import audit_samples as audit_samples
     from ltr.config.run import RunConfig as RunConfig
     from ltr.config.run import load_config as load_config
     from ltr.config.sweeps import sweep as sweep
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ltr.data.groups import read_groups as read_groups
     from ltr.data.importers.importing import import_samples as import_samples
     from ltr.data.importers.importing import importer as importer
-    from ltr.encoders.naming import encoder as encoder
+    from ltr.encoders.registry import encoder as encoder
     from ltr.evaluation.evaluate import evaluate as evaluate
     from ltr.evaluation.metrics.registry import measure as measure
     from ltr.evaluation.ranking import rank as rank
@@ -61,13 +61,13 @@ HOMES = {
     "compare": "ltr.results.comparison",
     "feature": "ltr.features.registry",
     "measure": "ltr.evaluation.metrics.registry",
-    "encoder": "ltr.encoders.naming",
+    "encoder": "ltr.encoders.registry",
     "trainer": "ltr.training.fit",
     "reranker": "ltr.rerankers.registry",
     "importer": "ltr.data.importers.importing",
     "import_samples": "ltr.data.importers.importing",
     "init_from": "ltr.experiments.from_log",
-    "audit_samples": "ltr.audit.audit",
+    "audit_samples": "ltr.audit.samples_in_memory",
     "audit_run": "ltr.audit.run_integrity",
     "write_report": "ltr.reporting.report",
 }

@@ -15,6 +15,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the command line does; read when 
 import pytest
 from hypothesis import settings
 
+from ltr.engines import process_pool
 from tests.made import ROWS, Commands, written
 from tests.offline import sitecustomize
 
@@ -44,12 +45,11 @@ def pytest_collection_finish():
 @pytest.fixture(scope="session", autouse=True)
 def warm_workers():
     """Workers start quickly; some of test_process_team.py and those of commands of their own start as for users."""
-    from ltr.engines import process_team
     from tests.warm import Warm
 
     context = Warm()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process_team, "get_context", lambda _: context)
+        patch.setattr(process_pool, "get_context", lambda _: context)
         yield
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.audit.audit import audit_samples
+from ltr.audit.samples_in_memory import audit_samples
 from ltr.data.groups import read_groups
 from ltr.errors import FileError
 from ltr.features.crossfit import fit_features

@@ -15,7 +15,7 @@ import pytest
 import ltr
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
@@ -257,7 +257,7 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
 
 HOLDING = """
 import sys
-from ltr.files.locked import locked
+from ltr.files.directory_lock import locked
 with locked('runs'):
     print(flush=True)
     sys.stdin.read()

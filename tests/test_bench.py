@@ -14,7 +14,7 @@ from ltr.benchmark.measuring import Task, measure_reranker
 from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.engines.process_team import PATIENCE
+from ltr.engines.process_pool import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
@@ -397,7 +397,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 
 
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
-    from ltr.files.locked import locked
+    from ltr.files.directory_lock import locked
 
     with locked(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")

@@ -11,9 +11,9 @@ from typer.core import TyperCommand
 
 from ltr.cli import main
 from ltr.config import recipes
-from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importing import IMPORTERS
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.rerankers.registry import RERANKERS
@@ -30,8 +30,8 @@ import numpy as np
 
 from ltr import feature, measure, reranker
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.naming import ENCODERS
-from ltr.data.exporters.exporting import EXPORTERS
+from ltr.encoders.registry import ENCODERS
+from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importing import Imported, importer
 from ltr.training.fit import TRAINERS
 

@@ -9,7 +9,7 @@ import pytest
 from ltr.config.recipes import RECIPES, VERSIONS
 from ltr.config.run import RunConfig, feature_configs, load_config
 from ltr.data.groups import read_groups
-from ltr.encoders.naming import best_installed
+from ltr.encoders.registry import best_installed
 from ltr.errors import ConfigError
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.presets import recommended_features

@@ -8,7 +8,7 @@ import pytest
 import ltr.benchmark.config
 import ltr.config.run
 import ltr.training.fit
-from ltr.configtext.document import Document
+from ltr.configtext.parsed_document import Document
 from ltr.errors import ConfigError
 
 NEEDED = {"data": {"samples": "s.jsonl"}, "rerankers": ["random"]}  # without which a bench is none

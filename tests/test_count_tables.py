@@ -13,8 +13,8 @@ from ltr.arrays import Ragged
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DiskError
-from ltr.files import count_tables
-from ltr.files.count_tables import (
+from ltr.files import mergeable_tables
+from ltr.files.mergeable_tables import (
     digests,
     halves,
     integers_of,
@@ -111,7 +111,7 @@ def test_tables_beyond_the_limit_lie_on_disk_and_add_up_to_the_same_bytes(monkey
     shards = [[f"w{number}" for number in generator.integers(60, size=size)] for size in (50, 0, 20, 90)]
     in_memory = [counts(texts) for texts in shards]
     expected = [*parts_without_each(in_memory)]
-    monkeypatch.setattr(count_tables, "LARGEST_IN_MEMORY", limit)
+    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", limit)
     on_disk = [spilled(part) for part in in_memory]
     assert [listed(part) for part in parts_without_each(on_disk)] == [listed(part) for part in expected]
     both, one = merged(on_disk[0], on_disk[3])["texts"], merged(in_memory[0], in_memory[3])["texts"]
@@ -133,7 +133,7 @@ def test_vectors_on_disk_are_merged_like_those_in_memory(monkeypatch):
         for names in (["a", "b"], ["b", "c"])
     ]
     expected = merged(*tables)["tools"]
-    monkeypatch.setattr(count_tables, "LARGEST_IN_MEMORY", 0)
+    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
     found = merged(*map(spilled, tables))["tools"]
     for name in ("starts", "columns", "numbers"):
         assert getattr(found.sums["vectors"], name).tolist() == getattr(expected.sums["vectors"], name).tolist()
@@ -143,7 +143,7 @@ def test_vectors_on_disk_are_merged_like_those_in_memory(monkeypatch):
 def test_more_columns_lie_on_disk_than_files_are_open_at_first(monkeypatch):
     def few_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 1 << 12))
-        monkeypatch.setattr(count_tables, "LARGEST_IN_MEMORY", 0)
+        monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
         tables = [spilled(counts(["a", "b"])) for _ in range(40)]
         assert all(part["texts"].sums["times"].tolist() == [1, 1] for part in tables)
         return 7
@@ -154,7 +154,7 @@ def test_more_columns_lie_on_disk_than_files_are_open_at_first(monkeypatch):
 def test_a_full_disk_is_named(monkeypatch):
     def too_large():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-        monkeypatch.setattr(count_tables, "LARGEST_IN_MEMORY", 0)
+        monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
         with pytest.raises(DiskError, match=f"^{re.escape(tempfile.gettempdir())}: file too large"):
             spilled(counts([f"w{number}" for number in range(1000)]))
         return 7

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups, select
-from ltr.encoders.hashing import HashEncoder
-from ltr.encoders.naming import ENCODERS as REGISTERED
+from ltr.encoders.hashed_ngrams import HashEncoder
+from ltr.encoders.registry import ENCODERS as REGISTERED
 from ltr.features.crossfit import Folds, Shard, SharedCounts, counted, fit_features, fit_states, reading
-from ltr.features.learning import Counted
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table
-from ltr.features.words import Lexicon
-from ltr.files import count_tables
-from ltr.files.count_tables import Table
+from ltr.features.tokenization import Lexicon
+from ltr.files import mergeable_tables
+from ltr.files.mergeable_tables import Table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 TRACES = 34
@@ -227,7 +227,7 @@ def test_parts_on_disk_give_the_same_states_and_columns(groups, kind, monkeypatc
     configs = [FeatureConfig(name) for name in ALL[kind]]
     some = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < 5))
     in_memory, phi = fit_features(configs, some, "hash")
-    monkeypatch.setattr(count_tables, "LARGEST_IN_MEMORY", 100)
+    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 100)
     on_disk, same = fit_features(configs, some, "hash")
     assert same.tobytes() == phi.tobytes()
     assert plain(dict(enumerate(on_disk.states))) == plain(dict(enumerate(in_memory.states)))

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups, select
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit
 from ltr.features.crossfit import fit_features, trace_fold
-from ltr.features.learning import Counted, Optimised
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.row_queries import RowTexts, row_queries
-from ltr.files.count_tables import digests, table
+from ltr.features.state_learners import Counted, Optimised
+from ltr.files.mergeable_tables import digests, table
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

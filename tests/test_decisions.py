@@ -15,7 +15,7 @@ from ltr.data.importers.conversations import (
     looks_failed,
     usable_tools,
 )
-from ltr.data.importers.decisions import (
+from ltr.data.importers.groups_from_conversations import (
     CALL_DROPPED,
     CONTEXT_CUT,
     DONE,

@@ -12,6 +12,7 @@ from ltr.errors import DiskError, FileError, RunError, UsageError
 from ltr.files import directory_replace
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.crash_recovery import put_back
+from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import (
     DirectoryKind,
     new_directory,
@@ -20,7 +21,6 @@ from ltr.files.directory_replace import (
     refuse_foreign,
     refuse_unwritable,
 )
-from ltr.files.locked import locked
 from ltr.files.reading import read_bytes
 from tests.faults import CODES, OPEN_FILES, FaultyDisk, contents, in_fork, lists_open_files, open_files, restore
 

@@ -2,8 +2,8 @@ import pickle
 
 import pytest
 
-from ltr.configtext.document import Document, path_text, value_text
-from ltr.configtext.yamltext import parse
+from ltr.configtext.parsed_document import Document, path_text, value_text
+from ltr.configtext.yaml_parser import parse
 from ltr.errors import ConfigError, Place, Problem
 
 TEXT = "train:\n  l2: 0.1\nfeatures: [a, {name: b}]\n"

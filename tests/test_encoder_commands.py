@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.encoders.vector_cache import FILE
 from tests import warm
 from tests.builders import tool_lines, write_lines

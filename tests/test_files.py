@@ -28,7 +28,7 @@ from ltr.files.atomic_write import (
     write_lines,
     write_text,
 )
-from ltr.files.naming import path_inside, safe_name
+from ltr.files.names_and_paths import path_inside, safe_name
 from ltr.files.reading import LARGEST_LINE, ContentDigest, digest_file, expand, read_bytes, read_lines
 from tests.faults import lists_open_files, open_files
 from tests.parsed import nodes

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.files import count_tables
-from ltr.files.count_tables import digests, release, table
+from ltr.files import mergeable_tables
 from ltr.files.freed_memory import keep_freed_memory, return_freed_memory
+from ltr.files.mergeable_tables import digests, release, table
 from tests.faults import in_fork
 
 MADE = 64 << 20  # bytes of arrays, of which nearly all are freed
@@ -84,10 +84,10 @@ def test_the_command_line_keeps_what_it_freed(cli, monkeypatch):
 
 def test_memory_goes_back_after_large_tables_alone(monkeypatch):
     returned = []
-    monkeypatch.setattr(count_tables, "return_freed_memory", lambda: returned.append(True))
+    monkeypatch.setattr(mergeable_tables, "return_freed_memory", lambda: returned.append(True))
     part = {"texts": table(digests(["a"]), {"times": np.array([1])})}
     release(part)
     assert returned == []
-    monkeypatch.setattr(count_tables, "MOST_KEPT", 4)
+    monkeypatch.setattr(mergeable_tables, "MOST_KEPT", 4)
     release(part)
     assert returned == [True]

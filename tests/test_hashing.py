@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ltr.encoders.hashing import BUCKETS, HashEncoder, counts
+from ltr.encoders.hashed_ngrams import BUCKETS, HashEncoder, counts
 from ltr.errors import DataError
-from ltr.files.state_types import refuse_other_type
+from ltr.files.learned_state_types import refuse_other_type
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
 

@@ -5,7 +5,7 @@ import pytest
 from ltr.data.importers.anthropic import OF_OPENAI
 from ltr.data.importers.chat_requests import HISTORY, NO_ANSWER, NO_MESSAGES, UNREADABLE_RESPONSE
 from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
-from ltr.data.importers.decisions import (
+from ltr.data.importers.groups_from_conversations import (
     DONE,
     GOES_ON,
     NO_TABLE,

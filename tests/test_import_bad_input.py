@@ -5,7 +5,13 @@ import json
 import pytest
 
 from ltr.data.importers.chat_requests import HISTORY
-from ltr.data.importers.decisions import CONTEXT_CUT, LONGEST_CONTEXT, LONGEST_QUERY, ONE_TOOL, QUERY_CUT
+from ltr.data.importers.groups_from_conversations import (
+    CONTEXT_CUT,
+    LONGEST_CONTEXT,
+    LONGEST_QUERY,
+    ONE_TOOL,
+    QUERY_CUT,
+)
 from ltr.data.importers.importing import import_samples
 from tests.chats import TOOLS, call, exchange, imported, result, said, user
 

@@ -6,7 +6,14 @@ import pytest
 
 from ltr.data.importers.calling_trees import NO_CHOICE, NO_ID, NO_NODE, NO_TRACE, NOT_IN_POOL, UNDECIDED
 from ltr.data.importers.chat_requests import NO_TOOL
-from ltr.data.importers.decisions import LONE, NO_QUERY, NOT_ON_TABLE, ONE_TOOL, SEEN_BEFORE, SEVERAL_TOOLS
+from ltr.data.importers.groups_from_conversations import (
+    LONE,
+    NO_QUERY,
+    NOT_ON_TABLE,
+    ONE_TOOL,
+    SEEN_BEFORE,
+    SEVERAL_TOOLS,
+)
 from ltr.data.importers.importing import import_samples
 from ltr.errors import UsageError
 from tests.chats import labels

@@ -18,7 +18,7 @@ from ltr.data.importers.chat_requests import (
     UNREADABLE_RESPONSE,
 )
 from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
-from ltr.data.importers.decisions import (
+from ltr.data.importers.groups_from_conversations import (
     CALL_DROPPED,
     DONE,
     LONE,
@@ -30,10 +30,10 @@ from ltr.data.importers.decisions import (
     SEEN_BEFORE,
     SEVERAL_TOOLS,
 )
-from ltr.data.importers.decisions import (
+from ltr.data.importers.groups_from_conversations import (
     NO_TOOL as FOR_NO_TOOL,
 )
-from ltr.data.importers.decisions import (
+from ltr.data.importers.groups_from_conversations import (
     NOT_JSON as BAD_ARGUMENTS,
 )
 from ltr.data.importers.openai import MORE_CHOICES, NOT_TO_LEARN, OF_ANTHROPIC

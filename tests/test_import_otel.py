@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ltr.data.importers.file_beginning import read_opening
+from ltr.data.importers.groups_from_spans import FROM_AGENT, NO_ANSWER, NO_ID
 from ltr.data.importers.importing import import_samples
 from ltr.data.importers.otel import is_otel
 from ltr.data.importers.span_attributes import tree_of
-from ltr.data.importers.traces import FROM_AGENT, NO_ANSWER, NO_ID
 from ltr.errors import DataError
 from tests.spans import chat, document, inference, messages, schema, span, tool
 

@@ -13,7 +13,7 @@ from ltr.arrays import offsets_of
 from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
-from ltr.data.none_by_removal import removed
+from ltr.data.right_candidate_removal import removed
 from ltr.errors import ConfigError, DataError, FileError
 from ltr.evaluation.none_measures import NoneQueries, calibration_error, measure_none
 from ltr.experiments.cross_fitted_scores import fold_models

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.audit.audit import audit_samples
+from ltr.audit.samples_in_memory import audit_samples
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select, without_none
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG

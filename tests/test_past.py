@@ -12,7 +12,7 @@ import ltr
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups, select
-from ltr.data.past import past_from_labels, past_lists, past_of, right_names
+from ltr.data.previous_tools import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.own_past import rows_to_learn, with_own_past

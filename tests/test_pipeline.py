@@ -5,7 +5,7 @@ import pytest
 
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.encoders.naming import best_installed
+from ltr.encoders.registry import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank

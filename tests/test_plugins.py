@@ -169,8 +169,8 @@ SILENT = """
 from functools import partial
 
 from ltr import feature, reranker
-from ltr.encoders.naming import ENCODERS
-from ltr.data.exporters.exporting import EXPORTERS
+from ltr.encoders.registry import ENCODERS
+from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importing import importer
 from ltr.training.fit import TRAINERS
 
@@ -244,7 +244,7 @@ def test_a_signal_while_a_plug_in_is_at_work_is_no_failure_of_the_plug_in(tmp_pa
 def test_plug_ins_of_every_kind_work_together(tmp_path):
     encoder = """
 import sys; sys.path.insert(0, {root!r})
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from tests.builders import LetterEncoder
 
 @ENCODERS.register("letters")

@@ -15,9 +15,9 @@ from multiprocessing import connection
 
 import pytest
 
-from ltr.engines import process_team
-from ltr.engines.calls import NO_MEMORY
-from ltr.engines.process_team import MARK, LostProcessError, work
+from ltr.engines import process_pool
+from ltr.engines.process_pool import MARK, LostProcessError, work
+from ltr.engines.remote_calls import NO_MEMORY
 from ltr.errors import RunError
 from tests.left_processes import left_behind
 from tests.made import ENVIRONMENT
@@ -27,7 +27,7 @@ from tests.shard_calls import hearing, noisy, remembering
 @pytest.fixture
 def started_anew(monkeypatch):
     """Each process loads what it needs by itself, as for users."""
-    monkeypatch.setattr(process_team, "get_context", multiprocessing.get_context)
+    monkeypatch.setattr(process_pool, "get_context", multiprocessing.get_context)
 
 
 def done(shards, workers=2, **options):
@@ -88,7 +88,7 @@ def pipes():
 
 def replaced(call):
     """In a process: what answers is replaced by the call on its pipe."""
-    process_team._answer = lambda pipe, answer: call(pipe)
+    process_pool._answer = lambda pipe, answer: call(pipe)
 
 
 def half_an_answer(pipe):
@@ -179,7 +179,7 @@ def test_a_bug_in_a_process_is_told_with_its_traceback():
 
 ORPHANS = """
 import os, sys, time
-from ltr.engines.process_team import LostProcessError, work
+from ltr.engines.process_pool import LostProcessError, work
 
 def start():
     def call(shard):
@@ -197,7 +197,7 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path):
 
 
 UNHEARD = """
-from ltr.engines.process_team import _serve
+from ltr.engines.process_pool import _serve
 
 class Closed:
     "A pipe whose other end has gone when the result is ready."
@@ -220,7 +220,7 @@ def test_a_process_ends_without_a_word_when_nobody_waits_for_its_result():
 
 SWALLOWED = """
 import os, signal, sys, time
-from ltr.engines.process_team import _serve
+from ltr.engines.process_pool import _serve
 
 def start():
     try:
@@ -257,10 +257,10 @@ class Starting:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_waits_until_a_process_has_started(monkeypatch, number):
     events = []
-    monkeypatch.setattr(process_team, "get_context", lambda _: Starting(number, events))
+    monkeypatch.setattr(process_pool, "get_context", lambda _: Starting(number, events))
     before = signal.signal(number, lambda *_: events.append("the handler ran"))
     try:
-        worker = process_team._hired(remembering, 1.0)
+        worker = process_pool._hired(remembering, 1.0)
     finally:
         signal.signal(number, before)
     worker.pipe.close()

@@ -11,7 +11,7 @@ import ltr
 from ltr.config.run import RunConfig, load_config
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
-from ltr.data.past import past_from_labels
+from ltr.data.previous_tools import past_from_labels
 from ltr.errors import RangeError, UsageError
 from ltr.experiments.alternatives import alternatives
 from ltr.experiments.alternatives_on_folds import on_folds, served_lists

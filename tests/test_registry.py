@@ -9,9 +9,9 @@ import ltr.data
 import ltr.encoders
 import ltr.features
 import ltr.rerankers
-from ltr.data.exporters.exporting import EXPORTERS
+from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importing import IMPORTERS
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.registry import FEATURES
 from ltr.plugins import OURS
@@ -72,7 +72,7 @@ def test_a_plug_in_of_ours_is_imported_when_it_is_looked_up_and_its_neighbours_a
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "ltr.features.tool_word_associations" in shown
-    assert "ltr.features.tool_lexical" not in shown
+    assert "ltr.features.tool_word_overlap" not in shown
 
 
 def test_a_plug_in_from_outside_does_not_replace_one_of_ours_that_nobody_has_looked_up():

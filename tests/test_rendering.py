@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from ltr.configtext.rendering import json_schema, yaml_text
-from ltr.configtext.strict import as_dataclass
-from ltr.configtext.yamltext import parse
+from ltr.configtext.dataclass_checks import as_dataclass
+from ltr.configtext.yaml_and_schema_output import json_schema, yaml_text
+from ltr.configtext.yaml_parser import parse
 from tests.tables import FeatureConfig
 
 
@@ -184,7 +184,7 @@ def test_a_flat_type_has_a_schema_without_definitions():
 
 
 def test_importing_the_readers_loads_neither_yaml_nor_pydantic():
-    readers = "ltr.configtext.strict, ltr.configtext.rendering"
+    readers = "ltr.configtext.dataclass_checks, ltr.configtext.yaml_and_schema_output"
     code = f"import sys, {readers}; print({{'yaml', 'pydantic', 'numpy'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

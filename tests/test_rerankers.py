@@ -17,7 +17,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.runs import run_and_save
-from ltr.features.words import stemmed_words
+from ltr.features.tokenization import stemmed_words
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
 from ltr.rerankers.lexical import Bm25
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling, reranker

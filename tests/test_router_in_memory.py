@@ -17,13 +17,13 @@ import pytest
 import ltr
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.catalogue_query import tool_candidates
-from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError
 from ltr.experiments.runs import run_and_save
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES
-from ltr.files.naming import cache_directory
+from ltr.files.names_and_paths import cache_directory
 from ltr.serving import prepared_tools, router
 from tests.made import graph_rows, tool_rows, written
 

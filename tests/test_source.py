@@ -24,25 +24,25 @@ ORDERS = {
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known
-    "data/gathered_traces.py",  # traces by their first line
+    "data/interleaved_traces.py",  # traces by their first line
     "data/contradictory_candidates.py",  # rows by group and name
-    "files/count_tables.py",  # keys
-    "data/drawn_candidates.py",  # rows by their group
-    "data/none_by_removal.py",  # groups and rows by a hash
+    "files/mergeable_tables.py",  # keys
+    "data/added_negatives.py",  # rows by their group
+    "data/right_candidate_removal.py",  # groups and rows by a hash
     "experiments/negatives.py",  # tools by a hash, drawn ones by name
     "features/nearest_tools.py",  # tools by nearness to a query
-    "data/codes.py",  # codes by first appearance
+    "data/integer_codes.py",  # codes by first appearance
     "encoders/dense_vectors.py",  # rows that are added up, by owner
     "encoders/sparse_vectors.py",  # the same, and pairs of texts by the first
-    "features/tool_products.py",  # entries by column, rows by query
+    "features/tool_vector_products.py",  # entries by column, rows by query
     "features/tool_word_associations.py",  # rows by query, words by place
-    "features/tool_lexical.py",  # words by tool and place
-    "features/graph_neighbours.py",  # stored queries by nearness, and edges by code
+    "features/tool_word_overlap.py",  # words by tool and place
+    "features/graphs_of_near_queries.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
     "storage/feature_file.py",  # rows by their line
     "data/importers/trec_files.py",  # hashes of what must not stand twice
-    "data/importers/ranked_groups.py",  # rows by their topic
+    "data/importers/trec_runs_with_qrels.py",  # rows by their topic
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}

@@ -8,7 +8,7 @@ import pytest
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import StoredVectors, stacked_rows
 from ltr.errors import DataError, FileError
@@ -16,7 +16,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.runs import run_and_save
 from ltr.features.registry import FEATURES, feature
 from ltr.features.text_tables import text_table
-from ltr.files.state_types import (
+from ltr.files.learned_state_types import (
     NOTHING,
     Count,
     Floats,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ltr.data.importers.importing import IMPORTERS
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
@@ -26,7 +26,7 @@ def column(candidates, state, context):
 ENCODER = """
 import numpy as np
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.naming import ENCODERS
+from ltr.encoders.registry import ENCODERS
 class Stranger:
     name, revision, state = "stranger", "1", {{}}
     @classmethod

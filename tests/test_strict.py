@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.configtext.strict import adapter, as_dataclass
-from ltr.configtext.yamltext import apply_override, parse
+from ltr.configtext.dataclass_checks import adapter, as_dataclass
+from ltr.configtext.yaml_parser import apply_override, parse
 from ltr.errors import ConfigError
 from tests.tables import Config, FeatureConfig, TrainConfig
 

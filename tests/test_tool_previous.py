@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups, select
-from ltr.features import tool_previous
+from ltr.features import tool_after_previous
 from ltr.features.registry import FeatureConfig
 from ltr.features.text_tables import table_texts
 from tests.builders import column_of, state_of, tool_lines, write_lines
@@ -88,7 +88,7 @@ def test_a_tool_that_nothing_was_counted_of_is_0(groups, tmp_path):
 
 
 def test_with_too_many_pairs_those_that_were_offered_most_stay(groups, monkeypatch):
-    monkeypatch.setattr(tool_previous, "MOST_PAIRS", 4)  # tools, all of them offered whatever came before
+    monkeypatch.setattr(tool_after_previous, "MOST_PAIRS", 4)  # tools, all of them offered whatever came before
     state = state_of(FeatureConfig("tool.follows"), groups)
     lasts = [line["previous"][-1] for line in LINES if "previous" in line]
     (most,) = {table_texts(state["names"])[name] for name in state["pairs"]["before"].tolist()}

@@ -12,14 +12,14 @@ import pytest
 
 from ltr.data.groups import read_groups, select
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_ridge
 from ltr.features.crossfit import Shard, counted, fit_states, reading, state_of
-from ltr.features.learning import Counted
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.words import TOKEN, Lexicon, stemmed_words
-from ltr.files.count_tables import digests, merged
+from ltr.features.state_learners import Counted
+from ltr.features.tokenization import TOKEN, Lexicon, stemmed_words
+from ltr.files.mergeable_tables import digests, merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
 
 RIDGE = FeatureConfig("tool.ridge")
@@ -222,7 +222,7 @@ def resident_of_temporary_files():
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
 def test_tables_on_disk_have_left_memory_once_their_equations_are_solved(tmp_path, monkeypatch):
-    monkeypatch.setattr("ltr.files.count_tables.LARGEST_IN_MEMORY", 1 << 12)
+    monkeypatch.setattr("ltr.files.mergeable_tables.LARGEST_IN_MEMORY", 1 << 12)
     gc.collect()  # maps of other tests
     before, part = resident_of_temporary_files(), part_of_900(tmp_path)
     assert resident_of_temporary_files() == before

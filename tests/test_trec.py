@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.importers.ranked_groups import read_ranked
 from ltr.data.importers.trec_files import match_qrels, read_qrels, read_trec_run
+from ltr.data.importers.trec_runs_with_qrels import read_ranked
 from ltr.data.importers.whitespace_columns import LONGEST_TOKEN, as_tokens, as_words, token_hashes
 from ltr.errors import DataError, SampleError
 from ltr.results.evaluated_ranking import evaluate_run

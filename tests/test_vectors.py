@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.errors import DataError

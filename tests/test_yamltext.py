@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ltr.configtext.yamltext import apply_override, parse, parse_value
+from ltr.configtext.yaml_parser import apply_override, parse, parse_value
 from ltr.errors import ConfigError
 
 

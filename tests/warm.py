@@ -10,6 +10,7 @@ from multiprocessing.forkserver import _forkserver as server
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from ltr.engines import process_pool
 from tests.made import ENVIRONMENT
 
 LOADED = [
@@ -96,9 +97,8 @@ def _ltr(words, cwd, streams, address):
     if hasattr(signal, "pthread_sigmask"):  # the process that it is forked from may hear no Ctrl-C
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from ltr.cli import main
-    from ltr.engines import process_team
 
     # its workers come from where it comes from
     server._forkserver_address, server.ensure_running = address, lambda: None
-    process_team.get_context = lambda _: Warm(streams)
+    process_pool.get_context = lambda _: Warm(streams)
     main()

@@ -8,8 +8,8 @@ import numpy as np
 from ltr.arrays import IntArray, ragged
 from ltr.audit.chance_test import ChanceTest
 from ltr.audit.findings import Finding, percentage, row_lines
-from ltr.data.codes import Codes
 from ltr.data.groups import Groups
+from ltr.data.integer_codes import Codes
 from ltr.data.jsonlines import excerpt
 from ltr.errors import count
 

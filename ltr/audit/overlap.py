@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ltr.arrays import FloatArray, code_sums
 from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.hashing import BUCKETS, counts
+from ltr.encoders.hashed_ngrams import BUCKETS, counts
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import count
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.audit.degenerate import silent_tool_findings
+from ltr.audit.degenerate_groups import silent_tool_findings
 from ltr.audit.findings import Finding
 from ltr.audit.leaks import label_leaks
 from ltr.audit.overlap import file_overlap, query_overlap

@@ -9,7 +9,7 @@ import msgspec
 from ltr.audit.findings import AuditReport, Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
-from ltr.files.naming import path_to
+from ltr.files.names_and_paths import path_to
 from ltr.files.reading import AnyPath, digest_file, read_bytes
 from ltr.storage.model_file import MODEL, load_model
 from ltr.storage.run_directory import CONFIG

@@ -11,7 +11,7 @@ import msgspec
 from ltr.benchmark.config import relocated_bench
 from ltr.benchmark.judging import Bench
 from ltr.benchmark.measuring import Measurement, Task
-from ltr.configtext import rendering
+from ltr.configtext import yaml_and_schema_output
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
 from ltr.files.directory_replace import DirectoryKind, new_directory, refuse_foreign
@@ -147,7 +147,7 @@ def write_bench(bench: Bench, home: Path, *, resume: bool) -> None:
 
 def write_results(bench: Bench, home: Path) -> None:
     """The results of a bench, without the measurements."""
-    write_text(home / CONFIG, rendering.yaml_text(relocated_bench(bench.config, home)))
+    write_text(home / CONFIG, yaml_and_schema_output.yaml_text(relocated_bench(bench.config, home)))
     candidates = bench.groups.candidates
     keys = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)
     sampled = ({"trace_id": candidates.trace_ids[code], "node_id": node} for code, node in keys)

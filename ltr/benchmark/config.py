@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ltr.config.run import read_document
-from ltr.configtext import rendering, strict
-from ltr.configtext.document import Document, KeyPath, Value, path_text
+from ltr.configtext import dataclass_checks, yaml_and_schema_output
+from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.crash_recovery import put_back
-from ltr.files.naming import path_from, path_to
+from ltr.files.names_and_paths import path_from, path_to
 from ltr.files.reading import STDIN, AnyPath
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, registered_spelling
 
@@ -114,7 +114,7 @@ class BenchConfig:
             wrong.append("catalogue ranks all tools of a catalogue: name one as data.tools")
         if not self.data.samples:
             wrong.append("data.samples is missing; a file or a list of files is needed")
-        wrong += rendering.not_text(self)
+        wrong += yaml_and_schema_output.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 
@@ -136,11 +136,11 @@ def checked_bench(document: Document, path: AnyPath) -> BenchConfig:
         raise ConfigError((Problem(document.place((foreign[0],)), foreign[0], FOR_A_RUN),))
     problems = [Problem(document.place(at), path_text(at), problem) for at, problem in _unknown_names(document.value)]
     try:
-        config = strict.as_dataclass(document, BenchConfig)
+        config = dataclass_checks.as_dataclass(document, BenchConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
-        raise ConfigError(strict.in_order(document, problems))
+        raise ConfigError(dataclass_checks.in_order(document, problems))
 
     def from_here(name: str, at: KeyPath) -> str:
         """The path as seen from here: a flag's path is, a file's path is relative to the directory of the file."""
@@ -159,7 +159,7 @@ def relocated_bench(config: BenchConfig, directory: Path) -> BenchConfig:
 
 def bench_schema() -> dict[str, Value]:
     """The JSON Schema of a bench's config, for editors, with the names of the plug-ins that are registered."""
-    described: Any = rendering.json_schema(BenchConfig)
+    described: Any = yaml_and_schema_output.json_schema(BenchConfig)
     properties = described["properties"]
     properties["metrics"]["items"]["examples"] = [name for name in example_names() if type(named(name)) is Measure]
     names = {"examples": [*RERANKERS.names()]}

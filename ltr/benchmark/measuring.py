@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ltr.data.groups import Groups
-from ltr.engines.process_team import PATIENCE, work
+from ltr.engines.process_pool import PATIENCE, work
 from ltr.errors import LtrError, RunError
 from ltr.plugins import load_code
 from ltr.rerankers.documents import QueryWithDocuments, queries_with_documents

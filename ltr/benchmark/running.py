@@ -25,11 +25,11 @@ from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process,
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select, without_none
-from ltr.encoders.naming import AUTO
+from ltr.encoders.registry import AUTO
 from ltr.errors import DataError, DiskError
 from ltr.experiments.negatives import draw_negatives
 from ltr.files.atomic_write import write_bytes
-from ltr.files.locked import locked
+from ltr.files.directory_lock import locked
 from ltr.files.reading import AnyPath
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, labels_by_key

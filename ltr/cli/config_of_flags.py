@@ -8,7 +8,7 @@ from ltr.cli.options import FlagValue
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.config.sweeps import Point
-    from ltr.configtext.document import Document
+    from ltr.configtext.parsed_document import Document
 
 NOTHING: Mapping[str, Any] = {}
 

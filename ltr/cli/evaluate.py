@@ -141,7 +141,7 @@ def evaluate_command(
     verbose: Verbose = False,
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
-    from ltr.data.importers.ranking_files import is_trec
+    from ltr.data.importers.ranking_readers import is_trec
     from ltr.storage.columns_directory import columns_directory
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 

@@ -76,7 +76,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return FEATURES, ["family"]
         case Plugins.ENCODERS:
-            from ltr.encoders.naming import ENCODERS
+            from ltr.encoders.registry import ENCODERS
 
             return ENCODERS, []
         case Plugins.METRICS:
@@ -96,7 +96,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return IMPORTERS, ["options"]
         case Plugins.EXPORTERS:
-            from ltr.data.exporters.exporting import EXPORTERS
+            from ltr.data.exporters.registry import EXPORTERS
 
             return EXPORTERS, []
 

@@ -262,7 +262,7 @@ def refuse_both(*, resume: bool, overwrite: bool) -> None:
 
 def fetch_encoder(name: str) -> None:
     """Download the model of an encoder that is not on this machine; only --allow-download lets a command do it."""
-    from ltr.encoders.naming import AUTO, fetch
+    from ltr.encoders.registry import AUTO, fetch
 
     if name != AUTO:
         fetch(name)

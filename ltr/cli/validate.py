@@ -61,7 +61,7 @@ def validate(
     """
     import msgspec
 
-    from ltr.audit.audit import audit_samples
+    from ltr.audit.samples_in_memory import audit_samples
     from ltr.engines.config import EngineConfig
     from ltr.files.crash_recovery import put_back
 
@@ -95,7 +95,7 @@ def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]
     from ltr.storage.columns_directory import MANIFEST
 
     if Path(directory, MANIFEST).exists():
-        from ltr.audit.audit_shards import audit_columns
+        from ltr.audit.samples_in_shards import audit_columns
 
         with open_engine(config, code) as engine:
             return audit_columns(directory, engine=engine)

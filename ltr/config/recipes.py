@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ltr.configtext.document import Document, Value
+from ltr.configtext.parsed_document import Document, Value
 from ltr.errors import Place
 from ltr.features.presets import RECOMMENDED
 from ltr.training.config import CHOICES, COLUMNS, KNOTS, L2, PRODUCTS

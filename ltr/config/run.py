@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from ltr.config.none_and_abstain import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
 from ltr.config.recipes import with_recipe
-from ltr.configtext import rendering, strict, yamltext
-from ltr.configtext.document import Document, KeyPath, Value, path_text
+from ltr.configtext import dataclass_checks, yaml_and_schema_output, yaml_parser
+from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
 from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
-from ltr.encoders.naming import AUTO, ENCODERS, encoder_kind, encoder_named
+from ltr.encoders.registry import AUTO, ENCODERS, encoder_kind, encoder_named
 from ltr.engines.config import EngineConfig
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
@@ -102,7 +102,7 @@ class RunConfig:
             wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
             wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
-        wrong += rendering.not_text(self)
+        wrong += yaml_and_schema_output.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 
@@ -119,11 +119,11 @@ def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Docume
     """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
     document = Document("defaults", {}, {})
     if path is not None:
-        document = yamltext.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
+        document = yaml_parser.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
     problems: list[Problem] = []
     for override in overrides:
         try:
-            document = yamltext.apply_override(document, override)
+            document = yaml_parser.apply_override(document, override)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -144,11 +144,11 @@ def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
             name = encoder_named(encoder)
         document = replace(document, value={**document.value, "encoder": name})
     try:
-        config = strict.as_dataclass(document, RunConfig)
+        config = dataclass_checks.as_dataclass(document, RunConfig)
     except ConfigError as error:
         problems += error.problems
     if problems:
-        raise ConfigError(strict.in_order(document, problems))
+        raise ConfigError(dataclass_checks.in_order(document, problems))
     base = Path() if path is None or str(path) == STDIN else Path(path).parent
     return replace(config, data=resolve_paths(config.data, document, base))
 
@@ -250,12 +250,12 @@ def relocated(config: RunConfig, directory: Path) -> RunConfig:
 
 def render(config: RunConfig) -> str:
     """The config as YAML, every default written out."""
-    return rendering.yaml_text(config)
+    return yaml_and_schema_output.yaml_text(config)
 
 
 def schema() -> dict[str, Value]:
     """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
-    described: Any = rendering.json_schema(RunConfig)
+    described: Any = yaml_and_schema_output.json_schema(RunConfig)
     train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
     feature, mapping = described["properties"]["features"]["items"]["anyOf"]
     feature["enum"] = [RECOMMENDED, *FEATURES.names()]

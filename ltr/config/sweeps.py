@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ltr.config.run import RunConfig, checked, read_document
-from ltr.configtext import strict
-from ltr.configtext.document import Document, KeyPath, Value, path_text, value_text
+from ltr.configtext import dataclass_checks
+from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text, value_text
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
-from ltr.files.naming import safe_name
+from ltr.files.names_and_paths import safe_name
 from ltr.files.reading import AnyPath
 
 SWEEP, COUNT = "sweep", "sweep_count"
@@ -186,7 +186,7 @@ def _text(value: Any) -> str:
 
 
 def _refuse(document: Document, problems: Iterable[Problem]) -> None:
-    ordered = strict.in_order(document, problems)
+    ordered = dataclass_checks.in_order(document, problems)
     if ordered:
         raise ConfigError(ordered)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ltr.configtext.document import Document
+from ltr.configtext.parsed_document import Document
 from ltr.data.source_files import GIVEN_IN_PYTHON
-from ltr.files.naming import path_from, path_to
+from ltr.files.names_and_paths import path_from, path_to
 from ltr.files.reading import STDIN
 
 PATHS = ("train", "valid", "test", "calibrate", "tools", "graphs")

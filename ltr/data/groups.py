@@ -8,10 +8,10 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.tools import foreign_catalogue, replace_texts, tool_columns
-from ltr.data.codes import recoded
+from ltr.data.integer_codes import recoded
 from ltr.data.none_candidates import RIGHT
-from ltr.data.ready_numbers import unnamed
 from ltr.data.source_files import SourceFile, place
+from ltr.data.supplied_features import unnamed
 from ltr.errors import DataError, count
 from ltr.files.reading import expand
 from ltr.logs import LOG, stage
@@ -19,9 +19,9 @@ from ltr.logs import LOG, stage
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-    from ltr.data.drawn_rows import Draws
+    from ltr.data.data_frame_rows import Table, TableRows
+    from ltr.data.draw_probabilities import Draws
     from ltr.data.graphs import Graph
-    from ltr.data.python_rows import Table, TableRows
     from ltr.data.samples import Samples
     from ltr.data.schema import Kind
     from ltr.files.reading import AnyPath
@@ -131,7 +131,7 @@ def read_groups(
 
 def _sources(samples: Any) -> "list[AnyPath | TableRows]":
     """The files of names and globs; or the rows of a data frame or a list."""
-    from ltr.data.python_rows import rows_of
+    from ltr.data.data_frame_rows import rows_of
 
     rows = rows_of(samples)
     return [*expand(samples)] if rows is None else [rows]

@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from ltr.data.json_stream import sample_lines
-from ltr.data.sample_columns import GroupColumns, RowColumns
+from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.samples import Most, Samples, add_lines, as_samples
 from ltr.data.source_files import SourceFile
 from ltr.errors import count

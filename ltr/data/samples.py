@@ -13,20 +13,20 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.codes import Codes
-from ltr.data.drawn_rows import Draws
+from ltr.data.draw_probabilities import Draws
+from ltr.data.integer_codes import Codes
 from ltr.data.json_stream import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.none_candidates import NoneCandidates
-from ltr.data.sample_columns import GroupColumns, RowColumns
+from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, FileError, SampleError
 from ltr.files.reading import AnyPath, ContentDigest, shown
 
 if TYPE_CHECKING:
-    from ltr.data.python_rows import TableRows
+    from ltr.data.data_frame_rows import TableRows
 
 Value = TypeVar("Value")
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from ltr.data.catalogues.tools import foreign_catalogue
 from ltr.data.contradictory_candidates import first_contradictions
-from ltr.data.gathered_traces import lines_of_some_traces, regroup, trace_table
 from ltr.data.groups import Groups, group_samples
+from ltr.data.interleaved_traces import lines_of_some_traces, regroup, trace_table
 from ltr.data.sample_chunks import Cutter, Pieces
-from ltr.data.sample_columns import GroupColumns, RowColumns
+from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.samples import Most, Samples, add_lines, as_samples, nothing_read, without_garbage_collection
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, SampleError, count
-from ltr.files.count_tables import Merging, Part, merged
 from ltr.files.line_ranges import LineWriter
+from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.reading import AnyPath, expand
-from ltr.files.temporary import temporary_directory
+from ltr.files.temporary_directory import temporary_directory
 from ltr.logs import LOG, stage
 
 if TYPE_CHECKING:

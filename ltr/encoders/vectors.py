@@ -11,8 +11,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
+from ltr.files.learned_state_types import Axes
 from ltr.files.npz import Array
-from ltr.files.state_types import Axes
 
 
 class Vectors(Protocol):

@@ -39,7 +39,7 @@ def warn_without_shards(config: EngineConfig) -> None:
 def open_engine(config: EngineConfig, code: Sequence[str] = ()) -> Engine:
     """The engine, to be used as a block; `code`: the files of plug-ins that its workers are to run first."""
     if config.name == "ray":
-        from ltr.engines.on_ray import OnRay
+        from ltr.engines.ray_cluster import OnRay
 
         return OnRay(config.workers, config.address, code=code)
     if config.address is not None:

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import count
 from typing import Any, Generic, Self, TypeVar
 
-from ltr.engines.calls import CallResult, Surroundings, outcome_of
 from ltr.engines.engine import Shared
-from ltr.engines.process_team import LostProcessError, Team, Worker
+from ltr.engines.process_pool import LostProcessError, Team, Worker
+from ltr.engines.remote_calls import CallResult, Surroundings, outcome_of
 from ltr.errors import LtrError, LtrWarning, RunError
 
 Item = TypeVar("Item")

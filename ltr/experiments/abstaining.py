@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.errors import count
 from ltr.evaluation.abstention import (
     ConfidentAnswers,

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, select
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, fold_indices
 from ltr.errors import DataError, count
 from ltr.evaluation.evaluate import evaluate

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ltr.arrays import IntArray, offsets_of
-from ltr.data.drawn_rows import Draws
+from ltr.data.draw_probabilities import Draws
 from ltr.data.groups import Groups, without_none
 from ltr.data.none_candidates import RIGHT
 from ltr.experiments.negatives import offset_of_draws

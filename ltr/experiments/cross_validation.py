@@ -9,7 +9,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, key_order, select
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by

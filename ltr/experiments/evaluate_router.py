@@ -6,7 +6,7 @@ from dataclasses import replace
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.evaluation.baselines import baselines
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.experiments.abstaining import with_abstention

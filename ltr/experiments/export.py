@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.config.run import load_config
 from ltr.data.config import DataConfig
-from ltr.data.exporters.exporting import EXPORTERS, Exported
+from ltr.data.exporters.registry import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import key_order, none_warnings, without_none
 from ltr.errors import DataError, LtrWarning

@@ -12,7 +12,7 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, none_warnings, select, without_none
 from ltr.data.none_candidates import RIGHT
-from ltr.encoders.naming import AUTO
+from ltr.encoders.registry import AUTO
 from ltr.engines.config import warn_without_shards
 from ltr.errors import UsageError
 from ltr.experiments.progress import OnProgress, Step, silent

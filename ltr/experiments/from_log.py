@@ -12,18 +12,18 @@ from typing import cast
 import msgspec
 import numpy as np
 
-from ltr.audit.audit import audit_samples
 from ltr.audit.findings import AuditReport
+from ltr.audit.samples_in_memory import audit_samples
 from ltr.config.recipes import SPECIFICATION_RECIPE
 from ltr.config.run import load_config
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, read_tools
+from ltr.data.data_frame_rows import Table, rows_of
 from ltr.data.groups import Groups, read_groups, without_none
 from ltr.data.importers import importing
 from ltr.data.importers.importing import ImportSummary, import_samples
 from ltr.data.json_stream import sample_lines
-from ltr.data.python_rows import Table, rows_of
 from ltr.data.splits import TIME, TRACE
-from ltr.encoders.naming import AUTO, best_installed, encoder_kind
+from ltr.encoders.registry import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
 from ltr.experiments.negatives import WHOLE
@@ -32,8 +32,8 @@ from ltr.experiments.runs import Finished, run_and_save
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import make_directory, write_lines, write_text
+from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import DirectoryKind, new_directory, refuse_foreign
-from ltr.files.locked import locked
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.drawn_rows import DRAW_RULES
+from ltr.data.draw_probabilities import DRAW_RULES
 from ltr.data.groups import Groups, read_groups
 from ltr.data.importers.importing import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
-from ltr.encoders.naming import AUTO, best_installed
+from ltr.encoders.registry import AUTO, best_installed
 from ltr.experiments.negatives import draw_negatives
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_replace import new_files, refuse_existing

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.config.none_and_abstain import LOG, NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.none_by_removal import removed
+from ltr.data.right_candidate_removal import removed
 from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups
 from ltr.serving.none_probability import relevance_column, relevance_of, word_counts
 from ltr.training.none_fit import NoneRows, fit_none

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.data.added_negatives import Additions, with_additions
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.drawn_candidates import Additions, with_additions
-from ltr.data.drawn_rows import NEAR, RANDOM, Draws
+from ltr.data.draw_probabilities import NEAR, RANDOM, Draws
 from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT

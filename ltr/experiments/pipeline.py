@@ -7,8 +7,8 @@ import msgspec
 
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.past import past_of
-from ltr.encoders.naming import AUTO
+from ltr.data.previous_tools import past_of
+from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.experiments.abstaining import with_none_and_abstaining

@@ -10,10 +10,10 @@ from ltr.config.none_and_abstain import RULES
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
 from ltr.data.config import DataConfig
+from ltr.data.data_frame_rows import TableRows
 from ltr.data.groups import Candidates, Groups, none_warnings, without_none
-from ltr.data.python_rows import TableRows
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
-from ltr.encoders.naming import AUTO, best_installed
+from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError, count
 from ltr.evaluation.abstention import fewest_traces
 from ltr.experiments.negatives import draw_negatives

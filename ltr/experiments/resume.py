@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ltr import __version__
 from ltr.config.run import RunConfig, relocated
-from ltr.configtext.rendering import plain_values
+from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.config import source_names
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.experiments.progress import OnProgress, Step

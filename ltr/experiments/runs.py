@@ -11,8 +11,8 @@ import msgspec
 
 from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
-from ltr.configtext.document import Document, Value
-from ltr.data.python_rows import Table, rows_of
+from ltr.configtext.parsed_document import Document, Value
+from ltr.data.data_frame_rows import Table, rows_of
 from ltr.engines.config import open_engine, warn_without_shards
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
@@ -21,8 +21,8 @@ from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
 from ltr.experiments.run_saving import Clock, write_all
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
+from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import new_directory
-from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking

@@ -9,7 +9,7 @@ import msgspec
 
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.engines.config import open_engine
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
@@ -23,8 +23,8 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
 from ltr.files.atomic_write import write_lines
+from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import new_directory
-from ltr.files.locked import locked
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.by_tool import tool_counts, tool_records

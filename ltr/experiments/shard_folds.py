@@ -22,7 +22,7 @@ from ltr.experiments.cross_validation import judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.npz import read_arrays, write_arrays
-from ltr.files.temporary import temporary_directory
+from ltr.files.temporary_directory import temporary_directory
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, evaluate_scores
 from ltr.results.merged_evaluation import Sums, by_query, is_of_candidates, measures_of

@@ -11,7 +11,7 @@ from ltr.arrays import FloatArray, distinct
 from ltr.config.run import RunConfig, feature_configs
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 from ltr.data.groups import Groups, Past
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.data.source_files import SourceFile
 from ltr.data.splits import TIME
 from ltr.engines.engine import IN_PROCESS, Engine
@@ -29,7 +29,7 @@ from ltr.experiments.shard_folds import cross_validate_shards
 from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
-from ltr.files.count_tables import Merging, Part, merged
+from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, rules_up_to

@@ -8,12 +8,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, feature_configs
-from ltr.configtext.rendering import plain_values
+from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.groups import Candidates, Groups
-from ltr.data.past import past_of
-from ltr.data.ready_numbers import refuse_other_columns, unnamed
+from ltr.data.previous_tools import past_of
 from ltr.data.splits import fold_indices
-from ltr.encoders.naming import AUTO, best_installed
+from ltr.data.supplied_features import refuse_other_columns, unnamed
+from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import Loaded, read_data, refuse_fitted

@@ -15,7 +15,7 @@ from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by
 from ltr.evaluation.metrics.ranked import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
-from ltr.features.prepared import Tables
+from ltr.features.precomputed_tables import Tables
 from ltr.features.registry import StateMemo, ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking

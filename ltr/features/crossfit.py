@@ -11,17 +11,17 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups, select
 from ltr.data.schema import Kind
-from ltr.encoders.cached import CachedEncoder, encoded_lists
+from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
-from ltr.features.learning import Counted, Optimised, option_names
-from ltr.features.prepared import Tables, tools_of_rows
-from ltr.features.read_only import write_protected
+from ltr.features.precomputed_tables import Tables, tools_of_rows
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
 from ltr.features.state_checks import alike, refuse_other_part, refuse_other_state
-from ltr.features.words import Lexicon
-from ltr.files.count_tables import Part, merged, merges_without_each, parts_without_each, spilled
-from ltr.files.state_types import declared_type, refuse_other_type
+from ltr.features.state_learners import Counted, Optimised, option_names
+from ltr.features.tokenization import Lexicon
+from ltr.features.write_protection import write_protected
+from ltr.files.learned_state_types import declared_type, refuse_other_type
+from ltr.files.mergeable_tables import Part, merged, merges_without_each, parts_without_each, spilled
 from ltr.logs import LOG, stage
 from ltr.plugins import OURS, origin_prefix, plugin_errors
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates, Groups, select
-from ltr.encoders.cached import CachedEncoder
-from ltr.encoders.naming import encoder_kind
+from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import CountingKind
+from ltr.encoders.registry import encoder_kind
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.features.crossfit import (
@@ -37,13 +37,13 @@ from ltr.features.crossfit import (
     states_without_each,
     trace_fold,
 )
-from ltr.features.learning import Counted, InMemory
 from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.state_checks import alike
-from ltr.features.words import Lexicon
-from ltr.files.count_tables import Merging, Part, all_merged, merged
+from ltr.features.state_learners import Counted, InMemory
+from ltr.features.tokenization import Lexicon
 from ltr.files.freed_memory import return_freed_memory
-from ltr.files.stored_state import StoredState
+from ltr.files.mergeable_tables import Merging, Part, all_merged, merged
+from ltr.files.state_arrays import StoredState
 from ltr.logs import LOG, stage
 
 IN_MEMORY = 4 << 20  # bytes of a table: some five of each fold grow with the data

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray, Ragged, offsets_of
-from ltr.data.codes import Codes
 from ltr.data.graphs import Graph
 from ltr.data.groups import Candidates, Groups
+from ltr.data.integer_codes import Codes
 from ltr.features.registry import Context
 from ltr.features.row_queries import right_rows
-from ltr.features.words import plain_tool_text
+from ltr.features.tokenization import plain_tool_text
 
 
 @dataclass(frozen=True, slots=True)

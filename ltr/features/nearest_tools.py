@@ -8,12 +8,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.linear_algebra import all_dots
-from ltr.features.tool_specification import tool_text
-from ltr.features.words import Lexicon, plain_tool_text, sparse_rows
+from ltr.features.specified_tool_features import tool_text
+from ltr.features.tokenization import Lexicon, plain_tool_text, sparse_rows
 
 QUERIES_AT_ONCE = 256
 DIGITS = 9  # of a cosine: kernels of other processors differ in the last ones

@@ -13,9 +13,9 @@ from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
 from ltr.errors import RangeError, UsageError, suggestion
-from ltr.features.learning import Counted, InMemory, Learner, Optimised, option_names
 from ltr.features.row_queries import row_queries
-from ltr.features.words import Lexicon, plain_tool_text
+from ltr.features.state_learners import Counted, InMemory, Learner, Optimised, option_names
+from ltr.features.tokenization import Lexicon, plain_tool_text
 from ltr.plugins import summary_of
 from ltr.registry import Registry
 
@@ -154,10 +154,10 @@ class Feature:
 FEATURES: Registry[Feature] = Registry(
     "feature",
     {
-        "ltr.features.tool_specification": ("tool.rel", "tool.coop", "tool.struct", "tool.hist_share"),
-        "ltr.features.graph_specification": ("graph.rel", "graph.coop", "graph.struct"),
+        "ltr.features.specified_tool_features": ("tool.rel", "tool.coop", "tool.struct", "tool.hist_share"),
+        "ltr.features.specified_graph_features": ("graph.rel", "graph.coop", "graph.struct"),
         "ltr.features.success_rates": ("tool.hist", "graph.hist"),
-        "ltr.features.tool_grams": ("tool.char", "tool.clause_char", "graph.cover"),
+        "ltr.features.character_ngrams": ("tool.char", "tool.clause_char", "graph.cover"),
         "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
         "ltr.features.tool_prototypes": (
             "tool.proto",
@@ -166,12 +166,12 @@ FEATURES: Registry[Feature] = Registry(
             "graph.proto",
             "graph.clauses",
         ),
-        "ltr.features.tool_previous": ("tool.follows", "tool.repeat"),
+        "ltr.features.tool_after_previous": ("tool.follows", "tool.repeat"),
         "ltr.features.tool_ridge": ("tool.ridge",),
         "ltr.features.tool_word_associations": ("tool.talk",),
-        "ltr.features.tool_lexical": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
-        "ltr.features.graph_neighbours": ("graph.near_edges",),
-        "ltr.features.graph_order": ("graph.order",),
+        "ltr.features.tool_word_overlap": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
+        "ltr.features.graphs_of_near_queries": ("graph.near_edges",),
+        "ltr.features.graph_and_query_order": ("graph.order",),
         "ltr.features.usual_graph_shape": ("graph.edges", "graph.start", "graph.size"),
     },
 )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.errors import DataError
-from ltr.files.count_tables import Part, Table
+from ltr.files.mergeable_tables import Part, Table
 
 ARRAY_KINDS = "biuf"
 LARGEST = 1 << 63
@@ -15,7 +15,7 @@ LARGEST = 1 << 63
 def refuse_other_part(name: str, part: Any) -> None:
     """Raise where a part is none that tables add up to."""
     if not (isinstance(part, dict) and all(isinstance(table, Table) for table in part.values())):
-        needed = "a dict of tables (ltr.files.count_tables.table) is needed, or a merge of its own"
+        needed = "a dict of tables (ltr.files.mergeable_tables.table) is needed, or a merge of its own"
         raise DataError(f"the feature {name}: its count gave {type(part).__name__}; {needed}")
 
 

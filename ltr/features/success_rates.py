@@ -4,11 +4,11 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, distinct
 from ltr.data.groups import Candidates, Groups
-from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, Rate, feature
+from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table
-from ltr.files.count_tables import Part, texts_of
-from ltr.files.state_types import Count, Json, Record, learns
+from ltr.files.learned_state_types import Count, Json, Record, learns
+from ltr.files.mergeable_tables import Part, texts_of
 
 
 def count_success(groups: Groups, context: Context) -> Part:

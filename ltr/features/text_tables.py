@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State
-from ltr.files.count_tables import Table, digests, spelled, table
+from ltr.files.mergeable_tables import Table, digests, spelled, table
 from ltr.files.npz import Array, pack_texts, unpack_texts
 
 

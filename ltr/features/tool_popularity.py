@@ -6,11 +6,11 @@ import numpy as np
 
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
-from ltr.features.learning import Counted
 from ltr.features.registry import Context, ToolList, feature
+from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
-from ltr.files.count_tables import Part
-from ltr.files.state_types import Floats, Integers, TextTable, learns
+from ltr.files.learned_state_types import Floats, Integers, TextTable, learns
+from ltr.files.mergeable_tables import Part
 
 
 def count_wins(groups: Groups, context: Context) -> Part:

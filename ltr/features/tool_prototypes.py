@@ -7,15 +7,15 @@ from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
-from ltr.features.distinct_tools import Answers, distinct_tools, right_answers
 from ltr.features.graph_tables import graph_tables
-from ltr.features.learning import Counted
 from ltr.features.registry import Context, Positive, ToolList, feature
 from ltr.features.row_queries import row_queries
+from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
-from ltr.features.tool_products import ToolVectors
-from ltr.files.count_tables import Part, texts_of
-from ltr.files.state_types import Floats, Integers, Json, Record, TextTable, learns
+from ltr.features.tool_vector_products import ToolVectors
+from ltr.features.tools_and_answers import Answers, distinct_tools, right_answers
+from ltr.files.learned_state_types import Floats, Integers, Json, Record, TextTable, learns
+from ltr.files.mergeable_tables import Part, texts_of
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision

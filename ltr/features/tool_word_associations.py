@@ -7,16 +7,16 @@ import numpy as np
 from ltr.arrays import FloatArray, Ragged, State, code_sums, used
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.sparse_vectors import Sparse
-from ltr.features.distinct_tools import distinct_tools, right_answers
-from ltr.features.learning import Counted
 from ltr.features.linear_algebra import product
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.row_queries import row_queries
+from ltr.features.state_learners import Counted
 from ltr.features.text_tables import most_frequent, place_of, spelled_table, table_texts
-from ltr.features.tool_products import Postings, ToolVectors
-from ltr.features.words import Lexicon, sparse_rows
-from ltr.files.count_tables import Part, digests, halves, pairs, places, table
-from ltr.files.state_types import Floats, Integers, Record, TextTable, learns
+from ltr.features.tokenization import Lexicon, sparse_rows
+from ltr.features.tool_vector_products import Postings, ToolVectors
+from ltr.features.tools_and_answers import distinct_tools, right_answers
+from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
+from ltr.files.mergeable_tables import Part, digests, halves, pairs, places, table
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
-from ltr.features.tool_specification import tool_text
+from ltr.features.specified_tool_features import tool_text
 
 CandidateKey = tuple[str, str, str]  # trace_id, node_id and name
 

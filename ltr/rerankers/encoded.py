@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder, canonical_text
+from ltr.encoders.cached_encoder import CachedEncoder, canonical_text
 from ltr.encoders.model_folder import located
-from ltr.encoders.naming import ENCODERS, INSTEAD, PREFIX, encoder_kind, fetch
 from ltr.encoders.protocol import Encoder, Role
-from ltr.encoders.sentences import PACKAGE
+from ltr.encoders.registry import ENCODERS, INSTEAD, PREFIX, encoder_kind, fetch
+from ltr.encoders.transformer_models import PACKAGE
 from ltr.encoders.vectors import Vectors
 from ltr.files.installed_packages import are_installed, install_line
 from ltr.rerankers.documents import Documents

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.features.registry import NotNegative, Rate
-from ltr.features.words import stemmed_words
+from ltr.features.tokenization import stemmed_words
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 

@@ -9,8 +9,8 @@ from typing import Any, get_args
 import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
-from ltr.configtext.strict import adapter
-from ltr.configtext.wording import complaint
+from ltr.configtext.dataclass_checks import adapter
+from ltr.configtext.type_error_messages import complaint
 from ltr.errors import RangeError, UnknownNameError, UsageError, suggestion
 from ltr.features.registry import RANGES
 from ltr.plugins import bad_result, plugin_errors, source_of, summary_of

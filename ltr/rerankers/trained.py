@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.errors import DataError
 from ltr.files.crash_recovery import put_back
 from ltr.rerankers.documents import Documents

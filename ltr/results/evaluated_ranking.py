@@ -11,7 +11,7 @@ from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import Groups, Past, key_order
 from ltr.data.jsonlines import excerpt
-from ltr.data.past import past_of
+from ltr.data.previous_tools import past_of
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
@@ -261,7 +261,7 @@ def evaluate_run(
         raise UsageError(
             f"group_by {config.evaluate.group_by}: it goes with a model and samples; --run reads no such fields"
         )
-    from ltr.data.importers.ranking_files import is_trec, read_scored  # no training reads their formats
+    from ltr.data.importers.ranking_readers import is_trec, read_scored  # no training reads their formats
 
     ranked = read_scored(run, qrels, complete=complete)
     evaluated = evaluate_groups(

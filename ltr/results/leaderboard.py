@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.ranked import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
 from ltr.files.crash_recovery import put_back
-from ltr.files.naming import path_from
+from ltr.files.names_and_paths import path_from
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.results.known_answers import KNOWN, UNSEEN
 from ltr.results.paired_difference import WinnersTest, paired_test

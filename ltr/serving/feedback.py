@@ -15,8 +15,8 @@ from ltr.data.groups import Groups
 from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.features.crossfit import FittedFeatures, named_parts, state_of
 from ltr.features.registry import FEATURES
-from ltr.files.count_tables import Part, merged
 from ltr.files.journal import append_line, read_journal
+from ltr.files.mergeable_tables import Part, merged
 from ltr.serving.none_probability import relevance_of, word_count
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.checkpoints import remove_leftovers

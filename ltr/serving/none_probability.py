@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.data.groups import Candidates
 from ltr.features.registry import FEATURES
-from ltr.features.words import TOKEN
+from ltr.features.tokenization import TOKEN
 from ltr.training.none_logit import NoneLogit
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.groups import Candidates, key_order
-from ltr.encoders.cached import ServedEncoder
+from ltr.encoders.cached_encoder import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
-from ltr.features.prepared import Tables, all_extended, tools_of_rows
+from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.shortlist import Shortlist

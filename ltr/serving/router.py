@@ -12,10 +12,10 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_query import graph_candidates
-from ltr.data.catalogues.offered_tools import offered_tools
+from ltr.data.catalogues.tool_objects import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
-from ltr.data.ready_numbers import refuse_other_columns
+from ltr.data.supplied_features import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.crossfit import FittedFeatures
@@ -319,7 +319,7 @@ class Router(StoredModel):
         Of outcomes that are folded in, the weights keep the curvature alone. The journal stays. Another process that
         folds at the same time is refused.
         """
-        from ltr.files.locked import locked
+        from ltr.files.directory_lock import locked
 
         feedback = self._opened_feedback()
         with feedback.lock, locked(feedback.home):

@@ -8,18 +8,18 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates
-from ltr.encoders.cached import CachedEncoder, ServedEncoder, cached_texts
+from ltr.encoders.cached_encoder import CachedEncoder, ServedEncoder, cached_texts
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.hashing import HashEncoder
+from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.crossfit import FittedFeatures
-from ltr.features.prepared import Tables, all_extended
+from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.features.registry import FEATURES, ToolList
 from ltr.features.text_tables import table_texts
-from ltr.features.tool_products import Postings
-from ltr.features.words import clauses
-from ltr.files.state_types import Record, TextTable, declared_type
+from ltr.features.tokenization import clauses
+from ltr.features.tool_vector_products import Postings
+from ltr.files.learned_state_types import Record, TextTable, declared_type
 from ltr.storage.model_file import StoredModel
 
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut

@@ -25,8 +25,8 @@ from ltr.errors import FileError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes
 from ltr.files.crash_recovery import put_back
+from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import DirectoryKind, new_directory
-from ltr.files.locked import locked
 from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, digest_file
 from ltr.logs import LOG

@@ -9,13 +9,13 @@ import numpy as np
 
 from ltr.arrays import State
 from ltr.data.schema import Kind
-from ltr.encoders.cached import CachedEncoder
-from ltr.encoders.naming import encoder_kind
+from ltr.encoders.cached_encoder import CachedEncoder
+from ltr.encoders.registry import encoder_kind
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.files.learned_state_types import declared_type, refuse_other_type
 from ltr.files.npz import Array
-from ltr.files.state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS
 from ltr.storage.record_file import Json
 from ltr.training.curves import MOST as MOST_KNOTS

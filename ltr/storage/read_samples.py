@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
+from ltr.data.data_frame_rows import TableRows
 from ltr.data.groups import Groups, read_groups
-from ltr.data.past import past_from_labels
-from ltr.data.python_rows import TableRows
+from ltr.data.previous_tools import past_from_labels
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, FileError, UsageError
 from ltr.features.crossfit import FittedFeatures

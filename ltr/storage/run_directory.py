@@ -15,7 +15,7 @@ from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.directory_replace import DirectoryKind, refuse_foreign
-from ltr.files.naming import path_from
+from ltr.files.names_and_paths import path_from
 from ltr.files.reading import STDIN, AnyPath, shown
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.model_file import ARRAYS, MODEL

@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, Ragged
 from ltr.errors import FileError
-from ltr.files.count_tables import Part, Table
+from ltr.files.mergeable_tables import Part, Table
 from ltr.files.npz import DAMAGES, Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath
 from ltr.training.none_logit import INPUTS, is_curvature

@@ -16,7 +16,7 @@ from ltr.experiments.read_data import read_data
 from ltr.features.crossfit import Folds, fit_features, fit_states
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.words import Lexicon
+from ltr.features.tokenization import Lexicon
 from subcommands import ROOT, at_least
 
 

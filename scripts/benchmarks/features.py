@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.resources import cpu_seconds, peak_mb
 from ltr.data.groups import read_groups
 from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.naming import encoder_kind
+from ltr.encoders.registry import encoder_kind
 from ltr.features.crossfit import FittedFeatures, fit_features, fit_states
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig

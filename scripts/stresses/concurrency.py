@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.encoders.cached import CachedEncoder
+from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.vector_cache import FILE, VectorCache
 from stresses.cases import Cases, Figure

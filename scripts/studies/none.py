@@ -17,7 +17,7 @@ from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
-from ltr.data.none_by_removal import of_rows, removed
+from ltr.data.right_candidate_removal import of_rows, removed
 from ltr.data.splits import split_off
 from ltr.evaluation.none_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models

@@ -8,8 +8,8 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.codes import Codes
 from ltr.data.graphs import Graph, decode_graph
+from ltr.data.integer_codes import Codes
 from ltr.data.jsonlines import excerpt, records
 from ltr.data.samples import Samples
 from ltr.data.schema import NO_TREE, Id

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.catalogues.tool_lists import NEEDED, listed_tools
-from ltr.data.codes import Codes, recoded
+from ltr.data.catalogues.tool_list_formats import NEEDED, listed_tools
+from ltr.data.integer_codes import Codes, recoded
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
 from ltr.errors import FieldError, FileError
 from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.data.exporters.exporting import Exported, exporter
+from ltr.data.exporters.registry import Exported, exporter
 from ltr.data.groups import Candidates
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines

@@ -29,8 +29,8 @@ from ltr.data.importers.conversations import (
     Message,
     content_text,
 )
-from ltr.data.importers.decisions import decisions
 from ltr.data.importers.file_beginning import Opening
+from ltr.data.importers.groups_from_conversations import decisions
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.tally import Tally
 

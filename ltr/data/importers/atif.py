@@ -6,8 +6,8 @@ from typing import Any
 
 from ltr.data.importers.chat_requests import call_of, log_objects, objects, table_of, text_or_empty
 from ltr.data.importers.conversations import Conversation, Message, content_text, looks_failed
-from ltr.data.importers.decisions import decisions
 from ltr.data.importers.file_beginning import Opening
+from ltr.data.importers.groups_from_conversations import decisions
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.span import NANOSECONDS, nanoseconds
 from ltr.data.importers.tally import Tally

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ltr.data.importers.chat_requests import NO_TOOL, Object, id_text, log_objects, objects, text_or_empty
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool, usable_tools
-from ltr.data.importers.decisions import LONGEST_PAST, decisions
 from ltr.data.importers.file_beginning import Opening, read_opening
+from ltr.data.importers.groups_from_conversations import LONGEST_PAST, decisions
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.tally import Tally
 from ltr.errors import UsageError

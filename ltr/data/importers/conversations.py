@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ltr.data.catalogues.tool_lists import listed_tools
+from ltr.data.catalogues.tool_list_formats import listed_tools
 from ltr.errors import FieldError
 
 Role = Literal["instruction", "user", "answer", "result"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.catalogues.tool_lists import listed_tools
+from ltr.data.catalogues.tool_list_formats import listed_tools
 from ltr.data.importers.file_beginning import Opening, opening_of, read_opening
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
@@ -84,7 +84,7 @@ IMPORTERS: Registry[Importer] = Registry(
         "ltr.data.importers.langfuse": ("langfuse",),
         "ltr.data.importers.langsmith": ("langsmith",),
         "ltr.data.importers.letor": ("letor",),
-        "ltr.data.importers.lists": ("lists",),
+        "ltr.data.importers.recommended_lists": ("lists",),
         "ltr.data.importers.mlflow": ("mlflow",),
         "ltr.data.importers.otel": ("otel",),
         "ltr.data.importers.trec": ("trec",),

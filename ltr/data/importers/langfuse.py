@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
 from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.chat_requests import (
     allowed,
@@ -19,11 +18,12 @@ from ltr.data.importers.chat_requests import (
 from ltr.data.importers.conversations import answer_of_span, last_user_text
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import Opening
+from ltr.data.importers.groups_from_spans import groups_of_spans
 from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.message_formats import answer_in, decoded, entries, messages_in
 from ltr.data.importers.span import Span, nanoseconds, tool_name
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
-from ltr.data.importers.traces import groups_of_spans
 
 Object = Mapping[str, Any]
 

@@ -31,8 +31,8 @@ from ltr.data.importers.conversations import (
     content_text,
     looks_failed,
 )
-from ltr.data.importers.decisions import decisions
 from ltr.data.importers.file_beginning import Opening
+from ltr.data.importers.groups_from_conversations import decisions
 from ltr.data.importers.importing import Imported, importer
 from ltr.data.importers.openai_responses import Chains, from_responses, is_responses
 from ltr.data.importers.tally import Tally

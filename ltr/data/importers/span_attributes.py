@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.any_messages import answer_in, decoded, entries, messages_in
 from ltr.data.importers.chat_requests import allowed, object_or_empty, table_of
 from ltr.data.importers.conversations import Message, answer_of_span, last_user_text
+from ltr.data.importers.message_formats import answer_in, decoded, entries, messages_in
 from ltr.data.importers.span import Kind, Span, tool_name
 from ltr.data.importers.tally import Tally
 

@@ -1,0 +1,171 @@
+"""The encoder of the base install: hashed character n-gram TF-IDF, numpy only."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, Ragged, State
+from ltr.encoders.protocol import Role
+from ltr.encoders.registry import encoder
+from ltr.encoders.sparse_vectors import Sparse
+from ltr.errors import DataError
+from ltr.files.learned_state_types import Count, Integers, Json, Record
+from ltr.files.mergeable_tables import digests
+from ltr.files.npz import Array
+
+BUCKETS_LOG2 = 14
+BUCKETS = 1 << BUCKETS_LOG2
+COUNTED = Record(documents=Json(Count), frequencies=Integers(BUCKETS))  # the type of a state
+SIZES = (3, 4, 5)
+SIZES_CJK = (1, 2)  # a Chinese word is one or two characters long
+CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+CHARACTERS = 1 << 18  # of the texts hashed at once
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often each bucket occurs in each text, texts in order, buckets rising."""
+
+    texts: IntArray
+    buckets: IntArray
+    times: IntArray
+
+
+@encoder("hash")
+@dataclass(frozen=True)
+class HashEncoder:
+    """Rows of (1 + ln tf)(1 + ln((1 + N) / (1 + df))) over hashed character n-grams, of length 1.
+
+    N and df are counted once, on the training texts; they are the state.
+    """
+
+    name: ClassVar[str] = "hash"
+    state_type: ClassVar[Record] = COUNTED
+    documents: int  # N
+    frequencies: IntArray = field(repr=False)  # (BUCKETS,): df
+
+    @classmethod
+    def fitted(cls, texts: Sequence[str]) -> Self:
+        """The encoder that has counted in how many of the distinct texts each bucket occurs."""
+        distinct = list(dict.fromkeys(texts))
+        return cls.counted(len(distinct), text_grams(distinct))
+
+    @classmethod
+    def counted(cls, documents: int, grams: Ragged) -> Self:
+        """The encoder of so many distinct texts, of which these are the grams."""
+        return cls(documents, np.bincount(grams.codes, minlength=BUCKETS))
+
+    @classmethod
+    def count_texts(cls, texts: Sequence[str]) -> tuple[Array, Ragged]:
+        """The key of each distinct text, and its grams."""
+        distinct = list(dict.fromkeys(texts))
+        return digests(distinct), text_grams(distinct)
+
+    @classmethod
+    def fitted_to(cls, parts: Iterable[tuple[Array, Ragged]]) -> Self:
+        """The encoder of all texts of the parts; memory holds a key for each text.
+
+        >>> parts = map(HashEncoder.count_texts, (["book a flight", "weather"], ["weather"]))
+        >>> HashEncoder.fitted_to(parts).revision == HashEncoder.fitted(["book a flight", "weather"]).revision
+        True
+        """
+        seen, frequencies = digests([]), np.zeros(BUCKETS, dtype=np.int64)
+        for keys, grams in parts:
+            is_new = np.isin(keys, seen, invert=True)
+            frequencies += np.bincount(grams.take(np.flatnonzero(is_new)).codes, minlength=BUCKETS)
+            seen = np.union1d(seen, keys[is_new])
+        return cls(len(seen), frequencies)
+
+    @classmethod
+    def restored(cls, state: State) -> Self:
+        """The encoder with those counts."""
+        documents, frequencies = state["documents"], state["frequencies"]
+        if frequencies.max() > documents:
+            raise DataError(f"a character n-gram is counted in {frequencies.max()} of {documents} texts")
+        return cls(documents, frequencies.astype(np.int64))
+
+    @property
+    def state(self) -> State:
+        """N and df."""
+        return {"documents": self.documents, "frequencies": self.frequencies}
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """Always: it needs numpy alone."""
+        return True
+
+    def identity(self, role: Role) -> None:
+        """None: its vectors are not stored, for it is as quick as a cache and they change with the training texts."""
+
+    @property
+    def revision(self) -> str:
+        """A digest of N and df."""
+        counted = self.documents.to_bytes(8, "little") + self.frequencies.astype("<i8").tobytes()
+        return hashlib.blake2b(counted, digest_size=16).hexdigest()
+
+    def encode(self, texts: Sequence[str], role: Role) -> Sparse:
+        """One sparse row of length 1 a text, whatever its role; an empty text gives an empty row."""
+        return self.rows(counts(texts), len(texts))
+
+    def rows(self, counted: Counts, texts: int) -> Sparse:
+        """The same of texts whose n-grams are counted."""
+        numbers = (1 + np.log(counted.times)) * self.weights[counted.buckets]
+        lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=texts))
+        starts = np.searchsorted(counted.texts, np.arange(texts + 1))
+        return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """1 + ln((1 + N) / (1 + df)) of each bucket."""
+        return 1 + np.log((1 + self.documents) / (1 + self.frequencies))
+
+
+def text_grams(texts: Sequence[str]) -> Ragged:
+    """The distinct buckets of each text."""
+    counted = counts(texts)
+    return Ragged(np.searchsorted(counted.texts, np.arange(len(texts) + 1)), counted.buckets.astype(np.uint16))
+
+
+def counts(texts: Sequence[str]) -> Counts:
+    """The hashed n-grams of each text: lower-cased, white space as one blank, a blank before and after.
+
+    >>> counted = counts(["aaa", ""])
+    >>> counted.texts, counted.times  # ' aa', 'aaa', 'aa ', ' aaa', 'aaa ', ' aaa '
+    (array([0, 0, 0, 0, 0, 0]), array([1, 1, 1, 1, 1, 1]))
+    """
+    padded = [f" {' '.join(text.lower().split())} " if text.strip() else "" for text in texts]
+    ends = np.cumsum([len(text) for text in padded])
+    all_keys, all_times = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    first = 0
+    while first < len(texts):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + CHARACTERS, side="right")), first + 1)
+        part = padded[first:last]
+        characters = np.frombuffer("".join(part).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        owner = np.repeat(np.arange(first, last), [len(text) for text in part])
+        is_cjk = np.zeros(len(characters), dtype=bool)
+        for lowest, highest in CJK:
+            is_cjk |= (characters >= lowest) & (characters <= highest)
+        keys = []  # text * BUCKETS + bucket of every n-gram that lies inside one text
+        for size in (*SIZES, *SIZES_CJK) if is_cjk.any() else SIZES:
+            places = max(len(characters) - size + 1, 0)
+            hashed = np.full(places, size, dtype=np.uint64)
+            is_counted = owner[:places] == owner[len(owner) - places :]
+            for step in range(size):
+                hashed = (hashed ^ characters[step : step + places]) * MULTIPLIER  # wraps: a hash
+                hashed ^= hashed >> np.uint64(29)
+                if size in SIZES_CJK:
+                    is_counted &= is_cjk[step : step + places]
+            buckets = (hashed * MULTIPLIER) >> np.uint64(64 - BUCKETS_LOG2)
+            keys.append(owner[:places][is_counted] * BUCKETS + buckets[is_counted].astype(np.int64))
+        distinct_keys, times = np.unique(np.concatenate(keys), return_counts=True)
+        all_keys.append(distinct_keys)
+        all_times.append(times)
+        first = last
+    text_buckets = np.concatenate(all_keys)
+    return Counts(text_buckets >> BUCKETS_LOG2, text_buckets & (BUCKETS - 1), np.concatenate(all_times))

@@ -1,0 +1,63 @@
+"""The tools of candidates and their texts, each once, and which tool answered which query.
+
+`Context.shared` calls the functions of (candidates, context) and (groups, context), so that features share the result.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ltr.arrays import IntArray, distinct
+from ltr.data.groups import Candidates, Groups
+from ltr.features.graph_tables import graph_tables
+from ltr.features.registry import Context
+from ltr.features.row_queries import right_rows, row_queries
+from ltr.features.tokenization import plain_tool_text
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The distinct pairs of a name and a text among the rows."""
+
+    codes: IntArray  # (rows,) into the two below
+    names: IntArray  # (tools,) codes into the candidates' name_texts
+    texts: tuple[str, ...]  # (tools,) as plain_tool_text makes them
+
+
+def distinct_tools(candidates: Candidates, context: Context) -> Tools:
+    """The tools of the rows."""
+    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
+    first, codes = distinct(pairs)
+    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
+    described = zip(names.tolist(), texts.tolist(), strict=True)
+    return Tools(
+        codes,
+        names,
+        tuple(plain_tool_text(candidates.name_texts[n], candidates.tool_texts[t].description) for n, t in described),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Which tool answered which query; a query that a tool answered twice in a trace counts once."""
+
+    queries: IntArray  # codes into query_texts
+    tools: IntArray  # codes into name_texts, or into the tools of graph_tables
+    texts: IntArray  # of the tool: codes into the texts of distinct_tools, or into those of graph_tables
+
+
+def right_answers(groups: Groups, context: Context) -> Answers:
+    """Who answered the queries of the groups: the right tools, or the tools in the right graphs."""
+    candidates, rows = groups.candidates, right_rows(groups)
+    width = max(len(candidates.query_texts), 1)
+    row_traces = np.repeat(candidates.traces, np.diff(candidates.offsets))
+    asked_in_trace = row_traces[rows] * width + row_queries(candidates)[rows]
+    if candidates.kind == "tool":
+        right_tools, texts = candidates.names[rows], context.shared(distinct_tools, candidates).codes[rows]
+    else:
+        tables = context.shared(graph_tables, candidates)
+        nodes = tables.nodes.take(candidates.graphs[rows])
+        asked_in_trace, texts = np.repeat(asked_in_trace, nodes.lengths), nodes.codes
+        right_tools = tables.text_tools[texts]
+    _, first = np.unique(asked_in_trace * (int(right_tools.max(initial=0)) + 1) + right_tools, return_index=True)
+    return Answers(asked_in_trace[first] % width, right_tools[first], texts[first])
