@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ltr.evaluation.metrics.registry import measure as measure
     from ltr.evaluation.ranking import rank as rank
     from ltr.experiments.batch import run_batch as run_batch
-    from ltr.experiments.from_log import init_from as init_from
     from ltr.experiments.pipeline import run as run
-    from ltr.experiments.runs import train as train
+    from ltr.experiments.router_from_log import init_from as init_from
+    from ltr.experiments.single_run import train as train
     from ltr.features.registry import feature as feature
     from ltr.reporting.report import write_report as write_report
     from ltr.rerankers.registry import reranker as reranker
@@ -42,7 +42,7 @@ HOMES = {
     "load": "ltr.serving.router",
     "Router": "ltr.serving.router",
     "Answer": "ltr.serving.answers",
-    "train": "ltr.experiments.runs",
+    "train": "ltr.experiments.single_run",
     "run": "ltr.experiments.pipeline",
     "RunConfig": "ltr.config.run",
     "load_config": "ltr.config.run",
@@ -66,7 +66,7 @@ HOMES = {
     "reranker": "ltr.rerankers.registry",
     "importer": "ltr.data.importers.importing",
     "import_samples": "ltr.data.importers.importing",
-    "init_from": "ltr.experiments.from_log",
+    "init_from": "ltr.experiments.router_from_log",
     "audit_samples": "ltr.audit.samples_in_memory",
     "audit_run": "ltr.audit.run_integrity",
     "write_report": "ltr.reporting.report",

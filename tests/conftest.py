@@ -57,7 +57,7 @@ def warm_workers():
 def trained(request, tmp_path_factory):
     """A run of each kind, and its directory."""
     from ltr.config.run import DataConfig, RunConfig  # once the network is blocked
-    from ltr.experiments.runs import run_and_save
+    from ltr.experiments.single_run import run_and_save
     from ltr.training.config import TrainConfig
 
     home = tmp_path_factory.mktemp(request.param)

@@ -7,8 +7,8 @@ import msgspec
 
 from ltr.results.metrics_record import flat, metrics_record
 from ltr.results.query_records import query_records
-from ltr.storage.record_file import read_record
-from ltr.storage.records import MetricsRecord
+from ltr.storage.evaluation_records import MetricsRecord
+from ltr.storage.record_reader import read_record
 
 
 def stored_metrics(directory):

@@ -13,7 +13,7 @@ from ltr.config.none_and_abstain import AbstainConfig, NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
 from ltr.errors import DataError
-from ltr.evaluation.abstention import (
+from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
     OneDraw,
     drawn_rows,
@@ -24,9 +24,9 @@ from ltr.evaluation.abstention import (
     risk_threshold,
     upper_limit,
 )
-from ltr.experiments.abstaining import confident_answers, promise_warnings
+from ltr.experiments.abstention_calibration import confident_answers, promise_warnings
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.model_card import card
 from ltr.serving import router as serving
 from ltr.storage.run_contents import read_run

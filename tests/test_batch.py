@@ -19,7 +19,7 @@ from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
 from ltr.training.fit import TRAINERS

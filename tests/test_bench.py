@@ -9,19 +9,19 @@ import time
 import numpy as np
 import pytest
 
+from ltr.benchmark.bench_run import Allowed, run_bench
 from ltr.benchmark.config import BenchConfig, BenchData, BenchEntry, load_bench
-from ltr.benchmark.measuring import Task, measure_reranker
-from ltr.benchmark.running import Allowed, run_bench
+from ltr.benchmark.isolated_measurement import Task, measure_reranker
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.engines.process_pool import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.report import write_report
-from ltr.rerankers.command import ENDING
 from ltr.rerankers.documents import collection, queries_with_documents
+from ltr.rerankers.external_program import ENDING
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
@@ -280,7 +280,7 @@ time.sleep(600)
 def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
     assert ENDING < PATIENCE  # else a process of the bench is killed before it has killed the program
     (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
-    (tmp_path / "hasty.py").write_text("from ltr.rerankers import command\n\ncommand.ENDING = 0.2\n", encoding="utf-8")
+    (tmp_path / "hasty.py").write_text("from ltr.rerankers import external_program\n\nexternal_program.ENDING = 0.2\n", encoding="utf-8")
     arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
     command = ["bench", written(tmp_path, text), "-o", "out", "--allow-command", "--code", tmp_path / "hasty.py"]

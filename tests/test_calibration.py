@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
-from ltr.experiments.runs import run_and_save
-from ltr.reporting.calibration import calibration_section, ranks, reliability, reliability_error
+from ltr.experiments.single_run import run_and_save
+from ltr.reporting.calibration_section import calibration_section, ranks, reliability, reliability_error
 from ltr.storage.run_contents import read_run
 from tests.made import tool_rows, written
 

@@ -16,7 +16,7 @@ import pytest
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
 from ltr.reporting.text_alignment import shortened, width_of

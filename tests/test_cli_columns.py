@@ -6,7 +6,7 @@ import pytest
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.training.config import TrainConfig
 from tests.builders import tool_lines
 from tests.made import Commands, written

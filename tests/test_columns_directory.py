@@ -11,7 +11,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import select
 from ltr.errors import FileError, UsageError
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file
 from ltr.storage.columns_directory import new_columns, open_columns

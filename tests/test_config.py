@@ -13,7 +13,7 @@ from ltr.cli.options import FlagValue
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, read_document, relocated, render
 from ltr.configtext.parsed_document import Document
 from ltr.errors import ConfigError, FileError, UsageError
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.files.names_and_paths import path_to
 from ltr.training.config import TrainConfig
 from tests.made import graph_rows, tool_rows, written

@@ -21,17 +21,17 @@ from ltr.errors import DataError, FileError, RangeError
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.cross_validation import settled
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.report import write_report
 from ltr.serving.router import load
 from ltr.storage.training_record import training_record
-from ltr.training import curves
+from ltr.training import piecewise_linear_curves
 from ltr.training.config import TrainConfig
-from ltr.training.curves import NO_KNOTS, Knots
 from ltr.training.diagnosis import diagnose
 from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
+from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 
@@ -187,7 +187,7 @@ def kept(request, tmp_path_factory):
 
 
 def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch):
-    monkeypatch.setattr(curves, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(piecewise_linear_curves, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(3)
     phi = rng.normal(size=(50, 4))
     knots = Knots.of(phi[:40], 6)

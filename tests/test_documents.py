@@ -13,7 +13,7 @@ import pytest
 
 import ltr
 from ltr import errors
-from ltr.cli.exits import EXIT_CODES
+from ltr.cli.exit_codes import EXIT_CODES
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.importers.importing import IMPORTERS

@@ -3,7 +3,7 @@ import pytest
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import candidate_text, read_groups
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run

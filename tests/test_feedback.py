@@ -17,7 +17,7 @@ import ltr
 from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError, RunError, UsageError
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.files.directory_lock import locked
 from ltr.files.journal import read_journal
 from ltr.reporting.report import report_of

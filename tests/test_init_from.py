@@ -9,7 +9,7 @@ import ltr
 from ltr.config import recipes
 from ltr.config.run import load_config
 from ltr.errors import DataError, FileError, RunError, UsageError
-from ltr.experiments import from_log
+from ltr.experiments import router_from_log
 from tests.chats import call, exchange, said, user
 from tests.made import graph_rows, tool_rows, written
 
@@ -183,7 +183,7 @@ def test_what_fails_at_the_end_leaves_nothing_and_an_earlier_directory_stays(
     log = written(tmp_path / "log.jsonl", chat_lines())
     shutil.copytree(started.directory, tmp_path / "earlier")
     before = {name: (tmp_path / "earlier" / name).read_bytes() for name in names_under(tmp_path / "earlier")}
-    monkeypatch.setattr(from_log, "write_report", fails)
+    monkeypatch.setattr(router_from_log, "write_report", fails)
     with pytest.raises(type(failure)):
         ltr.init_from(log, tmp_path / name, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["earlier", "log.jsonl"]

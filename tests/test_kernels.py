@@ -16,12 +16,12 @@ from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.config import TrainConfig
 from ltr.training.descent import epoch_pass
 from ltr.training.fit import fit
-from ltr.training.kernels import passes as compiled
+from ltr.training.kernels import dispatch_by_size as compiled
 from ltr.training.objective import derivatives, slope, trainable
 from tests.oracles import naive_descent, random_groups
 
 FAST = (
-    "from ltr.training.kernels.passes import is_loaded;"
+    "from ltr.training.kernels.dispatch_by_size import is_loaded;"
     "from tests.oracles import random_groups; import ltr, numpy as np;"
 )
 
@@ -43,7 +43,7 @@ def made(request, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     before = os.environ.get("LTR_CACHE_DIR")
     os.environ["LTR_CACHE_DIR"] = str(cache)
-    from ltr.training.kernels.passes import kernels
+    from ltr.training.kernels.dispatch_by_size import kernels
 
     kernels.cache_clear()  # made with the cache of another test
     yield Passes(kernels(request.param), request.param)
@@ -161,7 +161,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     shared = tmp_path / "numba"
     shared.mkdir()
     shared.chmod(0o777)
-    code = "from ltr.training.kernels.compiling import private; from pathlib import Path; import sys;"
+    code = "from ltr.training.kernels.compilation_cache import private; from pathlib import Path; import sys;"
     code += "print(private(Path(sys.argv[1])))"
     found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
     assert found == "None\n"
@@ -170,7 +170,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"garbage"])
 def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels.wide import wide_steps; wide_steps(2); print('compiled')"
+    code = "from ltr.training.kernels.many_features import wide_steps; wide_steps(2); print('compiled')"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
     subprocess.run([sys.executable, "-c", code], check=True, **given)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -182,7 +182,7 @@ def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
 
 def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels.wide import wide_steps; print(wide_steps(2).stats.cache_hits.total())"
+    code = "from ltr.training.kernels.many_features import wide_steps; print(wide_steps(2).stats.cache_hits.total())"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
 
     def hits():
@@ -205,7 +205,7 @@ def test_passes_for_two_numbers_of_features_are_loaded_together_from_the_cache(t
 
     def printed(code):
         """What a Python of its own prints."""
-        imports = "import numpy as np; from ltr.training.kernels.wide import wide_steps;"
+        imports = "import numpy as np; from ltr.training.kernels.many_features import wide_steps;"
         return subprocess.run([sys.executable, "-c", imports + code], check=True, **options).stdout
 
     assert printed("wide_steps(3)") == ""  # the first that this process compiles
@@ -215,7 +215,7 @@ def test_passes_for_two_numbers_of_features_are_loaded_together_from_the_cache(t
 
 def test_another_version_or_another_file_of_the_kernels_is_another_cache():
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    from ltr.training.kernels.compiling import kernel_cache_key
+    from ltr.training.kernels.compilation_cache import kernel_cache_key
 
     sources = {"narrow.py": b"a", "wide.py": b"b"}
     keys = [
@@ -254,7 +254,7 @@ def test_a_signal_that_arrives_while_a_pass_is_compiled_is_not_dropped(monkeypat
         events.append("compiled")
         return function
 
-    compiling = pytest.importorskip("ltr.training.kernels.compiling")
+    compiling = pytest.importorskip("ltr.training.kernels.compilation_cache")
     monkeypatch.setattr(compiling.numba, "njit", compile_at_once)
     monkeypatch.setattr(compiling, "private", lambda directory: None)
     events = []
@@ -294,7 +294,9 @@ def test_compiled_passes_add_the_score_offset_as_numpy_does(monkeypatch, size):
     for ours, theirs in zip(found, (expected.loss, expected.gradient, expected.hessian), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
     config = TrainConfig(epochs=1)
-    loss, after = passes.epoch(w, *arrays, groups.shares, groups.score_offset, config.learning_rate, config.penalty)
+    loss, after = passes.epoch(
+        w, *arrays, groups.shares, groups.score_offset, config.learning_rate, config.penalty
+    )
     monkeypatch.setattr(compiled, "STEPS", 10**9)
     expected_loss, expected_w = epoch_pass(groups, config)(w)
     np.testing.assert_allclose(after, expected_w, rtol=1e-12, atol=1e-12)

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ltr.cli.standings import standings
+from ltr.cli.leaderboard_lines import standings
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import UsageError
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.batch_page import leaderboard_markdown, write_leaderboard
 from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard
 from tests.made import tool_rows, written

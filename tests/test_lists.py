@@ -4,7 +4,7 @@ import pytest
 from ltr.errors import DataError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.interpretation import even_log_loss, notes
-from ltr.evaluation.user_rankings import RankedLists, rank_lists
+from ltr.evaluation.recommendation_lists import RankedLists, rank_lists
 
 METRICS = ["hit@5", "precision@5", "recall@5", "ndcg@5", "map", "ndcg"]
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from ltr.cli.verbose import shown_on_stderr
+from ltr.cli.verbose_log import shown_on_stderr
 from ltr.logs import LOG, stage
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.cascade import stop_probabilities
+from ltr.evaluation.metrics.expected_reciprocal_rank import stop_probabilities
 from ltr.evaluation.metrics.registry import MEASURES, Measure, named
 from ltr.evaluation.metrics.tie_blocks import tie_blocks
 from ltr.evaluation.ranking import Ties, rank

@@ -15,16 +15,16 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, without_none
 from ltr.data.right_candidate_removal import removed
 from ltr.errors import ConfigError, DataError, FileError
-from ltr.evaluation.none_measures import NoneQueries, calibration_error, measure_none
+from ltr.evaluation.none_of_these_measures import NoneQueries, calibration_error, measure_none
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.storage.model_file import load_model
 from ltr.training.config import TrainConfig
-from ltr.training.none_fit import NoneRows, fit_none
 from ltr.training.none_logit import none_inputs
+from ltr.training.none_logit_fit import NoneRows, fit_none
 from tests.made import WORDS, tool_rows, written
 from tests.test_none_and_context import with_none
 

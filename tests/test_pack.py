@@ -15,7 +15,7 @@ import ltr
 from ltr.cli import app
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import DiskError, FileError, UsageError
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.serving import pack as packing
 from ltr.serving import router, shortlist
 from ltr.serving.pack import pack, recall_of

@@ -15,7 +15,7 @@ from ltr.data.groups import read_groups, select
 from ltr.data.previous_tools import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.own_past import rows_to_learn, with_own_past
+from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.pipeline import run
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features

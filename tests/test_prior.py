@@ -6,12 +6,12 @@ from scipy.optimize import minimize
 
 from ltr.errors import UsageError
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.model import Optimum
-from ltr.training.terms import COST
+from ltr.training.nonlinear_terms import COST
+from ltr.training.piecewise_linear_curves import Knots
 from tests.oracles import naive_objective, random_groups
 
 PRIOR = np.array([1.0, -0.5, 0.0, 2.0])

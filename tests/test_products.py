@@ -19,16 +19,16 @@ from ltr.errors import FileError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.report import write_report
 from ltr.serving.router import load
-from ltr.training import terms
+from ltr.training import nonlinear_terms
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
+from ltr.training.feature_products import MOST_FEATURES, NO_PRODUCTS, Products
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
-from ltr.training.products import MOST_FEATURES, NO_PRODUCTS, Products
-from ltr.training.terms import COST, NO_TERMS, Terms
+from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 
@@ -143,7 +143,7 @@ def test_a_descent_begins_without_products(crossed):
 
 
 def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch):
-    monkeypatch.setattr(terms, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(nonlinear_terms, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(3)
     phi = rng.normal(size=(50, 4))
     both = Terms.of(phi[:40], BENT)

@@ -9,7 +9,7 @@ import pytest
 import ltr
 from ltr.data.catalogues.tools import ToolText
 from ltr.evaluation.ranking import rank
-from ltr.results.prompt_tokens import PromptSums, added, tool_tokens
+from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens
 from tests.made import WORDS, graph_rows, tool_rows, written
 
 
@@ -44,7 +44,7 @@ def test_queries_that_do_not_count_are_left_out_and_parts_add_up():
 @pytest.mark.parametrize("is_whole, tools", [(False, 5), (True, 10)])
 def test_a_run_keeps_the_curve_and_draws_it(tmp_path, is_whole, tools):
     from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
-    from ltr.experiments.runs import run_and_save
+    from ltr.experiments.single_run import run_and_save
 
     train = written(tmp_path / "train.jsonl", tool_rows(range(25)))
     test = written(tmp_path / "test.jsonl", tool_rows(range(30, 50), seed=1))

@@ -13,7 +13,7 @@ from ltr.config import recipes
 from ltr.config.run import load_config
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.storage.run_record import run_record
 from tests.made import grouped, tool_rows, written
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from tests.made import tool_rows, written
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")

@@ -13,18 +13,18 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_from_labels
 from ltr.errors import RangeError, UsageError
-from ltr.experiments.alternatives import alternatives
-from ltr.experiments.alternatives_on_folds import on_folds, served_lists
+from ltr.experiments.model_alternatives import alternatives
+from ltr.experiments.model_alternatives_on_folds import on_folds, served_lists
+from ltr.experiments.model_selection import choose
 from ltr.experiments.negatives import WHOLE, draw_negatives
 from ltr.experiments.read_data import Loaded
-from ltr.experiments.recommended_choice import choose
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST
 from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
 from ltr.training.group_losses import group_losses
 from ltr.training.one_standard_error import MeanDifference, simplest_as_good
-from ltr.training.proved_choice import LeftOut, Level, simplest_proved
+from ltr.training.significant_gain_rule import LeftOut, Level, simplest_proved
 from tests.made import tool_rows
 from tests.oracles import naive_objective, random_groups
 

@@ -14,7 +14,7 @@ import pytest
 from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
 from ltr.errors import FileError, UsageError
 from ltr.experiments.batch import planned, run_batch
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.charts import Estimate, PlotPoint, Words, bars, columns, estimates, front
 from ltr.reporting.page import template_text
 from ltr.reporting.report import report_of, write_report

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import RunError, UsageError
-from ltr.rerankers.command import Program
+from ltr.rerankers.external_program import Program
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests.test_rerankers import documents_of
 
@@ -117,7 +117,7 @@ def test_a_program_that_does_not_read_cannot_hold_us(running):
 
 
 def test_a_program_that_closes_its_stdout_is_an_error(running, monkeypatch):
-    monkeypatch.setattr("ltr.rerankers.command.ENDING", 0.05)
+    monkeypatch.setattr("ltr.rerankers.external_program.ENDING", 0.05)
     opened = running("import os, time; os.close(1); time.sleep(60)")
     with pytest.raises(RunError, match="closed its stdout before it answered"):
         opened("q", DOCUMENTS)

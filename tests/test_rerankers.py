@@ -16,10 +16,10 @@ from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.features.tokenization import stemmed_words
+from ltr.rerankers.bm25 import Bm25
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
-from ltr.rerankers.lexical import Bm25
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling, reranker
 from tests.builders import graph_lines, tool_lines, write_lines
 
@@ -233,7 +233,7 @@ def test_random_follows_the_seed_and_nothing_else(setting, groups):
 
 
 def test_documents_are_encoded_once_with_an_index_and_every_time_without(setting, groups):
-    from ltr.rerankers.encoded import BiEncoder
+    from ltr.rerankers.bi_encoders import BiEncoder
     from tests.builders import LetterEncoder
 
     offer, encoded = queries_with_documents(groups)[0], {}

@@ -15,7 +15,7 @@ import pytest
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.experiments.batch import BatchOptions, planned, run_batch
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.training.config import Progress, TrainConfig
 from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines

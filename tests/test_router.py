@@ -11,7 +11,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.serving.router import load
 from ltr.training.softmax import softmax
 from tests.made import WORDS, graph_rows, tool_rows, written

@@ -20,7 +20,7 @@ from ltr.data.catalogue_query import tool_candidates
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES
 from ltr.files.names_and_paths import cache_directory

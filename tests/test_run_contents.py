@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.reporting.run_page import run_page
 from ltr.storage.run_contents import read_run, write_run
 from tests.made import tool_rows, written

@@ -5,9 +5,9 @@ import pytest
 from ltr.audit.run_integrity import audit_run
 from ltr.config.run import DataConfig, RunConfig
 from ltr.errors import FileError
-from ltr.experiments.runs import run_and_save
-from ltr.storage.record_file import read_record
-from ltr.storage.records import MetricsRecord
+from ltr.experiments.single_run import run_and_save
+from ltr.storage.evaluation_records import MetricsRecord
+from ltr.storage.record_reader import read_record
 from ltr.training.config import TrainConfig
 from tests.builders import tool_lines, write_lines
 

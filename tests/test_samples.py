@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from ltr.data.samples import Samples, read_samples
+from ltr.data.sample_reader import Samples, read_samples
 from ltr.errors import DataError, SampleError
 from ltr.files.atomic_write import write_lines
 

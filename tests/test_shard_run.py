@@ -14,13 +14,13 @@ from ltr.engines.config import EngineConfig
 from ltr.errors import DataError, FileError, LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
 from ltr.experiments.shard_evaluation import evaluate_directory
+from ltr.experiments.single_run import run_and_save
 from ltr.serving.router import load
 from ltr.storage.columns_directory import new_columns
 from ltr.storage.feature_file import save_columns
 from ltr.storage.run_contents import read_run
-from ltr.storage.update_file import UPDATE, read_base
+from ltr.storage.update_state import UPDATE, read_base
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines
 from tests.made import written

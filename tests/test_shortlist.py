@@ -10,7 +10,7 @@ from ltr.config.run import DataConfig, RunConfig
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig, ToolList

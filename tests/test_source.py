@@ -17,10 +17,10 @@ NUMBER_SIDE = {"training", "evaluation"}
 ORDERS = {
     "evaluation/ranking.py",
     "arrays.py",  # codes with their places
-    "evaluation/user_rankings.py",  # names, for their keys
+    "evaluation/recommendation_lists.py",  # names, for their keys
     "evaluation/significance.py",  # p values
     "training/estimator_inputs.py",  # names of columns, in a message
-    "training/kernels/compiling.py",  # files of the package
+    "training/kernels/compilation_cache.py",  # files of the package
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known

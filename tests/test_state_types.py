@@ -13,7 +13,7 @@ from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import StoredVectors, stacked_rows
 from ltr.errors import DataError, FileError
 from ltr.experiments.pipeline import run
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES, feature
 from ltr.features.text_tables import text_table
 from ltr.files.learned_state_types import (

@@ -9,14 +9,15 @@ import pytest
 from ltr.engines.engine import IN_PROCESS
 from ltr.errors import DataError, UsageError
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Knots
 from ltr.training.diagnosis import diagnose
+from ltr.training.feature_products import Products
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.model import Optimum
+from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms
 from ltr.training.objective import cluster_spread, derivatives, slope
-from ltr.training.products import Products
-from ltr.training.shard_terms import _sample, shard_terms
+from ltr.training.piecewise_linear_curves import Knots
+from ltr.training.quadratic_approximation import curvature, curvature_of
 from ltr.training.shards import (
     ShardArrays,
     diagnose_shards,
@@ -24,7 +25,6 @@ from ltr.training.shards import (
     path_of_shards,
     trainable_shards,
 )
-from ltr.training.updating import curvature, curvature_of
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)
 CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3, products=True)
@@ -228,8 +228,8 @@ def test_knots_of_shards_are_those_of_all_rows_or_of_the_groups_of_lowest_digest
     assert not is_sampled
     assert terms.products.centres.tolist() == Products.of(data.phi).centres.tolist()
     assert (knots.positions.tolist(), knots.ends.tolist()) == (whole.positions.tolist(), whole.ends.tolist())
-    monkeypatch.setattr("ltr.training.shard_terms.MOST_DISTINCT", 100)
-    monkeypatch.setattr("ltr.training.shard_terms.SAMPLED", 50)
+    monkeypatch.setattr("ltr.training.nonlinear_terms_of_shards.MOST_DISTINCT", 100)
+    monkeypatch.setattr("ltr.training.nonlinear_terms_of_shards.SAMPLED", 50)
     terms, is_sampled = shard_terms(data.shards(7), config)
     sampled = terms.knots
     assert is_sampled

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from ltr.errors import RunError
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.updating import Quadratic, curvature
+from ltr.training.quadratic_approximation import Quadratic, curvature
 
 
 def drawn(generator, groups, features=3, size=4):

@@ -15,7 +15,7 @@ from tests.made import ENVIRONMENT
 
 LOADED = [
     *(
-        "ltr.benchmark.running",
+        "ltr.benchmark.bench_run",
         "ltr.experiments.batch",
         "ltr.experiments.shard_run",
         "ltr.experiments.featurize_shards",

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums
 from ltr.data.groups import Groups
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import rank
 
 ALPHA = 1e-3  # of a false alarm, all marks of a kind together

@@ -20,7 +20,7 @@ from ltr.data.json_stream import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
-from ltr.data.samples import Samples, as_samples, nothing_read, refuse_other_format
+from ltr.data.sample_reader import Samples, as_samples, nothing_read, refuse_other_format
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError, count

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from ltr.benchmark.config import relocated_bench
-from ltr.benchmark.judging import Bench
-from ltr.benchmark.measuring import Measurement, Task
+from ltr.benchmark.isolated_measurement import Measurement, Task
+from ltr.benchmark.reranker_comparison import Bench
 from ltr.configtext import yaml_and_schema_output
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
@@ -23,7 +23,7 @@ from ltr.reporting.text_alignment import tsv_line
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH, BenchRecord
 from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task
-from ltr.storage.records import QueryRecord
+from ltr.storage.evaluation_records import QueryRecord
 from ltr.storage.run_directory import REPORT
 
 CONFIG, SAMPLED, PER_QUERY = "config.yaml", "sampled.jsonl", "per_query.jsonl"

@@ -13,7 +13,7 @@ import typer
 
 from ltr import __version__
 from ltr.cli.commands import AllCommands
-from ltr.cli.exits import EXIT_CODES, error_text, exit_code
+from ltr.cli.exit_codes import EXIT_CODES, error_text, exit_code
 from ltr.cli.terminal import full, note, warn
 from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.files.freed_memory import keep_freed_memory

@@ -19,7 +19,7 @@ from ltr.errors import RunError
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
-    from ltr.benchmark.running import Event
+    from ltr.benchmark.bench_run import Event
     from ltr.storage.bench_record import BenchRecord
 
 AllowCommand = Annotated[
@@ -48,8 +48,8 @@ def bench(
     verbose: Verbose = False,
 ) -> None:
     """Measure the rerankers of CONFIG side by side."""
+    from ltr.benchmark.bench_run import Allowed, Event, forecast_bench, run_bench
     from ltr.benchmark.config import load_bench
-    from ltr.benchmark.running import Allowed, Event, forecast_bench, run_bench
     from ltr.files.names_and_paths import path_inside
     from ltr.storage.bench_record import Failed
 

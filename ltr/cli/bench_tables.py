@@ -7,7 +7,7 @@ from ltr.cli.terminal import emphasis, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import between, fixed
+from ltr.reporting.number_formats import between, fixed
 from ltr.reporting.table import Table
 from ltr.reporting.text_alignment import shortened
 

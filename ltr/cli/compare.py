@@ -21,7 +21,7 @@ from ltr.cli.terminal import (
 )
 from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import fixed
+from ltr.reporting.number_formats import fixed
 from ltr.reporting.text_alignment import shortened
 
 if TYPE_CHECKING:

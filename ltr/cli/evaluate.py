@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ltr.evaluation.metrics.registry import Measure
     from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking
     from ltr.serving.router import Router
-    from ltr.storage.records import ToolRecord
+    from ltr.storage.evaluation_records import ToolRecord
 
 ROUNDING = 1e-12  # of a mean
 MODEL_FLAGS = ("--baselines", "--explain", "--tools", "--graphs", "--catalogue")
@@ -173,8 +173,8 @@ def measured_whole(
 ) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
     """Samples in memory measured, and kept where that is asked for; their tools, too."""
     from ltr.engines.config import warn_without_shards
-    from ltr.experiments.runs import keep_evaluation
-    from ltr.results.by_tool import by_tool
+    from ltr.experiments.single_run import keep_evaluation
+    from ltr.results.hits_by_tool import by_tool
 
     warn_without_shards(config.engine)
     measured, router = evaluated(asked, config, also=limits, allow_download=keeping.allow_download)
@@ -189,7 +189,7 @@ def measured_shards(
 ) -> "tuple[Evaluated, Router, list[ToolRecord] | None]":
     """The same of a directory of columns, shard by shard."""
     from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
-    from ltr.results.by_tool import tool_records
+    from ltr.results.hits_by_tool import tool_records
 
     router = router_of(asked.model or "", config, allow_download=keeping.allow_download)
     wanted = Wanted(tuple(limits), explain=keeping.explain, tools=keeping.tool_by_tool)
@@ -297,9 +297,9 @@ def show_evaluation(
 ) -> None:
     """The metrics, and tools if there are any; on a terminal the queries that were explained as well."""
     from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
-    from ltr.cli.explanation import rescued_lines, wrong_lines
-    from ltr.results.by_tool import flat_tools
+    from ltr.cli.explanation_lines import rescued_lines, wrong_lines
     from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.hits_by_tool import flat_tools
     from ltr.results.metrics_record import flat, metrics_record
 
     record = metrics_record(measured)

@@ -16,14 +16,14 @@ from ltr.reporting.metric_tables import (
     past_text,
     title_of,
 )
-from ltr.reporting.numbers import fixed
+from ltr.reporting.number_formats import fixed
 from ltr.reporting.table import Medium, Table, written_cells
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import Evaluated
     from ltr.storage.abstain_rule import AbstainRule
-    from ltr.storage.records import MetricsRecord, ToolRecord
+    from ltr.storage.evaluation_records import MetricsRecord, ToolRecord
 
 MOST_PARTS = MOST_TOOLS = 20
 
@@ -74,14 +74,14 @@ def _listed(table: Table) -> list[str]:
 
 def none_lines(record: "MetricsRecord") -> list[str]:
     """How well none is found, of a model that says it."""
-    from ltr.reporting.none import none_measured
+    from ltr.reporting.none_of_these_section import none_measured
 
     return [] if record.none is None else [line for text in none_measured(record.none) for line in wrapped(text)]
 
 
 def abstaining_lines(record: "MetricsRecord", rule: "AbstainRule | None") -> list[str]:
     """What abstaining does to the queries, and what is promised of it."""
-    from ltr.reporting.abstaining import measured_texts, rule_texts
+    from ltr.reporting.abstention_section import measured_texts, rule_texts
 
     texts = [] if rule is None else [*rule_texts(rule)]
     texts += [] if record.abstention is None else [*measured_texts(record.abstention, rule)]

@@ -13,7 +13,7 @@ from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
-    from ltr.experiments.from_log import Started
+    from ltr.experiments.router_from_log import Started
     from ltr.reporting.table import Table
 
 ROUTER = Path("router")
@@ -46,7 +46,7 @@ def init(
     if not logs:
         show_starter(directory or Path(), overwrite=overwrite)
         return
-    from ltr.experiments.from_log import init_from
+    from ltr.experiments.router_from_log import init_from
 
     home = directory or ROUTER
     with run_progress(quiet=quiet) as on_progress:
@@ -106,7 +106,7 @@ def started_lines(started: "Started") -> list[str]:
 
 def ways_table(started: "Started") -> "Table":
     """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
-    from ltr.evaluation.metrics.ranked import TOP1
+    from ltr.evaluation.metrics.ranking_measures import TOP1
     from ltr.evaluation.metrics.registry import on_catalogue
     from ltr.reporting.cell_formats import SHARE
     from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of

@@ -58,7 +58,7 @@ def run_code(ctx: typer.Context, files: list[str] | None) -> list[str] | None:
 def show_log(ctx: typer.Context, on: bool) -> bool:
     """The callback of -v: the log is shown until the command ends."""
     if on:
-        from ltr.cli.verbose import shown_on_stderr
+        from ltr.cli.verbose_log import shown_on_stderr
 
         ctx.with_resource(shown_on_stderr())
     return on

@@ -30,7 +30,7 @@ from ltr.cli.terminal import (
 from ltr.cli.terminal import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import fixed
+from ltr.reporting.number_formats import fixed
 from ltr.reporting.text_alignment import shortened
 from ltr.serving import DEFAULT_K
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.config_of_flags import configured_points
-from ltr.cli.exits import exit_code, lines_of
+from ltr.cli.exit_codes import exit_code, lines_of
 from ltr.cli.options import (
     AllowDownload,
     CatalogueFlag,
@@ -117,7 +117,7 @@ def show_leaderboard(board: "Leaderboard", shown: Format) -> None:
     """The leaderboard."""
     import msgspec
 
-    from ltr.cli.standings import standings
+    from ltr.cli.leaderboard_lines import standings
     from ltr.reporting.batch_page import leaderboard_table
     from ltr.reporting.table import tsv_rows
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 from ltr.cli.evaluation_lines import abstaining_lines, breakdown_lines, headline_lines, measured_lines
 from ltr.cli.terminal import table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.alternatives import alternatives_table, choice_text
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_tables import title_of
-from ltr.reporting.numbers import between, fixed, objective
+from ltr.reporting.model_selection_table import alternatives_table, choice_text
+from ltr.reporting.number_formats import between, fixed, objective
 from ltr.reporting.weights import FORMS, curves_table, products_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.experiments.shard_run import ShardsResult
     from ltr.results.evaluated_ranking import Evaluated
-    from ltr.storage.records import MetricsRecord
+    from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
 

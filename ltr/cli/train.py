@@ -52,7 +52,7 @@ from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
-    from ltr.experiments.runs import Finished
+    from ltr.experiments.single_run import Finished
 
 
 def train_command(
@@ -113,7 +113,7 @@ def train_command(
     verbose: Verbose = False,
 ) -> None:
     """Learn weights from SAMPLES; keep the run in OUT."""
-    from ltr.experiments.runs import run_and_save
+    from ltr.experiments.single_run import run_and_save
 
     named = FlagValue("--out", "name", out.name)
     wanted = configured(config, sets, [*given_keys(ctx), *([named] if out.name else [])])
@@ -164,8 +164,8 @@ def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quie
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.run_lines import run_lines, short_lines
     from ltr.results.metrics_record import flat, metrics_record
-    from ltr.storage.record_file import read_record
-    from ltr.storage.records import MetricsRecord
+    from ltr.storage.evaluation_records import MetricsRecord
+    from ltr.storage.record_reader import read_record
     from ltr.storage.run_directory import METRICS
 
     show_notes(finished, quiet=quiet)
@@ -177,7 +177,7 @@ def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quie
         case Format.TSV:
             show_tsv(flat(record).items())
         case Format.HUMAN if result is None:
-            from ltr.cli.standings import standings
+            from ltr.cli.leaderboard_lines import standings
             from ltr.results.leaderboard import Entry, leaderboard
 
             say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.jsonlines import excerpt
-from ltr.data.samples import NONE_ALONE, Samples
+from ltr.data.sample_reader import NONE_ALONE, Samples
 from ltr.data.source_files import place
 from ltr.errors import SampleError
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ltr.data.data_frame_rows import Table, TableRows
     from ltr.data.draw_probabilities import Draws
     from ltr.data.graphs import Graph
-    from ltr.data.samples import Samples
+    from ltr.data.sample_reader import Samples
     from ltr.data.schema import Kind
     from ltr.files.reading import AnyPath
 
@@ -114,7 +114,7 @@ def read_groups(
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
     from ltr.data.contradictory_candidates import refuse_contradictions  # a single query is ranked without samples
-    from ltr.data.samples import read_samples
+    from ltr.data.sample_reader import read_samples
 
     columns = read_samples(_sources(samples), labels_required=labels_required)
     refuse_contradictions(columns)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.sample_chunks import Pieces
-from ltr.data.samples import Samples
+from ltr.data.sample_reader import Samples
 from ltr.data.schema import Id
 from ltr.files.line_ranges import LineWriter, StoredLines
 from ltr.files.mergeable_tables import Table, digests, places, table

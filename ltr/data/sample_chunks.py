@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ltr.data.json_stream import sample_lines
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
-from ltr.data.samples import Most, Samples, add_lines, as_samples
+from ltr.data.sample_reader import Most, Samples, add_lines, as_samples
 from ltr.data.source_files import SourceFile
 from ltr.errors import count
 from ltr.files.line_ranges import LineRange, LineWriter, StoredLines, can_be_sought, line_ranges

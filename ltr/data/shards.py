@@ -18,7 +18,7 @@ from ltr.data.groups import Groups, group_samples
 from ltr.data.interleaved_traces import lines_of_some_traces, regroup, trace_table
 from ltr.data.sample_chunks import Cutter, Pieces
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
-from ltr.data.samples import Most, Samples, add_lines, as_samples, nothing_read, without_garbage_collection
+from ltr.data.sample_reader import Most, Samples, add_lines, as_samples, nothing_read, without_garbage_collection
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, SampleError, count

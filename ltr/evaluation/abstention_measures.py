@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.evaluation.abstention import ConfidentAnswers, OneDraw, upper_limit
+from ltr.evaluation.abstention_threshold import ConfidentAnswers, OneDraw, upper_limit
 from ltr.evaluation.bootstrap import bootstrap_mean
 
 

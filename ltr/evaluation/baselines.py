@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
-from ltr.evaluation.metrics.ranked import MRR, TOP1
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, linear_scores, rank
 
 BASELINES = ("random", "best_feature", "untrained", "oracle")

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, Probability, candidate_probabilities
-from ltr.evaluation.metrics.classified import FLOOR
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.classification_measures import FLOOR
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, as_names, named
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ranking, Ties, as_choice

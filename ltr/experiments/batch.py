@@ -15,12 +15,12 @@ from ltr.data.groups import Candidates
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.engines.process_pool import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, task_of
-from ltr.experiments.runs import run_and_save
 from ltr.experiments.shared_inputs import SharedInputs, columns_key, encoder_name
+from ltr.experiments.single_run import run_and_save
 from ltr.files.directory_lock import locked
 from ltr.files.names_and_paths import path_inside
 from ltr.files.reading import STDIN, AnyPath

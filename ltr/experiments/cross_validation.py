@@ -23,7 +23,7 @@ from ltr.training.config import LOSS, TrainConfig
 from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path
-from ltr.training.terms import Terms
+from ltr.training.nonlinear_terms import Terms
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]
 

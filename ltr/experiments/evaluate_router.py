@@ -9,15 +9,15 @@ from ltr.data.groups import Groups, none_warnings
 from ltr.data.previous_tools import past_of
 from ltr.evaluation.baselines import baselines
 from ltr.evaluation.metrics.registry import CATALOGUE
-from ltr.experiments.abstaining import with_abstention
-from ltr.experiments.measured_none import with_none
-from ltr.experiments.own_past import with_own_past
+from ltr.experiments.abstention_calibration import with_abstention
+from ltr.experiments.none_of_these_evaluation import with_none
+from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.read_data import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
 from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
-from ltr.results.known_answers import known_answers
+from ltr.results.tools_seen_in_training import known_answers
 from ltr.serving.candidate_warnings import candidate_warnings, seen_traces, seen_traces_warnings
 from ltr.serving.router import Router
 

@@ -18,9 +18,9 @@ from ltr.files.crash_recovery import put_back
 from ltr.files.directory_replace import new_files, refuse_existing
 from ltr.files.reading import AnyPath
 from ltr.serving.router import load
+from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.read_samples import read
-from ltr.storage.record_file import read_record
-from ltr.storage.records import MetricsRecord
+from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import CONFIG, METRICS
 
 

@@ -10,34 +10,34 @@ from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
-from ltr.evaluation.metrics.ranked import MRR, TOP1
-from ltr.experiments.abstaining import with_none_and_abstaining
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
+from ltr.experiments.abstention_calibration import with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
-from ltr.experiments.decided_config import decided
 from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.model_selection import chosen
 from ltr.experiments.negatives import score_offset
-from ltr.experiments.own_past import rows_to_learn
+from ltr.experiments.past_from_own_choices import rows_to_learn
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank
-from ltr.experiments.recommended_choice import chosen
+from ltr.experiments.resolved_config import decided
 from ltr.experiments.shared_inputs import Prepared, SharedInputs, prior_of
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, rules
-from ltr.results.known_answers import answer_marks
+from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.candidate_warnings import (
     MOST_MARKS,
     trace_marks,
 )
 from ltr.serving.router import Router
 from ltr.storage.training_record import RecommendedChoiceRecord, TrainingRecord, training_record
-from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
+from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import OnEpoch, Progress, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.fit import fit
 from ltr.training.model import Model
-from ltr.training.updating import curvature
+from ltr.training.quadratic_approximation import curvature
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ from ltr.data.groups import Candidates, Groups, none_warnings, without_none
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError, count
-from ltr.evaluation.abstention import fewest_traces
+from ltr.evaluation.abstention_threshold import fewest_traces
 from ltr.experiments.negatives import draw_negatives
 from ltr.features.crossfit import FittedFeatures
 from ltr.storage.read_samples import read

@@ -12,7 +12,7 @@ from ltr.serving.router import Router
 from ltr.storage.run_contents import RunContents, write_run
 from ltr.storage.run_directory import REPORT, write_log, write_record
 from ltr.storage.run_record import TOOLS
-from ltr.storage.update_file import UPDATE, UpdateBase, write_base
+from ltr.storage.update_state import UPDATE, UpdateBase, write_base
 
 Clock = Callable[[], float]
 

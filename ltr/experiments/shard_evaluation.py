@@ -15,7 +15,7 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
 from ltr.experiments.column_source import WholeGroups, answered
@@ -27,10 +27,10 @@ from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import new_directory
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
-from ltr.results.by_tool import tool_counts, tool_records
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
+from ltr.results.hashed_queries import without_texts
+from ltr.results.hits_by_tool import tool_counts, tool_records
 from ltr.results.instructive_examples import examples
-from ltr.results.known_answers import known_answers
 from ltr.results.merged_evaluation import (
     BEST_FEATURE,
     EvaluatedPart,
@@ -44,7 +44,7 @@ from ltr.results.merged_evaluation import (
 )
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
-from ltr.results.without_texts import without_texts
+from ltr.results.tools_seen_in_training import known_answers
 from ltr.serving.candidate_warnings import candidate_warnings, seen_traces
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import ColumnShards, open_columns

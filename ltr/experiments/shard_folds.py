@@ -31,9 +31,9 @@ from ltr.storage.feature_file import LARGEST_COLUMNS, columns_of
 from ltr.training.config import LOSS
 from ltr.training.early_stopping import no_value, sign, watchable
 from ltr.training.l2_path import chosen_l2
-from ltr.training.shard_terms import shard_terms
+from ltr.training.nonlinear_terms import Terms
+from ltr.training.nonlinear_terms_of_shards import shard_terms
 from ltr.training.shards import losses_of_shards, path_of_shards
-from ltr.training.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)

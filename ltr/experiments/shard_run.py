@@ -17,13 +17,13 @@ from ltr.data.splits import TIME
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
-from ltr.evaluation.metrics.ranked import MRR, TOP1
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
 from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
-from ltr.experiments.decided_config import decided_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
+from ltr.experiments.resolved_config import decided_by
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
 from ltr.experiments.shard_folds import cross_validate_shards
 from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
@@ -33,19 +33,19 @@ from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, rules_up_to
-from ltr.results.known_answers import answer_marks
 from ltr.results.merged_evaluation import EvaluatedShards, Sums
+from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.read_samples import read
 from ltr.storage.training_record import training_record
-from ltr.storage.update_file import MOST_COLUMNS, UpdateBase
+from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
 from ltr.training.model import Model
-from ltr.training.shard_terms import MOST_DISTINCT, SAMPLED, shard_terms
+from ltr.training.nonlinear_terms_of_shards import MOST_DISTINCT, SAMPLED, shard_terms
+from ltr.training.quadratic_approximation import curvature_of
 from ltr.training.shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
-from ltr.training.updating import curvature_of
 
 SAMPLED_TERMS = (
     f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "

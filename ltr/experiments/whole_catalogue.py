@@ -12,14 +12,14 @@ from ltr.data.groups import Candidates, Groups, key_order, select
 from ltr.errors import UsageError
 from ltr.evaluation.bootstrap import intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
 from ltr.features.precomputed_tables import Tables
 from ltr.features.registry import StateMemo, ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
-from ltr.results.prompt_tokens import PromptSums, added, tool_tokens
+from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens
 from ltr.serving.router import Router
 
 NOT_SERVED = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ltr.errors import count
-from ltr.evaluation.metrics.ranked import TOP3
+from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.files.atomic_write import make_directory, write_bytes, write_text
 from ltr.files.directory_replace import new_files
@@ -16,7 +16,7 @@ from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN,
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.metric_tables import BASELINES, TITLES, span_text, title_of
-from ltr.reporting.numbers import between, fixed, listed, short, signed, span, without_zero
+from ltr.reporting.number_formats import between, fixed, listed, short, signed, span, without_zero
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_html
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value, markdown_lines, tsv_rows
 from ltr.reporting.text_alignment import shortened, tsv_line

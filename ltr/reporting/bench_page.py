@@ -20,7 +20,7 @@ from ltr.reporting.cell_formats import (
     Guess,
 )
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
-from ltr.reporting.numbers import share, short
+from ltr.reporting.number_formats import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
 from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest, RerankerResult

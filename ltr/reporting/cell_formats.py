@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ltr.reporting.numbers import between, milliseconds, share, short, signed, span, weight
+from ltr.reporting.number_formats import between, milliseconds, share, short, signed, span, weight
 
 
 class Bounds(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ltr.reporting.cell_formats import AMOUNT, AMOUNT_INTERVAL, Bounds
-from ltr.reporting.numbers import tick
+from ltr.reporting.number_formats import tick
 from ltr.reporting.page import Figure, Mark
 from ltr.reporting.table import Column, Table
 

@@ -11,7 +11,7 @@ from ltr.reporting.cell_formats import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROB
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.conclusions import doubt_text, lead_sentence
 from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, interval_of, title_of
-from ltr.reporting.numbers import share, short, signed, span
+from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow
 from ltr.reporting.weights import weight_or_curve

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ltr.errors import count
-from ltr.evaluation.metrics.ranked import TOP1
-from ltr.reporting.calibration import reliability_error
+from ltr.evaluation.metrics.ranking_measures import TOP1
+from ltr.reporting.calibration_section import reliability_error
 from ltr.reporting.metric_tables import interval_of
-from ltr.reporting.numbers import NONE, listed, percent, share, short, signed, span
-from ltr.storage.records import MetricsRecord
+from ltr.reporting.number_formats import NONE, listed, percent, share, short, signed, span
+from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord
-from ltr.storage.update_file import files_of
+from ltr.storage.update_state import files_of
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word

@@ -4,11 +4,11 @@ import math
 
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE, SHARE, WRITTEN
-from ltr.reporting.numbers import NONE
+from ltr.reporting.number_formats import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.results.instructive_examples import RESCUED, WRONG
-from ltr.storage.records import ExampleRecord
+from ltr.storage.evaluation_records import ExampleRecord
 from ltr.storage.run_contents import RunContents
 
 MOST_ROWS, MOST_COLUMNS = 8, 10

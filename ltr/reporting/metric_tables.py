@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from ltr.errors import count
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds
-from ltr.reporting.numbers import fixed
+from ltr.reporting.number_formats import fixed
 from ltr.reporting.table import Column, Table
-from ltr.storage.records import BreakdownRecord, CountsRecord, MetricsRecord, PartRecord
+from ltr.storage.evaluation_records import BreakdownRecord, CountsRecord, MetricsRecord, PartRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
 RANDOM, BEST_FEATURE = "random", "best_feature"

@@ -1,10 +1,10 @@
 """The card of a model: what it is for, what it learned from, how good it is, what to check; in Markdown."""
 
 from ltr.errors import count
-from ltr.reporting.abstaining import rule_texts
+from ltr.reporting.abstention_section import rule_texts
 from ltr.reporting.cell_formats import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.conclusions import conclusions
-from ltr.reporting.none import none_learned
+from ltr.reporting.none_of_these_section import none_learned
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
 from ltr.reporting.table import Column, Table

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from ltr.errors import count
-from ltr.reporting.abstaining import abstaining_section
-from ltr.reporting.calibration import calibration_section
+from ltr.reporting.abstention_section import abstaining_section
+from ltr.reporting.calibration_section import calibration_section
 from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
-from ltr.reporting.learning import learning_section
 from ltr.reporting.metric_tables import (
     BASELINES,
     TITLES,
@@ -22,14 +21,15 @@ from ltr.reporting.metric_tables import (
     past_text,
     title_of,
 )
-from ltr.reporting.none import none_section
-from ltr.reporting.numbers import share, short, signed, span
+from ltr.reporting.none_of_these_section import none_section
+from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
-from ltr.reporting.prompt_tokens import prompt_section
+from ltr.reporting.prompt_savings_section import prompt_section
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
+from ltr.reporting.training_section import learning_section
 from ltr.reporting.weights import weights_section
-from ltr.storage.records import MetricsRecord
+from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 
 MOST_PARTS = 30

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ltr.reporting.cell_formats import TEXT, Bounds, Guess, Kind
 from ltr.reporting.escaping import in_markdown
-from ltr.reporting.numbers import NO_NUMBER, NONE
+from ltr.reporting.number_formats import NO_NUMBER, NONE
 from ltr.reporting.text_alignment import aligned, width_of
 
 Value = str | int | float | Bounds | Guess | None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ltr.reporting.cell_formats import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
-from ltr.reporting.numbers import NONE, short
+from ltr.reporting.number_formats import NONE, short
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
 from ltr.storage.training_record import PerFeature, TrainingRecord, WeightRecord

@@ -59,12 +59,12 @@ class RerankerKind:
 RERANKERS: Registry[RerankerKind] = Registry(
     "reranker",
     {
-        "ltr.rerankers.command": ("command",),
-        "ltr.rerankers.encoded": ("hash", "static", "minilm", "sentence-transformers:NAME_OR_PATH"),
-        "ltr.rerankers.lexical": ("bm25",),
-        "ltr.rerankers.pairs": ("cross-encoder:NAME_OR_PATH",),
-        "ltr.rerankers.references": ("random", "oracle"),
-        "ltr.rerankers.trained": ("model:RUN",),
+        "ltr.rerankers.external_program": ("command",),
+        "ltr.rerankers.bi_encoders": ("hash", "static", "minilm", "sentence-transformers:NAME_OR_PATH"),
+        "ltr.rerankers.bm25": ("bm25",),
+        "ltr.rerankers.cross_encoders": ("cross-encoder:NAME_OR_PATH",),
+        "ltr.rerankers.random_and_oracle": ("random", "oracle"),
+        "ltr.rerankers.trained_router": ("model:RUN",),
     },
 )
 

@@ -14,7 +14,7 @@ from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.files.reading import STDIN, ContentDigest, read_lines, shown
-from ltr.storage.records import PartRecord
+from ltr.storage.evaluation_records import PartRecord
 
 ABSENT = ""
 

@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.errors import UsageError, suggestion
 from ltr.evaluation.bootstrap import RESAMPLES
-from ltr.evaluation.metrics.ranked import MRR
+from ltr.evaluation.metrics.ranking_measures import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
 from ltr.files.reading import AnyPath

@@ -19,13 +19,13 @@ from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, Probability, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import AnyCandidates
 from ltr.evaluation.metrics.presets import PresetName, preset_metrics
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve
-from ltr.evaluation.none_measures import NoneMeasures
+from ltr.evaluation.none_of_these_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
 from ltr.files.reading import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
-from ltr.results.prompt_tokens import PromptSums, tokens_of_rows
+from ltr.results.prompt_token_savings import PromptSums, tokens_of_rows
 
 Means = Mapping[str, float | None]  # by metric; None: no query could be scored
 UNBOUNDED = 10**9  # a cutoff above every rank: a candidate that is not listed has none

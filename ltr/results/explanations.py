@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
 from ltr.data.groups import candidate_text, key_order
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import order, rank
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.query_records import best_relevant

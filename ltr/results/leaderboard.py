@@ -8,16 +8,16 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
-from ltr.evaluation.metrics.ranked import MRR, TOP1
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
 from ltr.files.crash_recovery import put_back
 from ltr.files.names_and_paths import path_from
 from ltr.files.reading import AnyPath, read_bytes
-from ltr.results.known_answers import KNOWN, UNSEEN
 from ltr.results.paired_difference import WinnersTest, paired_test
-from ltr.storage.record_file import LARGEST_RECORD, Json, read_record
-from ltr.storage.records import IntervalRecord, MetricsRecord
+from ltr.results.tools_seen_in_training import KNOWN, UNSEEN
+from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
+from ltr.storage.record_reader import LARGEST_RECORD, Json, read_record
 from ltr.storage.run_directory import METRICS, REPORT
 
 FORMAT: Final = "ltr-leaderboard/2"

@@ -14,16 +14,16 @@ from ltr.evaluation.baselines import baseline_rankings
 from ltr.evaluation.bootstrap import intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, Rules, asked_measures, evaluate_by
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
-from ltr.evaluation.metrics.ranked import TOP1
+from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve, Drawn, Measure, Pooled
 from ltr.evaluation.ranking import BestFeature
 from ltr.plugins import OURS, source_of
 from ltr.results.breakdown import Breakdown
-from ltr.results.by_tool import ToolCounts, add_tools
 from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right
+from ltr.results.hits_by_tool import ToolCounts, add_tools
 from ltr.results.instructive_examples import MOST_EACH
 from ltr.serving.candidate_warnings import seen_traces_warnings
-from ltr.storage.records import ExampleRecord
+from ltr.storage.evaluation_records import ExampleRecord
 
 BEST_FEATURE = "best_feature"
 VECTORS = ("rank", "tied", "num_positives", "num_found", "num_candidates")

@@ -6,13 +6,12 @@ import numpy as np
 
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import Curve, Drawn, named, on_catalogue
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import Evaluated
-from ltr.results.prompt_tokens import PROMPT
-from ltr.storage.record_file import Json
-from ltr.storage.records import (
+from ltr.results.prompt_token_savings import PROMPT
+from ltr.storage.evaluation_records import (
     METRICS_FORMAT,
     METRICS_VERSION,
     BreakdownRecord,
@@ -24,6 +23,7 @@ from ltr.storage.records import (
     RangeRecord,
     RulesRecord,
 )
+from ltr.storage.record_reader import Json
 
 OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best single feature's
 NAMED = "metric:"  # before a metric in the flat view whose name is that of a field there

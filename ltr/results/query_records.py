@@ -7,11 +7,11 @@ import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.router import Router
-from ltr.storage.records import ExplainedRecord, QueryRecord
+from ltr.storage.evaluation_records import ExplainedRecord, QueryRecord
 from ltr.training.softmax import softmax
 
 LISTED = 3  # candidates of a query that its record names

@@ -8,10 +8,10 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.data.jsonlines import records
 from ltr.errors import FileError
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.files.reading import AnyPath, read_lines
-from ltr.storage.record_file import read_record
-from ltr.storage.records import MetricsRecord, QueryRecord
+from ltr.storage.evaluation_records import MetricsRecord, QueryRecord
+from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import METRICS, PER_QUERY
 from ltr.storage.run_record import run_file
 

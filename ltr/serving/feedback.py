@@ -22,10 +22,10 @@ from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.checkpoints import remove_leftovers
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed
-from ltr.storage.update_file import NoneLearned, UpdateBase, files_of, read_base, write_base
-from ltr.training.none_fit import relearned
+from ltr.storage.update_state import NoneLearned, UpdateBase, files_of, read_base, write_base
 from ltr.training.none_logit import NoneLogit, none_inputs
-from ltr.training.updating import Quadratic, Solved
+from ltr.training.none_logit_fit import relearned
+from ltr.training.quadratic_approximation import Quadratic, Solved
 
 READY_NUMBERS = "the model was trained on ready numbers; outcomes of tools with texts can be learned from"
 

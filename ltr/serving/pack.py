@@ -20,12 +20,12 @@ from ltr.files.reading import AnyPath, read_bytes, read_lines, reason
 from ltr.serving.answers import Answer
 from ltr.serving.router import Router, load
 from ltr.serving.shortlist import MOST_SCORED
+from ltr.storage.evaluation_records import QueryRecord
 from ltr.storage.model_file import ARRAYS, MODEL
-from ltr.storage.records import QueryRecord
 from ltr.storage.run_contents import NEEDED
 from ltr.storage.run_directory import PER_QUERY, refuse_taken, write_record
 from ltr.storage.run_record import RUN, RUN_FORMAT, TOOLS, RunRecord, run_record
-from ltr.storage.update_file import UPDATE, write_base
+from ltr.storage.update_state import UPDATE, write_base
 
 CARD, EXAMPLE = "README.md", "example.py"
 RECALL_AT, RECALL_QUERIES = 10, 32

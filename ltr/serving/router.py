@@ -29,7 +29,7 @@ from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
-from ltr.storage.update_file import UpdateBase, files_of
+from ltr.storage.update_state import UpdateBase, files_of
 from ltr.training.softmax import softmax
 
 if TYPE_CHECKING:

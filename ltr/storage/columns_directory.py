@@ -39,7 +39,7 @@ from ltr.storage.feature_file import (
     write_state,
 )
 from ltr.storage.feature_state import fit_digest
-from ltr.storage.record_file import read_record
+from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import refuse_taken
 
 MANIFEST, STATE, STATE_ARRAYS = "manifest.json", "features.json", "features.npz"

@@ -17,8 +17,8 @@ from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.learned_state_types import declared_type, refuse_other_type
 from ltr.files.npz import Array
 from ltr.plugins import OURS
-from ltr.storage.record_file import Json
-from ltr.training.curves import MOST as MOST_KNOTS
+from ltr.storage.record_reader import Json
+from ltr.training.piecewise_linear_curves import MOST as MOST_KNOTS
 
 REFERENCE = "$array"
 Knot = tuple[float, float]  # the value from which on the weight changes, and by how much

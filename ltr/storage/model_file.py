@@ -18,14 +18,14 @@ from ltr.files.npz import Array, read_arrays, write_arrays
 from ltr.files.reading import AnyPath, read_bytes
 from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
-from ltr.storage.record_file import refuse_earlier
+from ltr.storage.record_reader import refuse_earlier
 from ltr.storage.run_record import run_file
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
-from ltr.training.curves import Knots
+from ltr.training.feature_products import MOST_FEATURES, Products
 from ltr.training.none_logit import NoneLogit
-from ltr.training.products import MOST_FEATURES, Products
-from ltr.training.terms import NO_TERMS, Terms
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
+from ltr.training.piecewise_linear_curves import Knots
 
 FORMAT: Final = "ltr-model/2"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20

@@ -11,9 +11,9 @@ from ltr.data.jsonlines import records
 from ltr.files.atomic_write import write_bytes, write_lines, write_text
 from ltr.files.crash_recovery import put_back
 from ltr.files.reading import AnyPath, read_bytes, read_lines
+from ltr.storage.evaluation_records import ExampleRecord, MetricsRecord, QueryRecord, ToolRecord
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
-from ltr.storage.record_file import Json, read_record
-from ltr.storage.records import ExampleRecord, MetricsRecord, QueryRecord, ToolRecord
+from ltr.storage.record_reader import Json, read_record
 from ltr.storage.run_directory import BY_TOOL, CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
 from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord, run_file
 from ltr.storage.training_record import EpochRecord

@@ -18,12 +18,12 @@ from ltr.files.directory_replace import DirectoryKind, refuse_foreign
 from ltr.files.names_and_paths import path_from
 from ltr.files.reading import STDIN, AnyPath, shown
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
+from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.model_file import ARRAYS, MODEL
-from ltr.storage.record_file import read_record
-from ltr.storage.records import MetricsRecord
+from ltr.storage.record_reader import read_record
 from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, TaskRecord, file_digest, run_record
-from ltr.storage.update_file import UPDATE
-from ltr.training.kernels.passes import is_loaded
+from ltr.storage.update_state import UPDATE
+from ltr.training.kernels.dispatch_by_size import is_loaded
 
 CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",

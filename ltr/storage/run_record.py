@@ -9,7 +9,7 @@ import msgspec
 from ltr.errors import FileError
 from ltr.files.crash_recovery import put_back
 from ltr.files.reading import AnyPath, digest_file
-from ltr.storage.record_file import Json, read_record
+from ltr.storage.record_reader import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks
 RUN_FORMAT: Final = "ltr-run/2"

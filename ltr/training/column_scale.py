@@ -6,7 +6,7 @@ from operator import add
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.training.kernels.passes import for_passes
+from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.objective import Trainable, TrainingGroups, centred_columns, passes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.errors import FileError, RangeError, UsageError
-from ltr.training.curves import MOST as MOST_KNOTS
+from ltr.training.piecewise_linear_curves import MOST as MOST_KNOTS
 from ltr.training.targets import TARGETS
 
 MOST_EPOCHS = 10**9

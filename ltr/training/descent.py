@@ -9,7 +9,7 @@ from ltr.arrays import FloatArray
 from ltr.errors import DivergedError
 from ltr.training.config import Epoch, OnEpoch, Progress, TrainConfig, remedy
 from ltr.training.identifiability import Geometry
-from ltr.training.kernels.passes import for_steps
+from ltr.training.kernels.dispatch_by_size import for_steps
 from ltr.training.model import Fitted
 from ltr.training.objective import Run, Trainable, passes
 

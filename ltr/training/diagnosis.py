@@ -13,9 +13,9 @@ from ltr.training.config import TrainConfig
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
-from ltr.training.terms import Terms
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
 MOST_LEFT_OUT = 64  # features without terms up to which each is left out in turn; fewer with terms, for the same work

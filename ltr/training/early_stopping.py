@@ -12,8 +12,8 @@ from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import linear_scores, rank
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
 from ltr.training.model import Watched
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope, trainable
-from ltr.training.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from ltr.arrays import FloatArray
 from ltr.errors import DivergedError, RunError, UsageError
 from ltr.plugins import OURS, bad_result, plugin_errors
 from ltr.registry import Registry
-from ltr.training.certificate import gap_bound
 from ltr.training.config import OnEpoch, Progress, TrainConfig, ignore, remedy
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Validation, Watcher
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
-from ltr.training.terms import Terms
+from ltr.training.optimality_certificate import gap_bound
 
 Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")

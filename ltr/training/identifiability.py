@@ -9,8 +9,8 @@ import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.training.column_scale import deviations, largest_steps, row_deviations
+from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
 from ltr.training.objective import Derivatives, TrainingGroups, derivatives
-from ltr.training.terms import COST, NO_TERMS, Terms
 
 Groups = TypeVar("Groups", bound=TrainingGroups)
 

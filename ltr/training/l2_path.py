@@ -9,8 +9,8 @@ from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
 from ltr.training.identifiability import Geometry, centre_of, in_units
 from ltr.training.newton import solve
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import TrainingGroups, trainable
-from ltr.training.terms import Terms
 
 
 def exact_path(

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.objective import Skipped, Slope
-from ltr.training.terms import NO_TERMS, Terms
 
 MOST_PARTS = 5  # of a direction that a text names
 

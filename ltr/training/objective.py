@@ -26,7 +26,7 @@ from ltr.arrays import (
     code_sums,
 )
 from ltr.errors import DataError
-from ltr.training.kernels.passes import for_passes
+from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.targets import shares
 
 Result = TypeVar("Result")

@@ -16,6 +16,7 @@ from ltr.training.fit import fit_groups
 from ltr.training.l2_path import optima_along
 from ltr.training.model import Model
 from ltr.training.newton import fit_newton
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.objective import (
     CheckedGroups,
     Columns,
@@ -26,7 +27,6 @@ from ltr.training.objective import (
     slope,
     total_mass,
 )
-from ltr.training.terms import NO_TERMS, Terms
 
 KEPT_NUMBERS = 1 << 23  # of phi: fewer in all shards together stay in memory between the passes
 CHAIN = (

@@ -20,7 +20,7 @@ from benchmarks.memory import resident_mb
 from benchmarks.resources import cpu_seconds, in_own_process
 from ltr.data.catalogue_query import tool_candidates
 from ltr.data.catalogues.tools import ToolText
-from ltr.experiments.runs import run_and_save
+from ltr.experiments.single_run import run_and_save
 from ltr.serving.pack import recall_of
 from ltr.serving.prepared_tools import Offer
 from ltr.serving.shortlist import MOST_SCORED

@@ -24,8 +24,8 @@ from ltr.data.groups import select
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.kernels import passes as kernels
-from ltr.training.kernels.passes import for_passes
+from ltr.training.kernels import dispatch_by_size as kernels
+from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.l2_path import exact_path
 from peers import installed, learners, missing
 from subcommands import ROOT, at_least

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 import ltr
-from ltr.experiments.runs import train
+from ltr.experiments.single_run import train
 from ltr.features.crossfit import fit_features
 from ltr.files.journal import read_journal
 from ltr.serving.feedback import Feedback, JournalLine
@@ -25,7 +25,7 @@ from ltr.serving.outcomes import Outcome
 from ltr.storage.model_file import load_model
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.updating import curvature
+from ltr.training.quadratic_approximation import curvature
 from subcommands import ROOT, at_least
 
 DATA = ROOT / "data" / "tools"

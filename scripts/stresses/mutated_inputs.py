@@ -24,8 +24,8 @@ from ltr.data.importers.importing import IMPORTERS, import_samples
 from ltr.data.shards import sample_shards
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.runs import run_and_save
 from ltr.experiments.shard_evaluation import evaluate_directory
+from ltr.experiments.single_run import run_and_save
 from ltr.files.journal import append_line, read_journal
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file, zstd_module

@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ltr.benchmark.bench_run import Allowed, run_bench
 from ltr.benchmark.config import load_bench
-from ltr.benchmark.running import Allowed, run_bench
 from ltr.config.run import load_config
 from ltr.experiments.batch import planned, run_batch
 from ltr.reporting import page as pages

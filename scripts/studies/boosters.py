@@ -19,8 +19,8 @@ from ltr.data.splits import fold_indices
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import holm
+from ltr.experiments.model_selection import choose
 from ltr.experiments.read_data import Loaded
-from ltr.experiments.recommended_choice import choose
 from ltr.experiments.shared_inputs import SharedInputs, prior_of
 from ltr.features import prior_weights
 from ltr.features.crossfit import fit_features

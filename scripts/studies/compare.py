@@ -11,7 +11,7 @@ import numpy as np
 from ltr.config.run import load_config
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.recommended_choice import chosen
+from ltr.experiments.model_selection import chosen
 from ltr.experiments.shared_inputs import SharedInputs, prior_of
 from ltr.training.fit import fit
 from peers import Peer, installed, missing

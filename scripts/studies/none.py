@@ -19,16 +19,16 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
 from ltr.data.right_candidate_removal import of_rows, removed
 from ltr.data.splits import split_off
-from ltr.evaluation.none_measures import calibration_error
+from ltr.evaluation.none_of_these_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
-from ltr.experiments.learned_none import learn_none, none_source
+from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import trace_fold
 from ltr.serving.none_probability import none_probabilities, relevance_of, word_counts
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.none_fit import relearned
 from ltr.training.none_logit import INPUTS, none_inputs, sigmoid
+from ltr.training.none_logit_fit import relearned
 from ltr.training.softmax import softmax
 
 REMOVED, SHARES = 0.2, (0.05, 0.4)

@@ -18,9 +18,9 @@ from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.splits import split_off
-from ltr.evaluation.abstention import ConfidentAnswers, fixed_thresholds, precision_threshold, risk_threshold
-from ltr.evaluation.none_measures import calibration_error
-from ltr.experiments.abstaining import confident_answers
+from ltr.evaluation.abstention_threshold import ConfidentAnswers, fixed_thresholds, precision_threshold, risk_threshold
+from ltr.evaluation.none_of_these_measures import calibration_error
+from ltr.experiments.abstention_calibration import confident_answers
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.shared_inputs import prepare
 from ltr.serving.router import Router

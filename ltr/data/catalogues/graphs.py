@@ -11,7 +11,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.graphs import Graph, decode_graph
 from ltr.data.integer_codes import Codes
 from ltr.data.jsonlines import excerpt, records
-from ltr.data.samples import Samples
+from ltr.data.sample_reader import Samples
 from ltr.data.schema import NO_TREE, Id
 from ltr.data.source_files import place
 from ltr.errors import FieldError, FileError, LtrError, SampleError

@@ -15,7 +15,7 @@ from ltr.errors import FieldError, FileError
 from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
 
 if TYPE_CHECKING:
-    from ltr.data.samples import Samples
+    from ltr.data.sample_reader import Samples
 
 LARGEST_CATALOGUE = 256 << 20
 A_LINE = {"": "one JSON object a line is needed"}

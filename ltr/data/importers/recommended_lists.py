@@ -17,7 +17,7 @@ from ltr.data.importers.trec_runs_with_qrels import RankedGroups
 from ltr.data.json_stream import json_values
 from ltr.data.jsonlines import FAILURES, decode_error, excerpt
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
-from ltr.data.samples import as_samples
+from ltr.data.sample_reader import as_samples
 from ltr.data.schema import Candidate, Sample
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, SampleError, UsageError, count

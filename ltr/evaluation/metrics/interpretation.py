@@ -7,7 +7,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.candidate_probabilities import Probability
-from ltr.evaluation.metrics.ranked import MRR, TOP1, TOP3
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, named
 
 BANDS = ((0.9, "excellent"), (0.7, "good"), (0.5, "usable"))  # of Top-1, each above its bound

@@ -118,9 +118,9 @@ class Drawn(Measure):
 MEASURES: Registry[Measure] = Registry(
     "metric",
     modules=(
-        "ltr.evaluation.metrics.ranked",
-        "ltr.evaluation.metrics.classified",
-        "ltr.evaluation.metrics.cascade",
+        "ltr.evaluation.metrics.ranking_measures",
+        "ltr.evaluation.metrics.classification_measures",
+        "ltr.evaluation.metrics.expected_reciprocal_rank",
     ),
 )
 

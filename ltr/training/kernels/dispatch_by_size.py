@@ -40,20 +40,20 @@ def for_passes(features: int, rows: int, *, has_offset: bool = False) -> Kernels
 
 def is_loaded() -> bool:
     """Whether any work so far was large enough."""
-    return "ltr.training.kernels.wide" in sys.modules
+    return "ltr.training.kernels.many_features" in sys.modules
 
 
 @cache
 def kernels(features: int, has_offset: bool = False) -> Kernels | None:
     """The passes for that many features, from the user's cache if they were compiled before; None without numba.
 
-    Those of `narrow` know no score offset: a number more for each row would not stay in a register.
+    Those of `few_features` know no score offset: a number more for each row would not stay in a register.
     """
     if features > MOST_FEATURES:
         return None
     try:
-        from ltr.training.kernels.narrow import narrow_derivatives, narrow_epoch
-        from ltr.training.kernels.wide import wide_derivatives, wide_epoch, wide_steps
+        from ltr.training.kernels.few_features import narrow_derivatives, narrow_epoch
+        from ltr.training.kernels.many_features import wide_derivatives, wide_epoch, wide_steps
     except ImportError:  # the extra is not installed
         return None
     is_narrow = features <= NARROW and not has_offset

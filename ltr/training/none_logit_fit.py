@@ -8,11 +8,11 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.errors import DataError, count
-from ltr.training.certificate import gap_bound
 from ltr.training.model import Optimum
 from ltr.training.newton import GAP, GRADIENT, HALVINGS, STEPS
 from ltr.training.none_logit import NoneLogit, sigmoid
-from ltr.training.updating import Quadratic
+from ltr.training.optimality_certificate import gap_bound
+from ltr.training.quadratic_approximation import Quadratic
 
 ROUNDING = 1e-14  # the objective moves by so much of itself without falling
 

@@ -8,8 +8,8 @@ from ltr.data.schema import Kind
 from ltr.errors import count
 from ltr.features.presets import ALL, FOUR, MORE, PAST, SINGLES
 from ltr.training.config import COLUMNS, KNOTS, L2, PRODUCTS, TrainConfig
-from ltr.training.products import MOST_FEATURES
-from ltr.training.proved_choice import Level
+from ltr.training.feature_products import MOST_FEATURES
+from ltr.training.significant_gain_rule import Level
 
 CURVES = 7  # knots
 STRENGTH, STRENGTHS = 1.0, (10.0, 3.0, 1.0, 0.3)  # l2 times training traces; those of a weight for each column

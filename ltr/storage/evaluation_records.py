@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.evaluation.abstention_measures import AbstentionMeasures
-from ltr.evaluation.none_measures import NoneMeasures
+from ltr.evaluation.none_of_these_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature
 
 METRICS_FORMAT: Final = "ltr-metrics/2"

@@ -9,8 +9,8 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.errors import DataError, UsageError
-from ltr.experiments.alternatives import Alternative, alternatives, default_of
-from ltr.experiments.alternatives_on_folds import on_folds
+from ltr.experiments.model_alternatives import Alternative, alternatives, default_of
+from ltr.experiments.model_alternatives_on_folds import on_folds
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.shared_inputs import SharedInputs, listed_features
 from ltr.features.presets import RECOMMENDED
@@ -18,7 +18,7 @@ from ltr.logs import stage
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 from ltr.training.config import COLUMNS
 from ltr.training.one_standard_error import Simplest
-from ltr.training.proved_choice import simplest_proved
+from ltr.training.significant_gain_rule import simplest_proved
 from ltr.training.standard_errors import NORMAL_95
 
 

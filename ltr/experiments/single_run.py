@@ -24,12 +24,12 @@ from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
 from ltr.files.directory_replace import new_directory
 from ltr.files.reading import AnyPath
-from ltr.results.by_tool import by_tool
 from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.hashed_queries import hash_texts, without_texts
+from ltr.results.hits_by_tool import by_tool
 from ltr.results.instructive_examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
-from ltr.results.without_texts import hash_texts, without_texts
 from ltr.serving.router import Router
 from ltr.storage.columns_directory import columns_directory
 from ltr.storage.model_file import save_model

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.storage.records import MistakeRecord, ToolRecord
+from ltr.storage.evaluation_records import MistakeRecord, ToolRecord
 
 MOST_MISTAKES = 5  # tools for which one is mistaken, that its record names
 LONGEST_QUERY = 300

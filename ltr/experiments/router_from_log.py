@@ -28,8 +28,8 @@ from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
 from ltr.experiments.negatives import WHOLE
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.runs import Finished, run_and_save
 from ltr.experiments.shared_inputs import SharedInputs
+from ltr.experiments.single_run import Finished, run_and_save
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import make_directory, write_lines, write_text
 from ltr.files.directory_lock import locked

@@ -10,7 +10,8 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.errors import count
-from ltr.evaluation.abstention import (
+from ltr.evaluation.abstention_measures import measure_abstention
+from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
     OneDraw,
     fixed_thresholds,
@@ -19,10 +20,9 @@ from ltr.evaluation.abstention import (
     risk_threshold,
     upper_limit,
 )
-from ltr.evaluation.abstention_measures import measure_abstention
 from ltr.experiments.cross_fitted_scores import ScoredGroups, fold_models
-from ltr.experiments.learned_none import learn_none, none_source
-from ltr.experiments.own_past import with_own_past
+from ltr.experiments.none_of_these_training import learn_none, none_source
+from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.progress import OnProgress, silent
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.candidate_warnings import text_mark

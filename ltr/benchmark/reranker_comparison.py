@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
+from ltr.benchmark.isolated_measurement import Measurement
 from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
-from ltr.benchmark.measuring import Measurement
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Candidates, Groups, none_warnings
@@ -30,8 +30,8 @@ from ltr.storage.bench_record import (
     Quality,
     RerankerResult,
 )
+from ltr.storage.evaluation_records import METRICS_VERSION
 from ltr.storage.model_file import load_model
-from ltr.storage.records import METRICS_VERSION
 
 FEWEST_QUERIES = 100
 TRAINED = "model:RUN"

@@ -16,7 +16,7 @@ from ltr.engines.deferred_signals import deferring
 from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.names_and_paths import cache_directory
-from ltr.training.kernels.passes import Pass
+from ltr.training.kernels.dispatch_by_size import Pass
 
 BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits
 LANES = 8  # rows taken together; those beyond a group's end count as 0

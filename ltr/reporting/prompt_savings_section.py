@@ -4,7 +4,7 @@ from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import Words, curve
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.results.prompt_tokens import PROMPT, RULE
+from ltr.results.prompt_token_savings import PROMPT, RULE
 from ltr.storage.run_contents import RunContents
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, ragged
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.config import TrainConfig
-from ltr.training.curves import NO_KNOTS, Knots, knot_positions
-from ltr.training.products import NO_PRODUCTS, Products, middle
-from ltr.training.terms import NO_TERMS, Terms
+from ltr.training.feature_products import NO_PRODUCTS, Products, middle
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
+from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots, knot_positions
 
 if TYPE_CHECKING:
     from ltr.training.shards import ShardSource

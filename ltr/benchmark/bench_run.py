@@ -20,8 +20,17 @@ from ltr.benchmark.bench_directory import (
     write_bench,
 )
 from ltr.benchmark.config import BenchConfig, BenchEntry
-from ltr.benchmark.judging import Bench, Outcome, judge_outcomes
-from ltr.benchmark.measuring import Measurement, Task, cause_of, in_own_process, measured, revision, revision_of, scored
+from ltr.benchmark.isolated_measurement import (
+    Measurement,
+    Task,
+    cause_of,
+    in_own_process,
+    measured,
+    revision,
+    revision_of,
+    scored,
+)
+from ltr.benchmark.reranker_comparison import Bench, Outcome, judge_outcomes
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select, without_none

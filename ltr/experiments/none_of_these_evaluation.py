@@ -7,7 +7,7 @@ import numpy as np
 from ltr.config.none_and_abstain import NoneConfig
 from ltr.data.groups import Groups, select
 from ltr.data.right_candidate_removal import removed
-from ltr.evaluation.none_measures import NoneQueries, measure_none
+from ltr.evaluation.none_of_these_measures import NoneQueries, measure_none
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.none_probability import none_probabilities
 from ltr.serving.router import Router

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ltr.errors import count
 from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
-from ltr.reporting.numbers import share
+from ltr.reporting.number_formats import share
 from ltr.reporting.page import Figure, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.storage.run_contents import RunContents

@@ -6,7 +6,7 @@ from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
-from ltr.reporting.numbers import fixed
+from ltr.reporting.number_formats import fixed
 from ltr.reporting.table import Column, Table, TableRow
 from ltr.reporting.text_alignment import SHORTEST_CELL, shortened
 

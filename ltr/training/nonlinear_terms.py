@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.training.config import TrainConfig
-from ltr.training.curves import NO_KNOTS, ROWS_AT_ONCE, Knots
-from ltr.training.products import NO_PRODUCTS, Products
+from ltr.training.feature_products import NO_PRODUCTS, Products
+from ltr.training.piecewise_linear_curves import NO_KNOTS, ROWS_AT_ONCE, Knots
 
 COST = 10.0  # a term is penalised this many times as much as a feature: without evidence a score stays a weighted sum
 

@@ -12,19 +12,19 @@ from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, fold_indices
 from ltr.errors import DataError, count
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranked import MRR, TOP1
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import rank
-from ltr.experiments.alternatives import Alternative, default_of, paths
 from ltr.experiments.cross_validation import path_weights
+from ltr.experiments.model_alternatives import Alternative, default_of, paths
 from ltr.experiments.negatives import DRAWN, MOST_WHOLE, WHOLE, draw_negatives, score_offset
-from ltr.experiments.own_past import both_pasts
+from ltr.experiments.past_from_own_choices import both_pasts
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.shared_inputs import SharedInputs, encoder_name, prior_of
 from ltr.experiments.whole_catalogue import is_short
 from ltr.training.group_losses import group_losses
-from ltr.training.proved_choice import LeftOut, Level
-from ltr.training.terms import Terms
+from ltr.training.nonlinear_terms import Terms
+from ltr.training.significant_gain_rule import LeftOut, Level
 
 FOLDS = 5
 ROWS = 1 << 15  # candidates of a fold's groups on the lists that will be served
