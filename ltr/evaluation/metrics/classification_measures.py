@@ -4,7 +4,6 @@ They follow no tie rule: candidates of equal probability are treated alike. In a
 probabilities may differ by rounding alone (`tied_levels`): scores 0.1, 0.2 and 0.3, 0.4 make the same two.
 """
 
-import math
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -13,13 +12,9 @@ import numpy as np
 from ltr.arrays import FloatArray, code_sums, groups_of
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import (
-    BINS,
     AnyCandidates,
-    Calibration,
     blocks_of,
-    calibration_of,
     confusion_of,
-    first_calibration_of,
     least_loss_of,
     loss_of,
     number_of,
@@ -37,7 +32,7 @@ COUNT = "whole numbers"
 def confusion(candidates: AnyCandidates) -> dict[str, float | None]:
     """true_positive, false_positive, false_negative, true_negative: candidates chosen or not, right or not.
 
-    >>> _example("confusion", [0.6, 0.3, 0.1], [1, 1, 0])["confusion.false_negative"]
+    >>> example("confusion", [0.6, 0.3, 0.1], [1, 1, 0])["confusion.false_negative"]
     1
     """
     return asdict(confusion_of(candidates))
@@ -47,45 +42,45 @@ def confusion(candidates: AnyCandidates) -> dict[str, float | None]:
 def accuracy(candidates: AnyCandidates) -> float | None:
     """(TP + TN) / (TP + FP + TN + FN).
 
-    >>> _example("accuracy", [0.6, 0.3, 0.1, 0.0], [1, 1, 0, 0])
+    >>> example("accuracy", [0.6, 0.3, 0.1, 0.0], [1, 1, 0, 0])
     {'accuracy': 0.75}
     """
     counts = confusion_of(candidates)
-    return _ratio(counts.true_positive + counts.true_negative, number_of(candidates))
+    return ratio(counts.true_positive + counts.true_negative, number_of(candidates))
 
 
 @measure("precision", "right candidates with p >= threshold / all with p >= threshold", kind=Pooled)
 def precision(candidates: AnyCandidates) -> float | None:
     """TP / (TP + FP); none where nothing is chosen.
 
-    >>> _example("precision", [0.6, 0.3, 0.1], [1, 1, 0]), _example("precision", [0.4, 0.3, 0.3], [1, 1, 0])
+    >>> example("precision", [0.6, 0.3, 0.1], [1, 1, 0]), example("precision", [0.4, 0.3, 0.3], [1, 1, 0])
     ({'precision': 1.0}, {'precision': None})
     """
     counts = confusion_of(candidates)
-    return _ratio(counts.true_positive, counts.true_positive + counts.false_positive)
+    return ratio(counts.true_positive, counts.true_positive + counts.false_positive)
 
 
 @measure("recall", "right candidates with p >= threshold / all right candidates", kind=Pooled)
 def recall(candidates: AnyCandidates) -> float | None:
     """TP / (TP + FN).
 
-    >>> _example("recall", [0.6, 0.3, 0.1], [1, 1, 0])
+    >>> example("recall", [0.6, 0.3, 0.1], [1, 1, 0])
     {'recall': 0.5}
     """
     counts = confusion_of(candidates)
-    return _ratio(counts.true_positive, counts.true_positive + counts.false_negative)
+    return ratio(counts.true_positive, counts.true_positive + counts.false_negative)
 
 
 @measure("fB", "(1 + B^2) * precision * recall / (B^2 * precision + recall), at the threshold", kind=Pooled)
 def f_beta(candidates: AnyCandidates, beta: float) -> float | None:
     """(1 + B^2) TP / ((1 + B^2) TP + B^2 FN + FP).
 
-    >>> round(_example("f2", [0.6, 0.3, 0.1], [1, 1, 0])["f2"], 6)  # 5 / (5 + 4)
+    >>> round(example("f2", [0.6, 0.3, 0.1], [1, 1, 0])["f2"], 6)  # 5 / (5 + 4)
     0.555556
     """
     counts = confusion_of(candidates)
     tp, fp, fn = counts.true_positive, counts.false_positive, counts.false_negative
-    return _ratio((1 + beta**2) * tp, (1 + beta**2) * tp + beta**2 * fn + fp)
+    return ratio((1 + beta**2) * tp, (1 + beta**2) * tp + beta**2 * fn + fp)
 
 
 @measure(
@@ -96,14 +91,14 @@ def f_beta(candidates: AnyCandidates, beta: float) -> float | None:
 def area_under_curve(candidates: AnyCandidates) -> float | None:
     """sum over right candidates of (wrong below + wrong level / 2) / (right * wrong).
 
-    >>> _example("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
+    >>> example("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
     {'auc': 0.25}
     """
     level = blocks_of(candidates)
     wrong = level.count - level.right
     below = np.cumsum(wrong) - wrong
     halves = int((level.right * (2 * below + wrong)).sum())  # whole numbers: exact
-    return _ratio(halves, 2 * int(level.right.sum()) * int(wrong.sum()))
+    return ratio(halves, 2 * int(level.right.sum()) * int(wrong.sum()))
 
 
 @measure(
@@ -114,7 +109,7 @@ def area_under_curve(candidates: AnyCandidates) -> float | None:
 def grouped_area(candidates: CandidateProbabilities) -> FloatArray:
     """1 - (sum over right i of (above_i + (level_i - 1) / 2) - R (R - 1) / 2) / (R * wrong), pairs of one query.
 
-    >>> _example("gauc", [0.25, 0.5, 0.25], [1, 0, 0])
+    >>> example("gauc", [0.25, 0.5, 0.25], [1, 0, 0])
     array([0.25])
     """
     offsets, rows = candidates.ranking.offsets, np.flatnonzero(candidates.right)
@@ -137,10 +132,10 @@ def grouped_area(candidates: CandidateProbabilities) -> FloatArray:
 def log_loss(candidates: AnyCandidates) -> float | None:
     """-1/N sum y log p + (1 - y) log(1 - p); a term above 745, as of a lone wrong candidate, counts 745.
 
-    >>> round(_example("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
+    >>> round(example("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
     0.01005
     """
-    return _ratio(loss_of(candidates), number_of(candidates))
+    return ratio(loss_of(candidates), number_of(candidates))
 
 
 @measure(FLOOR, "the least logloss that any scores reach", range=LOSS, less_is_better=True, kind=Pooled)
@@ -149,77 +144,10 @@ def log_loss_floor(candidates: AnyCandidates) -> float | None:
 
     Probabilities that do not sum to 1 in a query, given ones and those of a sigmoid, can reach 0.
 
-    >>> round(_example("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
+    >>> round(example("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
     0.346574
     """
-    return _ratio(least_loss_of(candidates), number_of(candidates))
-
-
-@measure(
-    "ece",
-    f"expected calibration error: distance of mean p to the share right, {BINS} bins of p, by candidates",
-    range="0 to 1, 0 is best",
-    less_is_better=True,
-    kind=Pooled,
-)
-def expected_calibration_error(candidates: AnyCandidates) -> float | None:
-    """sum over bins of n_b / N * |mean p - share right|.
-
-    >>> round(_example("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
-    0.25
-    """
-    curve = reliability_curve(candidates)
-    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
-    gaps = [count * abs(p - share) for count, p, share in bins]
-    return _ratio(math.fsum(gaps), number_of(candidates))
-
-
-@measure(
-    "reliability",
-    f"a curve: of {BINS} equal bins of p those with candidates: mean p, share right, how many",
-    is_number=False,
-    kind=Drawn,
-)
-def reliability_curve(candidates: AnyCandidates) -> Curve:
-    """Of each bin from, to, mean probability, share right and count; a bin holds its lower edge.
-
-    >>> _example("reliability", [0.75, 0.25], [1, 0])["right"]
-    [0.0, 1.0]
-    """
-    return _reliability(calibration_of(candidates))
-
-
-@measure(
-    "ece_first",
-    f"calibration error of the first choice: distance of its mean p to how often it is right, {BINS} bins, by queries",
-    range="0 to 1, 0 is best",
-    less_is_better=True,
-    kind=Pooled,
-)
-def first_choice_error(candidates: AnyCandidates) -> float | None:
-    """sum over bins of n_b / N * |mean p - share right|, over the first choice of each query alone.
-
-    >>> round(_example("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
-    0.25
-    """
-    curve = first_choice_curve(candidates)
-    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
-    return _ratio(math.fsum(count * abs(p - share) for count, p, share in bins), candidates.queries)
-
-
-@measure(
-    "reliability_first",
-    f"a curve: of {BINS} equal bins of the first choice's p those with queries: mean p, share right, how many",
-    is_number=False,
-    kind=Drawn,
-)
-def first_choice_curve(candidates: AnyCandidates) -> Curve:
-    """As reliability, of the greatest p of each query alone; of candidates level there the share that is right.
-
-    >>> _example("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
-    [0.5]
-    """
-    return _reliability(first_calibration_of(candidates))
+    return ratio(least_loss_of(candidates), number_of(candidates))
 
 
 @measure(
@@ -231,7 +159,7 @@ def first_choice_curve(candidates: AnyCandidates) -> Curve:
 def roc_curve(candidates: AnyCandidates) -> Curve:
     """TPR = TP / (TP + FN) and FPR = FP / (FP + TN) of p >= threshold; it starts at 0, 0 above all p (threshold 2).
 
-    >>> _example("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
+    >>> example("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
     [0.0, 0.5, 0.5, 1.0]
     """
     level = blocks_of(candidates)
@@ -246,7 +174,7 @@ def roc_curve(candidates: AnyCandidates) -> Curve:
     return {name: column[corner].tolist() for name, column in zip(names, columns, strict=True)}
 
 
-def _example(name: str, probabilities: list[float], labels: list[int]) -> Any:
+def example(name: str, probabilities: list[float], labels: list[int]) -> Any:
     """The measure of one query with these probabilities, for the examples above."""
     scores = np.log(np.maximum(probabilities, 1e-300))
     ranking, counted = rank(scores, [0, len(scores)]), np.ones(1, dtype=bool)
@@ -254,16 +182,6 @@ def _example(name: str, probabilities: list[float], labels: list[int]) -> Any:
     return measure_of_name.of(candidate_probabilities(ranking, np.array(labels) > 0, counted, 0.5))
 
 
-def _reliability(calibration: Calibration) -> Curve:
-    """The columns of a reliability curve: the bins that hold something."""
-    filled = np.flatnonzero(calibration.count)
-    count = calibration.count[filled]
-    edges = {"from": filled / BINS, "to": (filled + 1) / BINS}
-    means = {"probability": calibration.probability[filled] / count, "right": calibration.right[filled] / count}
-    columns = edges | means | {"count": count}
-    return {name: column.tolist() for name, column in columns.items()}
-
-
-def _ratio(part: float, total: float) -> float | None:
+def ratio(part: float, total: float) -> float | None:
     """part / total, or None without a total; math.fsum gives parts that are the same in any order of the rows."""
     return part / total if total else None

@@ -120,6 +120,7 @@ MEASURES: Registry[Measure] = Registry(
     modules=(
         "ltr.evaluation.metrics.ranking_measures",
         "ltr.evaluation.metrics.classification_measures",
+        "ltr.evaluation.metrics.calibration",
         "ltr.evaluation.metrics.expected_reciprocal_rank",
     ),
 )

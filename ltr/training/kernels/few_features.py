@@ -4,8 +4,8 @@ Rows beyond the end of a group fill its last lanes and count as 0, so that no ro
 read from one flat array: only then does the compiler see that they lie a fixed distance apart. Indices are
 unsigned, which spares the check whether they count from the end.
 
-Against the passes of `many_features`, 100,000 groups of 10 with 4 features, CPU seconds of one core, medians: newton 0.08
-against 0.12, 20 epochs of descent 0.19 against 0.26; with groups of 2 to 20, 0.09 against 0.13 and 0.20 against 0.27.
+Against `many_features`, 100,000 groups of 10 with 4 features, CPU seconds of one core, medians: newton 0.08 against
+0.12, 20 epochs of descent 0.19 against 0.26; with groups of 2 to 20, 0.09 against 0.13 and 0.20 against 0.27.
 With 8 features the loops are not unrolled: newton 4.7 against 0.22, descent 3.5 against 0.38.
 """
 

@@ -1,0 +1,93 @@
+"""The measures of calibration: how far probabilities are from how often they come true."""
+
+import math
+
+import numpy as np
+
+from ltr.evaluation.metrics.classification_counts import (
+    BINS,
+    AnyCandidates,
+    Calibration,
+    calibration_of,
+    first_calibration_of,
+    number_of,
+)
+from ltr.evaluation.metrics.classification_measures import example, ratio  # noqa: F401 - of the examples below
+from ltr.evaluation.metrics.registry import Curve, Drawn, Pooled, measure
+
+
+@measure(
+    "ece",
+    f"expected calibration error: distance of mean p to the share right, {BINS} bins of p, by candidates",
+    range="0 to 1, 0 is best",
+    less_is_better=True,
+    kind=Pooled,
+)
+def expected_calibration_error(candidates: AnyCandidates) -> float | None:
+    """sum over bins of n_b / N * |mean p - share right|.
+
+    >>> round(example("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
+    0.25
+    """
+    curve = reliability_curve(candidates)
+    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
+    gaps = [count * abs(p - share) for count, p, share in bins]
+    return ratio(math.fsum(gaps), number_of(candidates))
+
+
+@measure(
+    "reliability",
+    f"a curve: of {BINS} equal bins of p those with candidates: mean p, share right, how many",
+    is_number=False,
+    kind=Drawn,
+)
+def reliability_curve(candidates: AnyCandidates) -> Curve:
+    """Of each bin from, to, mean probability, share right and count; a bin holds its lower edge.
+
+    >>> example("reliability", [0.75, 0.25], [1, 0])["right"]
+    [0.0, 1.0]
+    """
+    return _reliability(calibration_of(candidates))
+
+
+@measure(
+    "ece_first",
+    f"calibration error of the first choice: distance of its mean p to how often it is right, {BINS} bins, by queries",
+    range="0 to 1, 0 is best",
+    less_is_better=True,
+    kind=Pooled,
+)
+def first_choice_error(candidates: AnyCandidates) -> float | None:
+    """sum over bins of n_b / N * |mean p - share right|, over the first choice of each query alone.
+
+    >>> round(example("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
+    0.25
+    """
+    curve = first_choice_curve(candidates)
+    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
+    return ratio(math.fsum(count * abs(p - share) for count, p, share in bins), candidates.queries)
+
+
+@measure(
+    "reliability_first",
+    f"a curve: of {BINS} equal bins of the first choice's p those with queries: mean p, share right, how many",
+    is_number=False,
+    kind=Drawn,
+)
+def first_choice_curve(candidates: AnyCandidates) -> Curve:
+    """As reliability, of the greatest p of each query alone; of candidates level there the share that is right.
+
+    >>> example("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
+    [0.5]
+    """
+    return _reliability(first_calibration_of(candidates))
+
+
+def _reliability(calibration: Calibration) -> Curve:
+    """The columns of a reliability curve: the bins that hold something."""
+    filled = np.flatnonzero(calibration.count)
+    count = calibration.count[filled]
+    edges = {"from": filled / BINS, "to": (filled + 1) / BINS}
+    means = {"probability": calibration.probability[filled] / count, "right": calibration.right[filled] / count}
+    columns = edges | means | {"count": count}
+    return {name: column.tolist() for name, column in columns.items()}
