@@ -77,7 +77,8 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
         for columns, number in ((recommended, plain.knots), (recommended, knots), (names, knots))
     )
     rich.pop((recommended, plain), None)
-    return (*fewer, *lines, *(Alternative(*way, strength, Level.RICH) for way in rich))
+    more = (Alternative(*way, strength, Level.RICH if way[0] == recommended else Level.WIDE) for way in rich)
+    return (*fewer, *lines, *more)
 
 
 def _level(columns: tuple[str, ...]) -> Level:

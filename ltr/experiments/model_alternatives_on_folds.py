@@ -90,7 +90,7 @@ def _sides(
     if state is not None:  # given columns that know all traces but a row's own
         phi, of_held = (_rows(shared.columns().phi, groups, side) for side in sides)
         return Sides(phi, learned, traces, _offered(held, of_held), None)
-    has_rich = any(alternative.level == Level.RICH for alternative in listed)
+    has_rich = any(alternative.level >= Level.RICH for alternative in listed)
     asked, wider = served_lists(config, groups, held) if has_rich else (sides[1], None)
     prepared, *columns = shared.fold_columns_of(place, learned, held.candidates, *([wider.candidates] if wider else []))
     served = RankedLists(wider, asked, (columns[1],)) if wider else None

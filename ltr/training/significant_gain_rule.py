@@ -19,6 +19,7 @@ class Level(IntEnum):
     SINGLE = 0  # one column: nothing
     SEVERAL = 1  # several columns: that they rank better than a single one, by a standard error
     RICH = 2  # more than a weight for each: that it ranks better beyond noise, and nowhere worse
+    WIDE = 3  # the same of more columns than are recommended: better than the rich one that would be chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, tr
     A loss can fall where nothing ranks better. So several columns count where their mean reciprocal rank exceeds that
     of the single column that would be chosen, by more than one standard error of the paired difference. Of these and
     the single ones, the plain ones, one would be chosen. A rich one counts where its mean reciprocal rank exceeds that
-    of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has more served.
+    of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has more served;
+    a wide one where the same holds of it beside the one that would be chosen of plain and rich ones.
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
@@ -75,16 +77,17 @@ def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, tr
         is_better = [gain.mean > errors * gain.standard_error + ROUNDING for gain in gains]
         return np.flatnonzero((levels == level) & is_better)
 
-    single, several = (np.flatnonzero(levels == level) for level in (Level.SINGLE, Level.SEVERAL))
-    if len(single):
-        several = ranking_better(Level.SEVERAL, chosen_among(single), 1.0)
-    plain = np.concatenate([single, several])
+    stand = np.flatnonzero(levels == Level.SINGLE)
+    several = np.flatnonzero(levels == Level.SEVERAL)
+    plain = np.concatenate([stand, ranking_better(Level.SEVERAL, chosen_among(stand), 1.0) if len(stand) else several])
     has_lists = ~np.isnan(left_out.served).any(axis=0)
     counted = weights[has_lists]
     means = left_out.served[:, has_lists] @ counted / (counted.sum() or 1.0)  # 0 where there are no lists
     is_no_worse = (means >= means[plain].max() - ROUNDING) & (loss < loss[plain].min())
-    rich = ranking_better(Level.RICH, chosen_among(plain), NORMAL_95)
-    stand = np.concatenate([plain, rich[is_no_worse[rich]]])
+    stand = plain
+    for level in (Level.RICH, Level.WIDE):
+        better = ranking_better(level, chosen_among(stand), NORMAL_95)
+        stand = np.concatenate([stand, better[is_no_worse[better]]])
     simplest = simplest_as_good(losses[stand], weights, traces)
     chosen, best = int(stand[simplest.chosen]), int(stand[simplest.best])
     differences = tuple(MeanDifference.of(row, losses[chosen], weights, traces) for row in losses)
