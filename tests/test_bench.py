@@ -280,7 +280,9 @@ time.sleep(600)
 def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
     assert ENDING < PATIENCE  # else a process of the bench is killed before it has killed the program
     (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
-    (tmp_path / "hasty.py").write_text("from ltr.rerankers import external_program\n\nexternal_program.ENDING = 0.2\n", encoding="utf-8")
+    (tmp_path / "hasty.py").write_text(
+        "from ltr.rerankers import external_program\n\nexternal_program.ENDING = 0.2\n", encoding="utf-8"
+    )
     arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
     command = ["bench", written(tmp_path, text), "-o", "out", "--allow-command", "--code", tmp_path / "hasty.py"]

@@ -7,7 +7,7 @@ import pytest
 
 from ltr.config.run import DataConfig, RunConfig
 from ltr.experiments.single_run import run_and_save
-from ltr.reporting.calibration_section import calibration_section, ranks, reliability, reliability_error
+from ltr.reporting.ranks_and_calibration_section import calibration_section, ranks, reliability, reliability_error
 from ltr.storage.run_contents import read_run
 from tests.made import tool_rows, written
 

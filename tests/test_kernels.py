@@ -294,9 +294,7 @@ def test_compiled_passes_add_the_score_offset_as_numpy_does(monkeypatch, size):
     for ours, theirs in zip(found, (expected.loss, expected.gradient, expected.hessian), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
     config = TrainConfig(epochs=1)
-    loss, after = passes.epoch(
-        w, *arrays, groups.shares, groups.score_offset, config.learning_rate, config.penalty
-    )
+    loss, after = passes.epoch(w, *arrays, groups.shares, groups.score_offset, config.learning_rate, config.penalty)
     monkeypatch.setattr(compiled, "STEPS", 10**9)
     expected_loss, expected_w = epoch_pass(groups, config)(w)
     np.testing.assert_allclose(after, expected_w, rtol=1e-12, atol=1e-12)

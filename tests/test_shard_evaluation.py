@@ -18,7 +18,7 @@ from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run
 from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
 from ltr.experiments.single_run import keep_evaluation
-from ltr.results.hits_by_tool import by_tool, tool_records
+from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
 from ltr.results.metrics_record import metrics_record
 from ltr.storage.columns_directory import new_columns, open_columns
 from ltr.storage.feature_file import load_columns, save_columns

@@ -14,7 +14,7 @@ import typer
 from ltr import __version__
 from ltr.cli.commands import AllCommands
 from ltr.cli.exit_codes import EXIT_CODES, error_text, exit_code
-from ltr.cli.terminal import full, note, warn
+from ltr.cli.output import full, note, warn
 from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.files.freed_memory import keep_freed_memory
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
-from ltr.cli.terminal import (
+from ltr.cli.output import (
     Format,
     chosen_format,
     note,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import emphasis, table_lines, wrapped
+from ltr.cli.output import emphasis, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ltr.cli.options import Shown
-from ltr.cli.terminal import Format, aligned_lines, chosen_format, show_json, show_tsv
+from ltr.cli.output import Format, aligned_lines, chosen_format, show_json, show_tsv
 
 if TYPE_CHECKING:
     from ltr.encoders.vector_cache import CacheInfo

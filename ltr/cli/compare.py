@@ -8,7 +8,7 @@ import typer
 
 from ltr.cli.evaluate import is_below, thresholds
 from ltr.cli.options import Code, Seed, Shown, comma_separated
-from ltr.cli.terminal import (
+from ltr.cli.output import (
     Format,
     chosen_format,
     columns_of_terminal,

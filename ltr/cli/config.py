@@ -7,7 +7,7 @@ import typer
 from ltr.cli.commands import CommandGroup
 from ltr.cli.config_of_flags import configured, configured_points
 from ltr.cli.options import Code, Quiet, Sets
-from ltr.cli.terminal import (
+from ltr.cli.output import (
     note,
     show_json,
     show_yaml,

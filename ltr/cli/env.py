@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ltr.cli.options import Shown
-from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
+from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_tsv
 
 
 def env(shown: Shown = None) -> None:

@@ -37,8 +37,8 @@ from ltr.cli.options import (
     key_option,
     where_on,
 )
+from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.cli.progress import run_progress
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import ThresholdError, UsageError
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def measured_whole(
     """Samples in memory measured, and kept where that is asked for; their tools, too."""
     from ltr.engines.config import warn_without_shards
     from ltr.experiments.single_run import keep_evaluation
-    from ltr.results.hits_by_tool import by_tool
+    from ltr.results.hits_and_mistakes_by_tool import by_tool
 
     warn_without_shards(config.engine)
     measured, router = evaluated(asked, config, also=limits, allow_download=keeping.allow_download)
@@ -189,7 +189,7 @@ def measured_shards(
 ) -> "tuple[Evaluated, Router, list[ToolRecord] | None]":
     """The same of a directory of columns, shard by shard."""
     from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
-    from ltr.results.hits_by_tool import tool_records
+    from ltr.results.hits_and_mistakes_by_tool import tool_records
 
     router = router_of(asked.model or "", config, allow_download=keeping.allow_download)
     wanted = Wanted(tuple(limits), explain=keeping.explain, tools=keeping.tool_by_tool)
@@ -299,7 +299,7 @@ def show_evaluation(
     from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
     from ltr.cli.explanation_lines import rescued_lines, wrong_lines
     from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.results.hits_by_tool import flat_tools
+    from ltr.results.hits_and_mistakes_by_tool import flat_tools
     from ltr.results.metrics_record import flat, metrics_record
 
     record = metrics_record(measured)

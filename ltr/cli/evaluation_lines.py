@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import emphasis, listing, table_lines, wrapped
+from ltr.cli.output import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.conclusions import doubt_text
 from ltr.reporting.metric_tables import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import columns_of_terminal, emphasis, table_lines
+from ltr.cli.output import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible

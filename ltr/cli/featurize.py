@@ -28,8 +28,8 @@ from ltr.cli.options import (
     fetch_encoder,
     given_keys,
 )
+from ltr.cli.output import note, warn
 from ltr.cli.progress import run_progress
-from ltr.cli.terminal import note, warn
 from ltr.errors import count
 from ltr.reporting.escaping import visible
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Code, Encoder, Negatives, Overwrite, Tools, Verbose, whole_or_number
-from ltr.cli.terminal import Format, listing, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, listing, say, show_json, show_tsv, warn
 from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
 

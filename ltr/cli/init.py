@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import Code, Encoder, Overwrite, Quiet, Seed, Tools, Verbose
+from ltr.cli.output import listing, say, table_lines, warn, wrapped
 from ltr.cli.progress import run_progress
-from ltr.cli.terminal import listing, say, table_lines, warn, wrapped
 from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
 

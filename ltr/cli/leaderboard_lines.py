@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ltr.cli.terminal import table_lines, wrapped
+from ltr.cli.output import table_lines, wrapped
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:

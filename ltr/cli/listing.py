@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Code, Shown
-from ltr.cli.terminal import Format, chosen_format, listing, say, show_json, show_tsv
+from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_tsv
 
 if TYPE_CHECKING:
     from ltr.registry import Registry

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ltr.cli.terminal import Format
+from ltr.cli.output import Format
 from ltr.errors import UsageError
 
 GIVEN = "ltr.keys"  # where a command line keeps the keys of the config that its flags set

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ltr.cli.options import Code, Overwrite, Shown, Tools, Verbose
-from ltr.cli.terminal import Format, chosen_format, say, show_json, show_tsv
+from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv
 from ltr.errors import count
 from ltr.reporting.escaping import visible
 

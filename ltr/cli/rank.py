@@ -17,7 +17,7 @@ from ltr.cli.options import (
     fetch_encoder,
     given_keys,
 )
-from ltr.cli.terminal import (
+from ltr.cli.output import (
     Format,
     aligned_lines,
     chosen_format,
@@ -27,7 +27,7 @@ from ltr.cli.terminal import (
     say,
     warn,
 )
-from ltr.cli.terminal import show_tsv as table_of
+from ltr.cli.output import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
 from ltr.reporting.number_formats import fixed

@@ -28,8 +28,8 @@ from ltr.cli.options import (
     given_keys,
     refuse_both,
 )
+from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.cli.progress import batch_progress
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ltr.cli.evaluation_lines import abstaining_lines, breakdown_lines, headline_lines, measured_lines
-from ltr.cli.terminal import table_lines, wrapped
+from ltr.cli.output import table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text

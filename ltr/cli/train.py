@@ -45,8 +45,8 @@ from ltr.cli.options import (
     refuse_both,
     samples_or_share,
 )
+from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.cli.progress import run_progress
-from ltr.cli.terminal import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
 from ltr.errors import count
 from ltr.reporting.escaping import visible
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import Code, Shown, Tools, Verbose
-from ltr.cli.terminal import Format, chosen_format, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv, warn
 from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
 

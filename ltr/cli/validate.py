@@ -19,7 +19,7 @@ from ltr.cli.options import (
     Workers,
     given_keys,
 )
-from ltr.cli.terminal import (
+from ltr.cli.output import (
     Format,
     chosen_format,
     emphasis,

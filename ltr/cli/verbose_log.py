@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ltr.cli.terminal import note
+from ltr.cli.output import note
 from ltr.logs import LOG
 from ltr.reporting.escaping import visible
 

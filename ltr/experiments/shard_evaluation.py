@@ -29,7 +29,7 @@ from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
 from ltr.results.hashed_queries import without_texts
-from ltr.results.hits_by_tool import tool_counts, tool_records
+from ltr.results.hits_and_mistakes_by_tool import tool_counts, tool_records
 from ltr.results.instructive_examples import examples
 from ltr.results.merged_evaluation import (
     BEST_FEATURE,

@@ -26,7 +26,7 @@ from ltr.files.directory_replace import new_directory
 from ltr.files.reading import AnyPath
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.hashed_queries import hash_texts, without_texts
-from ltr.results.hits_by_tool import by_tool
+from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.instructive_examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
@@ -141,7 +141,7 @@ def run_and_save(
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
     if columns_directory(config.data.train) is not None:
-        from ltr.experiments.shard_saving import run_and_save_shards
+        from ltr.experiments.shard_run_saving import run_and_save_shards
 
         with locked(home), open_engine(config.engine, code) as engine:
             made = run_and_save_shards(config, home, on_progress=on_progress, engine=engine)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ltr.errors import count
 from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.reporting.calibration_section import reliability_error
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.number_formats import NONE, listed, percent, share, short, signed, span
+from ltr.reporting.ranks_and_calibration_section import reliability_error
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord

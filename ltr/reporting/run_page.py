@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.reporting.abstention_section import abstaining_section
-from ltr.reporting.calibration_section import calibration_section
 from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
@@ -25,6 +24,7 @@ from ltr.reporting.none_of_these_section import none_section
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.prompt_savings_section import prompt_section
+from ltr.reporting.ranks_and_calibration_section import calibration_section
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.training_section import learning_section

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ltr.reporting.cell_formats import COUNT, SHARE
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.results.hits_by_tool import confused_pairs
+from ltr.results.hits_and_mistakes_by_tool import confused_pairs
 from ltr.storage.evaluation_records import ToolRecord
 
 MOST_TOOLS, MOST_PAIRS = 50, 10

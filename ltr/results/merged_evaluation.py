@@ -20,7 +20,7 @@ from ltr.evaluation.ranking import BestFeature
 from ltr.plugins import OURS, source_of
 from ltr.results.breakdown import Breakdown
 from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right
-from ltr.results.hits_by_tool import ToolCounts, add_tools
+from ltr.results.hits_and_mistakes_by_tool import ToolCounts, add_tools
 from ltr.results.instructive_examples import MOST_EACH
 from ltr.serving.candidate_warnings import seen_traces_warnings
 from ltr.storage.evaluation_records import ExampleRecord

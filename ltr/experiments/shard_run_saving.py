@@ -12,7 +12,7 @@ from ltr.experiments.run_saving import write_all
 from ltr.experiments.shard_run import ShardsResult, run_shards
 from ltr.files.directory_replace import new_directory
 from ltr.files.reading import AnyPath
-from ltr.results.hits_by_tool import tool_records
+from ltr.results.hits_and_mistakes_by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents, StoredQueries
