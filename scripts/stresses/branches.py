@@ -20,7 +20,10 @@ SETTINGS = """[run]
 branch = true
 parallel = true
 source = {package}
-omit = {package}/training/kernels/few_features.py, {package}/training/kernels/many_features.py, {package}/training/kernels/tuple_arithmetic.py
+omit =
+    {package}/training/kernels/few_features.py
+    {package}/training/kernels/many_features.py
+    {package}/training/kernels/tuple_arithmetic.py
 data_file = {folder}/data
 patch = subprocess, fork, _exit
 
