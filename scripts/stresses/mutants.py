@@ -35,11 +35,12 @@ METRICS = (
 WRITER = ("test_files", "test_directory_replace")
 OF_METRICS = (
     "classification_counts",
-    "cascade",
-    "classified",
+    "expected_reciprocal_rank",
+    "classification_measures",
+    "calibration",
     "interpretation",
     "candidate_probabilities",
-    "ranked",
+    "ranking_measures",
     "tie_blocks",
 )
 OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
@@ -55,11 +56,14 @@ TESTS = {  # of each module
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
     "evaluation/significance": ("test_significance",),
     "evaluation/bootstrap": ("test_bootstrap",),
-    "training/curves": ("test_curves",),
+    "training/piecewise_linear_curves": ("test_curves",),
+    "training/feature_products": ("test_products", "test_training_shards"),
+    "training/significant_gain_rule": ("test_recommended_choice",),
+    "training/one_standard_error": ("test_recommended_choice",),
     "features/crossfit": CROSSFIT,
     "training/temperature": ("test_temperature", "test_abstaining"),
-    "evaluation/abstention": ("test_abstaining",),
-    "reporting/calibration": ("test_calibration", "test_report"),
+    "evaluation/abstention_threshold": ("test_abstaining",),
+    "reporting/ranks_and_calibration_section": ("test_calibration", "test_report"),
     "files/atomic_write": WRITER,
     "files/directory_replace": WRITER,
 }
